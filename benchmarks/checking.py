@@ -1,0 +1,94 @@
+"""
+How long Spark takes to start, to warm up and to check a suite: `python -m benchmarks.checking [RUNS] [SUITE]`.
+
+The runs are the checkers' golden histories, again and again, or those of a suite's folder below results/.
+Wall times mean something on a machine that does nothing else; processor times nearly always do.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cpu import child_with, cpu_seconds, load_average
+from checkers import CHECKERS
+from checkers.gateway import archive_options, java_of
+from checkers.spark import check_runs, spark_session
+from checkers.warm import warm_up
+from harness.java import find_java
+from harness.store import create_suite, write_parquet
+from tests.checkers.golden import FOLDER
+
+RUNS: Final = 200
+
+
+class Steps:
+    """What each step took: wall time and the processor time of Spark's Java, step by step."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._wall, self._cpu = time.monotonic(), 0.0
+
+    def end(self, name: str) -> None:
+        """Note a step that ends here."""
+        wall, java = time.monotonic(), child_with("org.apache.spark")
+        cpu = cpu_seconds([java]) if java is not None else self._cpu
+        self._table.add_row(name, f"{wall - self._wall:.1f}", f"{cpu - self._cpu:.1f}")
+        self._wall, self._cpu = wall, cpu
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Start Spark twice, once to check when cold and once when warm, and print what each step took."""
+    count = int(arguments[0]) if arguments else RUNS
+    found = Path(arguments[1]).glob("*/history.jsonl") if arguments[1:] else FOLDER.glob("*.jsonl")
+    java = find_java()
+    archive = "with" if archive_options(java_of(java.home)) else "without"
+    title = f"{count} runs, Java {java.version} {archive} class archive"
+    table = Table("step", "wall s", "Java's CPU s", title=title)
+    with tempfile.TemporaryDirectory() as folder:
+        paths = _suite(Path(folder), sorted(found), count)
+        for warm in (False, True):
+            steps = Steps(table)
+            with spark_session(java.home) as session:
+                steps.end("session")
+                _check(session, paths, steps, warm=warm)
+            steps.end("end")
+    console = Console()
+    console.print(table)
+    console.print(f"load average {load_average():.1f}")
+    return 0
+
+
+def _suite(folder: Path, histories: Sequence[Path], count: int) -> list[Path]:
+    """Store so many runs, the histories again and again; give their Parquet."""
+    suite = create_suite(folder, "suite")
+    paths: list[Path] = []
+    for number, history in enumerate(islice(cycle(histories), count)):
+        run = suite.create_run(f"run-{number:04}")
+        shutil.copy(history, run.history)
+        paths.append(write_parquet(run))
+    return paths
+
+
+def _check(session: SparkSession, paths: Sequence[Path], steps: Steps, *, warm: bool) -> None:
+    if warm:
+        warm_up(session)
+        steps.end("warming up")
+    check_runs(session, paths, CHECKERS)
+    steps.end("first check")
+    check_runs(session, paths, CHECKERS)
+    steps.end("second check")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,199 @@
+"""
+Clusters to be measured: three brokers of a peer on loopback, nothing between them and nobody watching.
+
+A run of the harness puts its fabric between brokers, hears what ours tell, and wants small files and short times;
+here each peer stands as an operator would have it: its own defaults, and of Java the compiler that a broker has
+from Kafka's own scripts.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from benchmarks.cpu import child_with
+from harness import limits
+from harness.hosts.base import Address, Launch
+from harness.hosts.local import LocalHost
+from harness.model import PreconditionError
+from harness.process import until
+from harness.target import NodeSpec, Target
+from targets.broker.target import BrokerTarget
+from targets.kafka.target import KafkaTarget
+
+REPLICATION: Final = 3
+ASK_S_MAX: Final = 2.0
+# Where a broker's own profile is written, below its folder of configuration.
+PROFILE: Final = "profile.pstats"
+
+# The core's own defaults, which are Kafka's, in place of the short times of a run.
+OURS_SETTINGS: Final = {
+    "replica_lag_ms_max": 30_000,
+    "fetch_wait_ms_max": 500,
+    "high_watermark_checkpoint_ms": 5_000,
+}
+# Kafka's defaults in place of what a run makes small, and deleted topics gone before the next load.
+THEIRS_PROPERTIES: Final = (
+    "replica.lag.time.max.ms=30000",
+    "replica.fetch.wait.max.ms=500",
+    "replica.high.watermark.checkpoint.interval.ms=5000",
+    "log.index.size.max.bytes=10485760",
+    "log.segment.delete.delay.ms=1000",
+    "num.network.threads=3",
+    "num.io.threads=8",
+    "background.threads=10",
+)
+# A run's JVM starts quickly and compiles little; this one is for the long run (kafka-run-class.sh).
+_JVM_OF_A_RUN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM: Final = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """What is measured: a target's protocol, its rules, and how its launch is changed for it."""
+
+    name: str
+    target: Target
+    protocol: str
+    changes: Sequence[str]
+    tune: Callable[[Launch], Launch]
+
+
+def our_peer(name: str, *, profile: bool = False, protocol: str = "kip380") -> Peer:
+    """Our broker; with `profile` each process writes what cProfile saw when it ends."""
+
+    def tune(launch: Launch) -> Launch:
+        config = json.loads(launch.files["broker.json"])
+        config["settings"] |= OURS_SETTINGS
+        del config["collector"]
+        argv = launch.argv
+        if profile:
+            conf = str(Path(argv[-1]).parent)
+            argv = (argv[0], "-m", "cProfile", "-o", f"{conf}/{PROFILE}", *argv[1:])
+        return replace(launch, argv=argv, files={"broker.json": json.dumps(config)})
+
+    return Peer(name=name, target=BrokerTarget(), protocol=protocol, changes=(), tune=tune)
+
+
+def their_peer(name: str, release: str) -> Peer:
+    """Apache Kafka, a release."""
+
+    def tune(launch: Launch) -> Launch:
+        java, *rest = (word for word in launch.argv if word not in _JVM_OF_A_RUN)
+        return replace(launch, argv=(java, *JVM, *rest))
+
+    return Peer(name=name, target=KafkaTarget(), protocol=release, changes=THEIRS_PROPERTIES, tune=tune)
+
+
+class Standing:
+    """A peer's cluster that runs, as clients and the kernel see it."""
+
+    def __init__(self, peer: Peer, host: LocalHost, addresses: Mapping[str, str], pids: tuple[int, ...]) -> None:
+        self.peer = peer
+        self.bootstrap = ",".join(addresses.values())
+        self.pids = pids
+        self._host = host
+        self._names = tuple(addresses)
+        self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def create(self, topic: str, partitions: int) -> None:
+        """Make a topic with three replicas; return when every partition has a leader and all are in sync."""
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=REPLICATION)
+        self._admin.create_topics([new])[topic].result(limits.CLIENT_OPERATION_S_MAX)
+        self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole")
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic; its space is free soon after."""
+        self._admin.delete_topics([topic])[topic].result(limits.CLIENT_OPERATION_S_MAX)
+
+    def await_brokers(self) -> None:
+        """Wait until clients see all brokers."""
+        self._await(lambda: len(self._metadata().brokers) == len(self._names), f"{len(self._names)} brokers")
+
+    def end(self) -> None:
+        """Ask every broker to end, and wait for it."""
+        for name in self._names:
+            self._host.stop(name)
+
+    def last_words(self) -> str:
+        """The last lines that each broker printed."""
+        return "\n".join(line for name in self._names for line in self._host.log_text(name).splitlines()[-5:])
+
+    def _whole(self, topic: str, partitions: int) -> bool:
+        found = self._metadata(topic).topics[topic].partitions.values()
+        return bool(partitions == sum(part.leader >= 0 and len(part.isrs) == REPLICATION for part in found))
+
+    def _metadata(self, *topic: str) -> Any:
+        return self._admin.list_topics(*topic, timeout=ASK_S_MAX)
+
+    def _await(self, condition: Callable[[], bool], what: str) -> None:
+        def met() -> bool:
+            try:
+                return condition()
+            except KafkaException:
+                return False
+
+        if not until(met, limits.CONDITION_WAIT_S_MAX):
+            raise PreconditionError(f"{self.peer.name}: not seen: {what}; its brokers said:\n{self.last_words()}")
+
+
+@contextmanager
+def running(peer: Peer, folder: Path) -> Iterator[Standing]:
+    """
+    Three brokers of a peer and a ZooKeeper of their own, below the folder; everything down afterwards.
+
+    Raises:  UsageError when the machine lacks something; PreconditionError when the cluster does not come up.
+    """
+    with ExitStack() as stack:
+        host = LocalHost(folder, power_tier="watermark")
+        stack.callback(host.close)
+        host.open()
+        zookeeper = host.start_zookeeper()
+        _make_root(zookeeper)
+        addresses: dict[str, str] = {}
+        pids: list[int] = []
+        for number, name in enumerate("ABC", start=1):
+            launch, client = _launch(peer, host, name, number, zookeeper)
+            host.start(name, launch)
+            addresses[name] = str(client)
+            pid = child_with(f"{folder}/nodes/{name}/conf/")
+            assert pid is not None, f"{name} was started as a child of this process"
+            pids.append(pid)
+        standing = Standing(peer, host, addresses, tuple(pids))
+        standing.await_brokers()
+        yield standing
+
+
+# All peers keep their nodes below one, which nobody makes for them.
+_ROOT: Final = "/benchmark"
+
+
+def _make_root(zookeeper: Address) -> None:
+    client = KazooClient(str(zookeeper))
+    client.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+    client.ensure_path(_ROOT)
+    client.stop()
+    client.close()
+
+
+def _launch(peer: Peer, host: LocalHost, name: str, number: int, zookeeper: Address) -> tuple[Launch, Address]:
+    place = host.add_node(name, disk=False)
+    spec = NodeSpec(
+        name=name,
+        broker_id=number,
+        place=replace(place, python=sys.executable),
+        advertised_internal=place.internal,
+        zookeeper=f"{zookeeper}{_ROOT}",
+        collector=place.client,  # nobody collects: a tune takes it out again
+    )
+    rules = peer.target.rules(peer.protocol, peer.changes)
+    return peer.tune(peer.target.launch(spec, peer.protocol, rules)), place.client

@@ -1,0 +1,135 @@
+"""
+Arithmetic of the benchmark: percentiles, spreads over repeats, ours against theirs, and the table of it.
+
+Ratios are taken within a repeat, where both peers were measured one after the other, and their median is shown:
+a machine that is busier in one repeat than in the next moves both of a pair alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final, TypeAlias
+
+from benchmarks.job import Measured, Work
+
+OURS: Final = "ours"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One kind of load: what is varied between rows of the table."""
+
+    acks: int
+    record_bytes: int
+
+    def __str__(self) -> str:
+        size = f"{self.record_bytes / 1000:g} KB" if self.record_bytes >= 1000 else f"{self.record_bytes} B"
+        return f"acks={'all' if self.acks == -1 else self.acks}, {size}"
+
+
+# One repeat of one cell on one peer.
+Round: TypeAlias = Mapping[Work, Measured]
+# Peer -> its rounds, in order; the n-th of all peers were measured one after the other.
+Rounds: TypeAlias = Mapping[str, Sequence[Round]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A line of the table: what is taken from a round."""
+
+    name: str
+    work: Work
+    take: Callable[[Measured], float | None]
+
+
+FIGURES: Final = (
+    Figure(name="produce MB/s", work=Work.PRODUCE, take=lambda m: m.mb_per_s),
+    Figure(name="produce records/s", work=Work.PRODUCE, take=lambda m: m.records_per_s),
+    Figure(name="produce p50 ms", work=Work.PRODUCE, take=lambda m: m.p50_ms),
+    Figure(name="produce p99 ms", work=Work.PRODUCE, take=lambda m: m.p99_ms),
+    Figure(name="broker CPU ms/MB", work=Work.PRODUCE, take=lambda m: m.broker_cpu_ms_per_mb),
+    Figure(name="client CPU ms/MB", work=Work.PRODUCE, take=lambda m: m.client_cpu_ms_per_mb),
+    Figure(name="alone p50 ms", work=Work.ALONE, take=lambda m: m.p50_ms),
+    Figure(name="alone p99 ms", work=Work.ALONE, take=lambda m: m.p99_ms),
+    Figure(name="consume MB/s", work=Work.CONSUME, take=lambda m: m.mb_per_s),
+    Figure(name="consume CPU ms/MB", work=Work.CONSUME, take=lambda m: m.broker_cpu_ms_per_mb),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Smallest, middle and largest of some repeats."""
+
+    least: float
+    middle: float
+    most: float
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Spread | None:
+        """Give the spread of the values; None for none."""
+        return Spread(least=min(values), middle=median(values), most=max(values)) if values else None
+
+    def __str__(self) -> str:
+        return f"{short(self.middle)} ({short(self.least)} … {short(self.most)})"
+
+
+def percentile(rising: Sequence[float], share: float) -> float:
+    """Give the smallest value that at least this share (0 to 1) of the values do not exceed (nearest rank)."""
+    assert rising, "no values"
+    rank = -(-len(rising) * share // 1)  # rounded up
+    return rising[max(0, int(rank) - 1)]
+
+
+def short(value: float) -> str:
+    """Give three digits that count, and no exponent: 0.0123, 1.23, 12.3, 123, 12,345."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    text = f"{value:.3g}"
+    return f"{value:.4f}" if "e" in text else text
+
+
+def values_of(rounds: Sequence[Round], figure: Figure) -> list[float | None]:
+    """Give a figure of every round, None where a round has none."""
+    return [figure.take(one[figure.work]) if figure.work in one else None for one in rounds]
+
+
+def ratios(ours: Sequence[float | None], theirs: Sequence[float | None]) -> list[float]:
+    """Give ours/theirs of every repeat in which both have a figure and theirs is not nothing."""
+    return [a / b for a, b in zip(ours, theirs, strict=False) if a is not None and b]
+
+
+def table(results: Mapping[Cell, Rounds]) -> list[tuple[str, ...]]:
+    """
+    Give the rows of the table, its head first.
+
+    Shapes:  one row for each (cell, figure): the cell (named in its first row only), the figure, each peer's
+             spread over the repeats, then for each peer but ours the ratio ours/theirs. "-" where there is none.
+    """
+    peers = list(dict.fromkeys(peer for rounds in results.values() for peer in rounds))
+    others = [peer for peer in peers if peer != OURS and OURS in peers]
+    rows: list[tuple[str, ...]] = [("load", "figure", *peers, *(f"ours / {peer}" for peer in others))]
+    for cell, rounds in results.items():
+        for number, figure in enumerate(FIGURES):
+            found = {peer: values_of(rounds.get(peer, ()), figure) for peer in peers}
+            spreads = [_text(Spread.of([v for v in found[peer] if v is not None])) for peer in peers]
+            beside = [_text(Spread.of(ratios(found[OURS], found[peer]))) for peer in others]
+            rows.append(("" if number else str(cell), figure.name, *spreads, *beside))
+    return rows
+
+
+def _text(spread: Spread | None) -> str:
+    return "-" if spread is None else str(spread)
+
+
+def shares_of_throughput(results: Mapping[Cell, Rounds]) -> list[tuple[Cell, str, str, float]]:
+    """Give (load, figure, peer, middle ratio ours/theirs) of every throughput in MB/s that both have."""
+    found: list[tuple[Cell, str, str, float]] = []
+    for cell, rounds in results.items():
+        for figure in (one for one in FIGURES if one.name.endswith("MB/s")):
+            for peer in (name for name in rounds if name != OURS):
+                pairs = ratios(values_of(rounds.get(OURS, ()), figure), values_of(rounds[peer], figure))
+                if pairs:
+                    found.append((cell, figure.name, peer, median(pairs)))
+    return found

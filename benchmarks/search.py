@@ -1,0 +1,182 @@
+"""
+What a search finds, and how soon: `python -m benchmarks.search [--seeds N] [--hits K] [--jobs J] [VARIANT …]`.
+
+For each variant seeds are tried from 0 on, until K of them show a violation or N are tried. Printed are how many
+seeds there are from one violation to the next (the median), likewise to a mere hang, and seeds/s per core.
+
+`python -m benchmarks.search --twice N` tries the first N seeds twice, in processes with different hash seeds, and
+compares the rolling hashes of all steps; where two differ, it names the first step in which they do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.cli.searching import Order, Tally, search
+from harness.cli.trials import Trial, run_trial
+from harness.model import FencepostError, Verdict
+from targets.simulator.trace import Detail, Trace, first_difference
+
+PROTOCOL: Final = "kip380"
+# Each rule that was made for a bug, turned back; and whole protocols of old.
+ABLATIONS: Final = (
+    "fence_truncation_query=no",
+    "fence_fetch=no",
+    "fence_high_watermark=no",
+    "fence_isr_join=no",
+    "join_isr_past_epoch_start=no",
+    "truncate_when_leader_unchanged=no",
+    "truncate_to=high_watermark",
+    "truncate_to=one_answer",
+    "epoch_assigned_on_lead=no",
+    "below_first_epoch=undefined",
+    "drop_stale_answer=no",
+    "forget_follower_ends=no",
+    "bounce_seen=no",
+    "returning_leader=resumes",
+)
+LADDER: Final = ("hw", "kip101", "kip101-text", "kip279", "kip279-2.0.1", "kip320")
+VARIANTS: Final = (*LADDER, *(f"{PROTOCOL}+{change}" for change in ABLATIONS))
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found of a variant: seeds with a violation, and those with a hang alone."""
+
+    variant: str
+    violations: list[int] = field(default_factory=list)
+    hangs: list[int] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+
+    def take(self, trial: Trial) -> None:
+        """Count a trial."""
+        self.tally.take(trial)
+        if trial.verdict is Verdict.INVALID:
+            self.violations.append(trial.seed)
+        elif trial.verdict is Verdict.HANG:
+            self.hangs.append(trial.seed)
+
+    def row(self) -> tuple[str, ...]:
+        """The variant's line of the table."""
+        tally = self.tally
+        kinds = [kind for kind in tally.kinds if kind.value not in ("unpromised", "permitted")]
+        shown = [*sorted(tally.oracles), *sorted(kind.value for kind in kinds if kind.value not in _NAMED)]
+        return (
+            self.variant,
+            f"{_median(self.violations)}",
+            f"{len(self.violations)}",
+            f"{_median(self.hangs)}",
+            f"{tally.seeds}",
+            f"{tally.seeds_per_second:.0f}",
+            " ".join(shown),
+        )
+
+
+_NAMED: Final = ("last-standing", "returned-unseen")
+
+
+def _median(seeds: Sequence[int]) -> str:
+    """How many seeds it takes to the next one of these, counted from each of them."""
+    steps = [after - before for before, after in zip((-1, *seeds), seeds, strict=False)]
+    return f"{median(steps):.0f}" if steps else "-"
+
+
+def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, console: Console) -> None:
+    """Search each variant, and print the table as it grows."""
+    table = Table(title=f"seeds to the next violation, up to {hits} of {seeds}", title_justify="left")
+    for name in ("variant", "median", "violations", "median to a hang", "seeds", "seeds/s/core", "found"):
+        table.add_column(name, justify="left" if name in ("variant", "found") else "right")
+    for variant in variants:
+        found = Found(variant)
+
+        def enough(_: Trial, found: Found = found) -> bool:
+            return len(found.violations) >= hits
+
+        order = Order(target="broker", variant=variant)
+        for trial in search(order, range(seeds), jobs=jobs, stop=enough):
+            found.take(trial)
+            if enough(trial):
+                break
+        table.add_row(*found.row())
+        console.print(" ".join(found.row()), highlight=False, markup=False, soft_wrap=True)
+    console.print(table)
+
+
+# --- twice ---------------------------------------------------------------------------------------------------
+def digests(variant: str, seeds: range) -> Iterator[str]:
+    """The rolling hash of each seed's run."""
+    spec = Order(target="broker", variant=variant).spec()
+    for seed in seeds:
+        yield run_trial(replace(spec, trace=Trace(Detail.EVENTS)), seed).digest
+
+
+def events(variant: str, seed: int) -> Iterator[str]:
+    """Every step of a seed's run, as it went into the hash."""
+    trace = Trace(Detail.EVENTS, keep=True)
+    run_trial(replace(Order(target="broker", variant=variant).spec(), trace=trace), seed)
+    yield from trace.lines
+
+
+def twice(variant: str, count: int, console: Console) -> int:
+    """Compare two runs of each seed, in processes of unlike hash seeds; 0 when all are the same, else 1."""
+    first, second = _in_two_processes(f"digests({variant!r}, range({count}))")
+    unlike = [seed for seed in range(count) if first[seed : seed + 1] != second[seed : seed + 1]]
+    console.print(f"{count} seeds of {variant} twice: {len(set(first))} different hashes, {len(unlike)} differ")
+    for seed in unlike[:1]:
+        found = first_difference(*_in_two_processes(f"events({variant!r}, {seed})"))
+        console.print(f"seed {seed}: {found}", highlight=False, markup=False, soft_wrap=True)
+    return 1 if unlike else 0
+
+
+def _in_two_processes(expression: str) -> list[list[str]]:
+    """The lines that an expression of this module gives, once under each of two hash seeds, side by side."""
+    code = f"from benchmarks import search\nfor line in search.{expression}: print(line)"
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for hash_seed in ("1", "2")
+    ]
+    lines = [run.communicate()[0].splitlines() for run in runs]
+    if any(run.returncode for run in runs):
+        raise FencepostError(f"{expression}: exit codes {[run.returncode for run in runs]}, expected 0; see above")
+    return lines
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the figures, or compare."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.search", description="What a search finds, and how soon."
+    )
+    parser.add_argument(
+        "variants", nargs="*", metavar="VARIANT", default=VARIANTS, help="protocols and mutants (default: all)"
+    )
+    parser.add_argument("--seeds", type=int, default=3_000, help="tried at most, of each (default: 3000)")
+    parser.add_argument("--hits", type=int, default=15, help="violations after which it is enough (default: 15)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
+    parser.add_argument(
+        "--twice", type=int, metavar="N", help=f"instead: run {PROTOCOL}'s first N seeds twice, compare the hashes"
+    )
+    chosen = parser.parse_args(arguments)
+    console = Console()
+    if chosen.twice:
+        return twice(PROTOCOL, chosen.twice, console)
+    figures(chosen.variants, seeds=chosen.seeds, hits=chosen.hits, jobs=chosen.jobs, console=console)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

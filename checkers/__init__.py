@@ -1,0 +1,85 @@
+"""The table of all checkers: a new one is one file and one entry here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from checkers.caught_up import caught_up
+from checkers.checker import Checker
+from checkers.checkpoint import checkpoint
+from checkers.diverged import diverged
+from checkers.exited import exited
+from checkers.holes import holes
+from checkers.leaders import leaders
+from checkers.lost import lost
+from checkers.order import order
+from checkers.unchecked import unchecked
+from harness.model import Source
+
+_LEADERS: Final = (Source.ZOOKEEPER, Source.BROKER)
+
+CHECKERS: Final[dict[str, Checker]] = {
+    "lost": Checker(
+        name="lost",
+        needs=((Source.CLIENT,), (Source.LOG,), _LEADERS),
+        rule=lost,
+        doc="Acknowledged records that the final log does not hold, and whether their loss was permitted.",
+        source='KIP-101, Scenario 1; "Why does Kafka need the leader epoch?"',
+    ),
+    "diverged": Checker(
+        name="diverged",
+        needs=((Source.LOG,),),
+        rule=diverged,
+        doc="Offsets at which two replicas' final logs hold different records.",
+        source="KIP-101, Scenario 2; KAFKA-6361",
+    ),
+    "leaders": Checker(
+        name="leaders",
+        needs=(_LEADERS,),
+        rule=leaders,
+        doc="Epochs that two brokers led, or that one broker led again after its return.",
+        source="KIP-101, returning leaders; Kafka Replication Design V3",
+    ),
+    "order": Checker(
+        name="order",
+        needs=((Source.LOG,),),
+        rule=order,
+        doc="Batches whose offsets or epoch fall below what stands before them in a log.",
+        source="KIP-101, Scenario 2",
+    ),
+    "holes": Checker(
+        name="holes",
+        needs=((Source.LOG,),),
+        rule=holes,
+        doc="Offsets that a log jumps over.",
+        source="KAFKA-6361",
+    ),
+    "checkpoint": Checker(
+        name="checkpoint",
+        needs=((Source.LOG,),),
+        rule=checkpoint,
+        doc="Epoch checkpoints that contradict the log which they describe.",
+        source="KIP-101, steps 3 and 4.4",
+    ),
+    "caught-up": Checker(
+        name="caught-up",
+        needs=((Source.LOG,), _LEADERS),
+        rule=caught_up,
+        doc="Replicas that have not all of the leader's log after healing, with the reason.",
+        source="KIP-101, Scenario 2; KAFKA-6361",
+    ),
+    "exited": Checker(
+        name="exited",
+        needs=(),
+        rule=exited,
+        doc="Brokers that ended themselves, with the line that they printed.",
+        source="KAFKA-3924",
+    ),
+    "unchecked": Checker(
+        name="unchecked",
+        needs=(),
+        rule=unchecked,
+        doc="What is missing in a run, so that the other checkers' silence proves nothing.",
+        source="Jepsen: a run without evidence is unknown",
+    ),
+}

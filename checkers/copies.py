@@ -1,0 +1,126 @@
+"""
+Which replica held which record at an offset, at any moment: appends, truncations and recoveries replayed.
+
+A record is known by its origin, the index of the op with which a leader appended it; a follower's copy has
+the origin that stands in its leader's log. Two records at one offset are thereby told apart without epochs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.model import Op, Source
+
+UNKNOWN: Final = -1
+_CHANGES: Final = frozenset({"append", "truncate", "recovered", "follower"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """From this op on the node's log has that origin at the offset; None: it has nothing there."""
+
+    origin: int | None
+    op: Op
+
+
+class Copies:
+    """
+    The replicas' copies at one offset over time.
+
+    Shapes:  names are broker ids' node names. Offsets between the same borders of appends and cuts have the
+             same story, which is replayed once.
+    """
+
+    def __init__(self, ops: Sequence[Op], names: Mapping[int, str]) -> None:
+        self._ops = [op for op in ops if op.source is Source.BROKER and op.f in _CHANGES]
+        self._names = names
+        self._borders = sorted({border for op in self._ops for border in _borders(op)})
+        self._stories: dict[int, dict[str, list[Change]]] = {}
+
+    @property
+    def told(self) -> bool:
+        """Whether brokers told what they append at all."""
+        return any(op.f == "append" for op in self._ops)
+
+    def changes(self, offset: int) -> Mapping[str, Sequence[Change]]:
+        """Give what changed at the offset in each node's log, in index order."""
+        place = bisect_right(self._borders, offset)
+        if place not in self._stories:
+            self._stories[place] = self._replay(offset)
+        return self._stories[place]
+
+    def last_change(self, node: str, offset: int, before: int) -> Change | None:
+        """Give the last change at the offset in the node's log before that op; None when there was none."""
+        story = self.changes(offset).get(node, ())
+        return next((change for change in reversed(story) if change.op.index < before), None)
+
+    def written(self, offset: int, after: int, until: int) -> Op | None:
+        """
+        Give the leader's append that wrote a record acknowledged at that offset.
+
+        Shapes:  after is the index of the record's invoke, until of its ok. Brokers' and clients' ops race to
+                 the collector, so where none lies between, the first one later is taken.
+        """
+        wrote = [op for op in self._ops if _is_leaders(op) and _covers(op, offset) and op.index > after]
+        between = [op for op in wrote if op.index < until]
+        return between[-1] if between else next(iter(wrote), None)
+
+    def _replay(self, offset: int) -> dict[str, list[Change]]:
+        story: dict[str, list[Change]] = {}
+        leader_of: dict[str, str] = {}
+        for op in self._ops:
+            changes = story.setdefault(op.process, [])
+            now = changes[-1].origin if changes else None
+            if op.f == "follower":
+                leader_of[op.process] = self._names.get(int(op.value["leader"]), "")
+            elif op.f == "append" and _covers(op, offset):
+                origin = op.index
+                if not _is_leaders(op):
+                    origin = self._copied(offset, op, leader_of.get(op.process, ""), story)
+                changes.append(Change(origin=origin, op=op))
+            elif op.f in ("truncate", "recovered"):
+                if _end_after(op) <= offset and now is not None:
+                    changes.append(Change(origin=None, op=op))
+                elif op.f == "recovered" and _end_after(op) > offset and now is None and changes:
+                    # Power loss undid a cut that was never flushed: the old tail is back.
+                    changes.append(Change(origin=changes[-2].origin, op=op))
+        return story
+
+    def _copied(self, offset: int, copy: Op, leader: str, story: Mapping[str, Sequence[Change]]) -> int:
+        theirs = story.get(leader, ())
+        if theirs and theirs[-1].origin is not None:
+            return theirs[-1].origin
+        # The leader's own event may reach the collector after its follower's.
+        later = (op for op in self._ops if op.index > copy.index and op.process == leader)
+        wrote = next((op for op in later if _is_leaders(op) and _covers(op, offset)), None)
+        return wrote.index if wrote else UNKNOWN
+
+
+def _is_leaders(op: Op) -> bool:
+    return op.f == "append" and bool(op.value["role"] == "leader")
+
+
+def _covers(op: Op, offset: int) -> bool:
+    return bool(int(op.value["base"]) <= offset < int(op.value["end"]))
+
+
+def _end_after(op: Op) -> int:
+    if op.f == "recovered":
+        return int(op.value["log_end_offset"])
+    if op.value["reason"] == "full":
+        return 0
+    # A cut inside a batch removes the whole batch; a broker that says where its log physically ends tells it.
+    return min(int(op.value["to"]), int(op.value["end"]))
+
+
+def _borders(op: Op) -> tuple[int, ...]:
+    match op.f:
+        case "append":
+            return int(op.value["base"]), int(op.value["end"])
+        case "truncate" | "recovered":
+            return (_end_after(op),)
+        case _:
+            return ()

@@ -1,0 +1,75 @@
+"""
+Losses that lie outside of what Kafka promises while its state is in ZooKeeper: known holes, each by its name.
+
+Rules:   a hole is recognised by what happened, not by its harm: a loss that no hole accounts for stays a loss.
+         Both are about a leader that lost the record with its power, came back, and was elected without it.
+Source:  KIP-903, stale ISR expansion; KIP-966, last replica standing; KIP-380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from checkers.elections import Takeover
+from checkers.outages import Outage
+from harness.model import Op, OpType, Source
+
+# Whoever was told to leave ZooKeeper, or was down, since it joined the ISR is on its way out of it.
+_LEAVING: Final = frozenset({"kill", "stop", "power-loss", "expire", "zombie"})
+
+
+def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bool:
+    """
+    Whether the losing leader came back from its power loss into an ISR that nobody could know it had left.
+
+    Shapes:  outage is the power loss that took the record from it, after which it never copied it again.
+    Nobody could know when the controller's office changed hands meanwhile, or when the write that let it into the
+    ISR was still under way: Kafka leaves both open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
+    """
+    isr: Sequence[str] = ()
+    for op in ops:
+        if op.index >= takeover.elected:
+            return False
+        if (op.source, op.f) == (Source.ZOOKEEPER, "leaderAndISR"):
+            joined = takeover.node in op.value["isr"] and takeover.node not in isr
+            if joined and isr and op.index > outage.begun:
+                return True
+            isr = op.value["isr"]
+        took_office = (op.source, op.f) == (Source.BROKER, "controller") and op.value["active"]
+        if took_office and op.index > outage.begun:
+            return True
+    return False
+
+
+def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused: Callable[[str], bool]) -> bool:
+    """
+    Whether the losing leader was the last that could be elected when its return was first decided about.
+
+    Shapes:  excused says whether a node need not hold the record. Whoever else was in the ISR by then must be
+             excused, or on its way out of it: down or without a session at some time since it joined. "By then" is
+             the first leaderAndISR that was written after the losing leader had registered again.
+    Source:  KIP-966: the ISR has shrunk to one, that one loses what it had not flushed, and nobody else may lead.
+    """
+    back = _back(ops, outage)
+    joined: dict[str, int] = {}
+    left: dict[str, int] = {}
+    for op in ops:
+        if (op.source, op.f) == (Source.ZOOKEEPER, "leaderAndISR"):
+            if op.index >= back:
+                break
+            members = list(map(str, op.value["isr"]))
+            joined = {member: joined.get(member, op.index) for member in members}
+        elif op.source is Source.NEMESIS and op.f in _LEAVING and op.type is not OpType.INVOKE:
+            left.update(dict.fromkeys(map(str, op.value["nodes"]), op.index))
+    if takeover.node not in joined or takeover.op.index < back:
+        return False
+    others = [member for member in joined if member != takeover.node]
+    return all(excused(member) or left.get(member, -1) > joined[member] for member in others)
+
+
+def _back(ops: Sequence[Op], outage: Outage) -> int:
+    """The index of the losing leader's registration after the outage; of its return where nobody told that."""
+    since = outage.op.index if outage.back is None else outage.back
+    told = (op for op in ops if (op.source, op.f, op.process) == (Source.BROKER, "registered", outage.node))
+    return next((op.index for op in told if op.index > since), since)

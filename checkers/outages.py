@@ -1,0 +1,67 @@
+"""
+When each node was down, and when it lost its unflushed bytes.
+
+A kill keeps the page cache: a killed and restarted broker has lost nothing. Only power loss takes unflushed
+bytes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.model import Op, OpType, Source
+
+_DOWN: Final = frozenset({"kill", "stop", "power-loss"})
+_UP: Final = frozenset({"restart", "start"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """
+    One node's time without a process.
+
+    Shapes:  begun is the index of the fault's invoke, op its ok; back is the index of the first sign of a new
+             process, None while there is none.
+    """
+
+    node: str
+    begun: int
+    op: Op
+    back: int | None
+
+    @property
+    def power_lost(self) -> bool:
+        """Whether unflushed bytes were lost with the process."""
+        return self.op.f == "power-loss"
+
+    def lasts_at(self, index: int) -> bool:
+        """Whether the node was down at that op; the fault may have bitten at any moment since its invoke."""
+        return self.begun < index and (self.back is None or index < self.back)
+
+
+def outages(ops: Sequence[Op]) -> list[Outage]:
+    """Give every outage that the nemesis caused and proved, in the order in which they were proved."""
+    invoked: dict[tuple[str, tuple[str, ...]], int] = {}
+    found: list[Outage] = []
+    for op in ops:
+        if op.source is not Source.NEMESIS or op.f not in _DOWN:
+            continue
+        nodes = tuple(op.value["nodes"])
+        if op.type is OpType.INVOKE:
+            invoked[op.f, nodes] = op.index
+        elif op.type is OpType.OK:
+            begun = invoked.pop((op.f, nodes), op.index)
+            found += [Outage(node=node, begun=begun, op=op, back=_back(ops, node, op)) for node in nodes]
+    return found
+
+
+def _back(ops: Sequence[Op], node: str, fault: Op) -> int | None:
+    for op in ops:
+        if op.index > fault.index and (
+            (op.source is Source.BROKER and op.f == "started" and op.process == node)
+            or (op.source is Source.NEMESIS and op.f in _UP and op.type is OpType.OK and node in op.value["nodes"])
+        ):
+            return op.index
+    return None

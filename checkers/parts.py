@@ -1,0 +1,64 @@
+"""
+What executors do: judge all rows of one partition of one run. It imports nothing of Spark.
+
+Every executor's Python imports this module first, and PySpark's own would take it longer than the judging.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+from checkers.checker import Checker, check
+from harness.model import Op, OpType, Source
+
+Key = tuple[str, str, int]
+
+KEY: Final = ("run", "topic", "partition")
+KEY_FIELDS: Final = (("run", pa.string()), ("topic", pa.string()), ("partition", pa.int32()))
+ANOMALY_SCHEMA: Final = pa.schema([("run", pa.string()), ("place", pa.int64()), ("anomaly", pa.string())])
+
+
+def judge_of(
+    checkers: Mapping[str, Checker], clean: Mapping[Key, frozenset[str]]
+) -> Callable[[pa.Table], pa.Table]:
+    """
+    Make the function that executors call with all rows of one partition.
+
+    Shapes:  clean names for a partition the checkers whose search found nothing in it. The function gives one row
+             of ANOMALY_SCHEMA for each anomaly; place is its place among those of its partition.
+    """
+    table = dict(checkers)
+
+    def judge(rows: pa.Table) -> pa.Table:
+        raw = sorted(rows.to_pylist(), key=lambda row: row["index"])
+        key = key_of_row(raw[0])
+        anomalies = check([op_of(row) for row in raw], table, clean.get(key, frozenset()))
+        found = [
+            {"run": key[0], "place": place, "anomaly": json.dumps(anomaly.to_dict())}
+            for place, anomaly in enumerate(anomalies)
+        ]
+        return pa.Table.from_pylist(found, schema=ANOMALY_SCHEMA)
+
+    return judge
+
+
+def key_of_row(row: Mapping[str, Any]) -> Key:
+    """Give the partition that a row is about."""
+    return row["run"], row["topic"], row["partition"]
+
+
+def op_of(row: Mapping[str, Any]) -> Op:
+    """Give the op that a row of a run's Parquet holds."""
+    return Op(
+        index=row["index"],
+        time_ns=row["time_ns"],
+        source=Source(row["source"]),
+        process=row["process"],
+        type=OpType(row["type"]),
+        f=row["f"],
+        value=json.loads(row["value"]),
+    )

@@ -1,0 +1,238 @@
+"""
+From anomalies to a verdict, to a short canonical text, and to what was expected of a scenario.
+
+    text         none | term, term, …
+    term         KIND [offsets …] [NODE …] [epoch N] | hang
+    offsets      a record's name (m2), 17 or 11-15, both ends included
+    NODE         a capital letter, as in the documents
+
+`permitted m2, diverged m2 A B, stuck A` is such a text. `hang` is a cluster that never became whole again though
+every fault was undone, and no replica to blame for it. An expectation is exact: anything more or less than it
+says is a mismatch. What a term leaves open (nodes, epoch) may be anything; offsets may be left open only
+where a kind is not about offsets. Losses of what nobody promised are listed, and need no expectation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.lost import acked_records
+from checkers.view import setup_of
+from harness.model import Anomaly, Kind, Op, UsageError, Verdict, ranges_of
+
+# A record's name -> {offset: index of its ok produce}, in the order in which the scenario names them.
+Records = Mapping[str, Mapping[int, int]]
+
+NONE: Final = "none"
+HANG: Final = "hang"
+_LOSSES: Final = (
+    Kind.LOST,
+    Kind.PERMITTED,
+    Kind.UNCLEAN,
+    Kind.RETURNED,
+    Kind.LAST_STANDING,
+    Kind.UNPROMISED,
+)
+_ABOUT_OFFSETS: Final = frozenset({*_LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORDER})
+_SHOWS_EPOCH: Final = frozenset({Kind.TWO_LEADERS, Kind.LED_TWICE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """
+    One term of an expectation.
+
+    Shapes:  spans are inclusive (first, last) pairs; names are records' names; nodes () and epoch None are open,
+             but of a hang no node is to blame.
+    """
+
+    kind: Kind
+    spans: tuple[tuple[int, int], ...] = ()
+    names: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    epoch: int | None = None
+    hang: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unit:
+    """One offset of one anomaly (None where it is not about offsets); names are those that its proof names."""
+
+    kind: Kind
+    offset: int | None
+    nodes: frozenset[str]
+    epoch: int | None
+    names: frozenset[str]
+
+
+def verdict_of(anomalies: Iterable[Anomaly]) -> Verdict:
+    """Give the most severe of the anomalies' verdicts; VALID when there is none."""
+    return Verdict.merge(anomaly.verdict for anomaly in anomalies)
+
+
+def records_of(ops: Sequence[Op]) -> Records:
+    """Give every name's acknowledged offsets, with the index of the op that acknowledged each."""
+    records: dict[str, dict[int, int]] = {str(name): {} for name in setup_of(ops).get("records") or {}}
+    for acked in acked_records(ops):
+        if acked.offset >= 0:
+            name = str(acked.ok.value.get("name") or acked.value)
+            records.setdefault(name, {})[acked.offset] = acked.ok.index
+    return records
+
+
+def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
+    """
+    Say what was found in the words of an expectation, most specific: `lost m2`, `diverged 11-15 A B`, `none`.
+
+    Shapes:  kinds in the order of the model, then by offset; offsets that are all of a named group's have its
+             name, where two groups claim the same offsets that which the anomaly's proof names, else the first.
+    """
+    return _text([unit for anomaly in anomalies for unit in _units(anomaly, records)], records) or NONE
+
+
+def parse_expectation(text: str) -> tuple[Expected, ...]:
+    """
+    Read an expectation.
+
+    Raises:  UsageError naming the term, what is wrong with it and what was expected.
+    """
+    if text.strip() == NONE:
+        return ()
+    return tuple(_term(term.strip()) for term in text.split(","))
+
+
+def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], records: Records) -> str:
+    """
+    Compare exactly; give "" when all is as expected, else what is missing and what is more, for a person.
+
+    Raises:  UsageError when an expectation names a record that the run never acknowledged.
+    """
+    left = [unit for anomaly in anomalies for unit in _units(anomaly, records)]
+    missing: list[_Unit] = []
+    # The narrowest terms choose first, so that an open one cannot take what only they accept.
+    for term in sorted(expected, key=lambda term: (not term.nodes, term.epoch is None, not term.names)):
+        for offset, name in _wanted(term, records):
+            match = next((unit for unit in left if _accepts(term, offset, name, unit)), None)
+            if match is None:
+                missing.append(_missing(term, offset, name))
+            else:
+                left.remove(match)
+    more = [unit for unit in left if unit.kind is not Kind.UNPROMISED]
+    parts = (("missing", _text(missing, records)), ("unexpected", _text(more, records)))
+    return "; ".join(f"{word}: {found}" for word, found in parts if found)
+
+
+def _units(anomaly: Anomaly, records: Records) -> list[_Unit]:
+    spans = [offset for first, end in anomaly.ranges for offset in range(first, end)]
+    # Only a loss is about one named record; what else may stand at its offset is another's.
+    about = records if anomaly.kind in _LOSSES else {}
+    return [
+        _Unit(
+            kind=anomaly.kind,
+            offset=offset,
+            nodes=frozenset(anomaly.nodes),
+            epoch=anomaly.epoch,
+            names=frozenset(
+                name for name, acked in about.items() if offset is not None and acked.get(offset) in anomaly.proof
+            ),
+        )
+        for offset in (spans if anomaly.kind in _ABOUT_OFFSETS and spans else [None])
+    ]
+
+
+def _wanted(term: Expected, records: Records) -> list[tuple[int | None, str | None]]:
+    wanted: list[tuple[int | None, str | None]] = []
+    for name in term.names:
+        if not records.get(name):
+            known = ", ".join(name for name, acked in records.items() if acked) or "none"
+            raise UsageError(
+                f"expectation {term.kind.value} {name}: no record of that name was acknowledged; "
+                f"expected one of: {known}"
+            )
+        wanted += [(offset, name) for offset in records[name]]
+    for first, last in term.spans:
+        wanted += [(offset, None) for offset in range(first, last + 1)]
+    return wanted or [(None, None)]
+
+
+def _accepts(term: Expected, offset: int | None, name: str | None, unit: _Unit) -> bool:
+    return (
+        unit.kind is term.kind
+        and unit.offset == offset
+        and (not term.nodes or frozenset(term.nodes) == unit.nodes)
+        and not (term.hang and unit.nodes)
+        and (term.epoch is None or term.epoch == unit.epoch)
+        and (name is None or not unit.names or name in unit.names)
+    )
+
+
+def _missing(term: Expected, offset: int | None, name: str | None) -> _Unit:
+    names = frozenset({name} if name else ())
+    return _Unit(kind=term.kind, offset=offset, nodes=frozenset(term.nodes), epoch=term.epoch, names=names)
+
+
+def _text(units: Iterable[_Unit], records: Records) -> str:
+    """Fold units into terms: those that a text does not tell apart become one."""
+    groups: dict[tuple[Kind, tuple[str, ...], int | None], list[_Unit]] = {}
+    for unit in units:
+        nodes = () if unit.kind in _LOSSES else tuple(sorted(unit.nodes))
+        epoch = unit.epoch if unit.kind in _SHOWS_EPOCH else None
+        groups.setdefault((unit.kind, nodes, epoch), []).append(unit)
+    order = list(Kind)
+    terms: list[tuple[int, int, str]] = []
+    for (kind, nodes, epoch), group in groups.items():
+        tail = [*nodes, *([f"epoch {epoch}"] if epoch is not None else [])]
+        word = HANG if kind is Kind.STUCK and not nodes else kind.value
+        for first, offsets in _offsets(group, records):
+            terms.append((order.index(kind), first, " ".join([word, *offsets, *tail])))
+    return ", ".join(term for _, _, term in sorted(terms))
+
+
+def _offsets(group: Sequence[_Unit], records: Records) -> list[tuple[int, list[str]]]:
+    left = [unit for unit in group if unit.offset is not None]
+    found: list[tuple[int, list[str]]] = []
+    # The largest first: where one group's offsets lie within another's, the name that says more is taken.
+    for name, acked in sorted(records.items(), key=lambda item: -len(item[1])):
+        named = [unit for unit in left if unit.offset in acked and (not unit.names or name in unit.names)]
+        if acked and {unit.offset for unit in named} == acked.keys():
+            found.append((min(acked), [name]))
+            left = [unit for unit in left if unit not in named]
+    for first, end in ranges_of(unit.offset for unit in left if unit.offset is not None):
+        found.append((first, [str(first) if end == first + 1 else f"{first}-{end - 1}"]))
+    return found or [(-1, [])]
+
+
+def _term(text: str) -> Expected:
+    word, *rest = text.split() or [""]
+    if text == HANG:
+        return Expected(kind=Kind.STUCK, hang=True)
+    try:
+        kind = Kind(word)
+    except ValueError as error:
+        kinds = ", ".join(kind.value for kind in Kind)
+        raise UsageError(
+            f"expectation {text!r}: {word!r} is no kind; expected {NONE}, {HANG}, or one of {kinds}"
+        ) from error
+    spans: list[tuple[int, int]] = []
+    names: list[str] = []
+    nodes: list[str] = []
+    epoch: int | None = None
+    while rest:
+        token = rest.pop(0)
+        if token == "epoch" and rest and rest[0].isdecimal():
+            epoch = int(rest.pop(0))
+        elif match := re.fullmatch(r"(\d+)(?:-(\d+))?", token):
+            spans.append((int(match[1]), int(match[2] or match[1])))
+        elif re.fullmatch(r"[A-Z]\d*", token):
+            nodes.append(token)
+        elif re.fullmatch(r"[a-z]\w*", token) and token != "epoch":
+            names.append(token)
+        else:
+            raise UsageError(f"expectation {text!r}: {token!r} is no offset, record, node or epoch")
+    if bool(spans or names) != (kind in _ABOUT_OFFSETS):
+        need = "needs offsets: a record's name, 17 or 11-15" if kind in _ABOUT_OFFSETS else "is not about offsets"
+        raise UsageError(f"expectation {text!r}: {kind.value} {need}")
+    return Expected(kind=kind, spans=tuple(spans), names=tuple(names), nodes=tuple(nodes), epoch=epoch)

@@ -1,0 +1,238 @@
+"""
+Draw a schedule from a seed: who there is, what clients send, what breaks, and when; as a scenario.
+
+A schedule is text in the words of scenario files, so that it can be kept, read, replayed on any ground, and cut
+shorter. It knows nothing of the run: a step that makes no sense when its turn comes is left out by the player.
+
+Source:  every counterexample of hachikuji/kafka-specification is made of elections while a replica's commands,
+         questions or fetches wait; the moves are these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from harness.chance.beliefs import Beliefs
+from harness.chance.play import LAST
+from harness.chance.profile import ALWAYS, DEFAULT, Profile
+from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
+from harness.schedule import Scenario, parse
+
+REPLICAS: Final = ("A", "B", "C")
+ANY: Final = "*"
+QUESTION: Final = "OffsetForLeaderEpoch"
+HOLDS: Final = {
+    "hold-command": ("requests", "LeaderAndIsr"),
+    "hold-fetch": ("requests", "Fetch"),
+    "hold-answer": ("answers", "Fetch"),
+    "hold-question": ("requests", QUESTION),
+    "hold-word": ("answers", QUESTION),
+}
+# How often one move goes back to the leader before this one: only there are logs that were cut meanwhile.
+BACK_SHARE: Final = 0.5
+# How often time is given to what was just done.
+PAUSE_SHARE: Final = {"elect": 0.6, "produce": 0.4, "zombie": 0.7, "kill": 0.5, "restart": 0.5, "return": 0.4}
+
+
+def draw_schedule(seed: int, profile: Profile = DEFAULT) -> Scenario:
+    """
+    Draw the schedule of a seed: the same seed and profile give the same one, whatever protocol plays it.
+
+    Shapes:  no expectation: what may be found is for the checkers to say.
+    """
+    return parse(f"seed-{seed}", schedule_text(seed, profile), f"the schedule of seed {seed}")
+
+
+def schedule_text(seed: int, profile: Profile = DEFAULT) -> str:
+    """Give the schedule of a seed as it stands in a file."""
+    return _Drawing(Random(f"schedule {seed}"), profile).text(seed)
+
+
+class _Drawing:
+    """One schedule as it grows."""
+
+    def __init__(self, chance: Random, profile: Profile) -> None:
+        self._chance = chance
+        self._profile = profile
+        self._steps: list[str] = []
+        self._records: list[str] = []
+        three = chance.random() < profile.three_replicas
+        self._replicas = REPLICAS if three else REPLICAS[:2]
+        apart = chance.random() < profile.apart
+        self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
+        self._beliefs = Beliefs(leader=self._replicas[0], before=self._replicas[1])
+        self._moves: dict[str, Callable[[], bool]] = {
+            "produce": self._produce,
+            "elect": self._elect,
+            "pass": self._pass,
+            **{kind: self._hold(kind) for kind in HOLDS},
+            "release": self._release,
+            **{verb: self._one(verb, self._up) for verb in ("zombie", "kill", "flush", "pause")},
+            "return": self._one("return", lambda: self._beliefs.zombies),
+            "restart": self._one("restart", lambda: self._beliefs.down),
+            "resume": self._one("resume", lambda: self._beliefs.paused),
+            "expire": self._one("expire", lambda: list(self._replicas)),
+            "resign": self._one("resign", lambda: [self._controller, *self._replicas]),
+            "power-loss": self._power_loss,
+            "cut": self._cut,
+            "heal": self._heal,
+            "delay": self._delay,
+            "double": self._double,
+            "story": self._story,
+        }
+
+    def text(self, seed: int) -> str:
+        """Draw it all."""
+        profile, chance = self._profile, self._chance
+        min_isr = 2 if chance.random() < profile.min_isr_two else 1
+        lag = chance.choice(profile.lags_ms)
+        self._begin()
+        kinds, weights = self._temper()
+        for _ in range(chance.randint(*profile.moves)):
+            kind = chance.choices(kinds, weights)[0]
+            if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
+                self._pass()
+        settings = f"min_isr={min_isr} heal_within_s={profile.heal_within_s:g}"
+        heads = [
+            f"title    Drawn from seed {seed}",
+            "source   chance",
+            f"nodes    {' '.join(self._replicas)} replicas, {self._controller} controller",
+            f"records  {', '.join((*self._records, *(f'{name} 1' for name in LAST)))}",
+            f"settings {settings}" + (f" replica_lag_ms_max={lag}" if lag else ""),
+        ]
+        return "\n".join([*heads, "", *self._steps, ""])
+
+    def _temper(self) -> tuple[list[str], list[float]]:
+        """Give the kinds of moves that this schedule has, and how often each comes."""
+        weights = dict(self._profile.weights)
+        for kind in weights:
+            if kind not in ALWAYS:
+                weights[kind] *= self._chance.choice(self._profile.tempers)
+        return list(weights), list(weights.values())
+
+    def _add(self, step: str) -> bool:
+        self._steps.append(step)
+        self._beliefs.note(step)
+        return True
+
+    def _up(self) -> list[str]:
+        return [name for name in self._replicas if self._beliefs.is_up(name)]
+
+    def _one(self, verb: str, names: Callable[[], list[str]]) -> Callable[[], bool]:
+        """Do it to one of these, if there is one."""
+
+        def move() -> bool:
+            found = names()
+            return bool(found) and self._add(f"{verb} {self._chance.choice(found)}")
+
+        return move
+
+    # --- what clients do, and time ---------------------------------------------------------------------------
+    def _begin(self) -> None:
+        """Mostly something is acknowledged before anything breaks, so that there is something to lose."""
+        self._produce_with("all", 2)
+        if self._chance.random() < self._profile.begun:
+            self._pass(1)
+        if self._chance.random() < self._profile.told:
+            self._story()
+
+    def _produce(self) -> bool:
+        acks = "all" if self._chance.random() < self._profile.acks_all else "1"
+        return self._produce_with(acks, self._chance.choice((1, 1, 1, 2, 3)))
+
+    def _produce_with(self, acks: str, count: int) -> bool:
+        name = f"m{len(self._records) + 1}"
+        self._records.append(f"{name} {count}")
+        singly = " singly" if self._chance.random() < 0.15 else ""
+        return self._add(f"produce {name} acks={acks}{singly} meanwhile")
+
+    def _pass(self, kind: int | None = None) -> bool:
+        waits = self._profile.pass_ms
+        if kind is None:
+            kind = self._chance.choices(range(len(waits)), [share for share, _, _ in waits])[0]
+        _, low, high = waits[kind]
+        return self._add(f"pass {self._chance.uniform(low, high):.1f}ms")
+
+    # --- who leads, who is there -----------------------------------------------------------------------------
+    def _elect(self) -> bool:
+        leader, before = self._beliefs.leader, self._beliefs.before
+        others = [name for name in self._replicas if name != leader]
+        back = before in others and self._chance.random() < BACK_SHARE
+        return self._add(f"elect {before if back else self._chance.choice(others)}")
+
+    def _power_loss(self) -> bool:
+        up = self._up()
+        if not up:
+            return False
+        together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
+        return self._add(f"power-loss {' '.join(sorted(self._chance.sample(up, together)))}")
+
+    def _story(self) -> bool:
+        """Tell a story of three replicas that are up, with time as it needs it."""
+        leader = self._beliefs.leader
+        others = [name for name in self._up() if name != leader]
+        if len(others) < 2 or leader not in self._up():
+            return False
+        self._chance.shuffle(others)
+        story = STORIES[self._chance.choice(self._profile.stories)]
+        for step in story(self._chance, (leader, others[0], others[1])):
+            match step:
+                case _ if step == PASS:
+                    self._pass(self._chance.choice((0, 1, 1, 1)))
+                case _ if step == PASS_FETCH:
+                    self._pass(2)
+                case _ if step in (PRODUCE_ALL, PRODUCE_ONE):
+                    self._produce_with(step.removeprefix("produce "), self._chance.choice((1, 1, 2)))
+                case _ if step == RELEASE_ONE:
+                    self._release()
+                case _:
+                    self._add(step)
+        return True
+
+    # --- links -----------------------------------------------------------------------------------------------
+    def _link(self) -> tuple[str, str]:
+        """A follower's way to a leader: mostly that to who leads now."""
+        leader = self._beliefs.leader
+        src = self._chance.choice([name for name in self._replicas if name != leader])
+        if self._chance.random() < 0.4:
+            return src, ANY
+        others = [name for name in self._replicas if name != src]
+        return src, leader if self._chance.random() < 0.6 else self._chance.choice(others)
+
+    def _hold(self, kind: str) -> Callable[[], bool]:
+        def hold() -> bool:
+            direction, api = HOLDS[kind]
+            src, dst = (ANY, self._chance.choice(self._replicas)) if kind == "hold-command" else self._link()
+            name = f"{direction} {api} {src} -> {dst}"
+            return name not in self._beliefs.holds and self._add(f"hold {name}")
+
+        return hold
+
+    def _release(self) -> bool:
+        holds = self._beliefs.holds
+        if not holds:
+            return False
+        every = self._chance.random() < 0.1
+        return self._add("release all" if every else f"release {self._chance.choice(holds)}")
+
+    def _cut(self) -> bool:
+        src, dst = self._chance.sample(self._replicas, 2)
+        arrow, close = self._chance.choice(("->", "<->")), self._chance.choice(("", " close"))
+        return self._add(f"cut {src} {arrow} {dst}{close}")
+
+    def _delay(self) -> bool:
+        direction, api = self._chance.choice(list(HOLDS.values()))
+        src, dst = self._chance.sample(self._replicas, 2)
+        seconds = self._chance.uniform(*self._profile.delay_s)
+        return self._add(f"delay {direction} {api} {ANY if api == 'LeaderAndIsr' else src} -> {dst} {seconds:.3f}")
+
+    def _double(self) -> bool:
+        src, dst = self._chance.sample(self._replicas, 2)
+        api = self._chance.choice(("LeaderAndIsr", "LeaderAndIsr", "Fetch", QUESTION))
+        return self._add(f"double {api} {ANY if api == 'LeaderAndIsr' else src} -> {dst}")
+
+    def _heal(self) -> bool:
+        rules = self._beliefs.rules
+        return bool(rules) and self._add(f"heal {self._chance.choice(rules)}")

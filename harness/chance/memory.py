@@ -1,0 +1,51 @@
+"""A history in memory alone, for runs of which only a verdict is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.history import Clock, History
+from harness.model import HistoryError, Op, OpType, Source
+
+
+class MemoryHistory(History):
+    """
+    Keep ops in a list, in the one order of their indexes; for one thread.
+
+    Shapes:  ops has them all. path is where the history would be; nothing is written there.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Begin, without the file of other histories."""
+        self.path = path
+        self.listeners = []
+        self.ops: list[Op] = []
+        self._clock = clock
+        self._began_ns = clock()
+        self._closed = False
+
+    def record(
+        self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
+    ) -> Op:
+        """Keep one op, and tell the listeners; HistoryError when the history is closed."""
+        if self._closed:
+            raise HistoryError(f"{self.path}: {source} {process} records {f!r} after the history was closed")
+        op = Op(
+            index=len(self.ops),
+            time_ns=self._clock() - self._began_ns,
+            source=source,
+            process=process,
+            type=type_,
+            f=f,
+            value=dict(value or {}),
+        )
+        self.ops.append(op)
+        for listener in self.listeners:
+            listener(op)
+        return op
+
+    def close(self) -> None:
+        """Take no more; safe to call twice."""
+        self._closed = True

@@ -1,0 +1,111 @@
+"""
+Whether a step makes sense now: chance draws steps without knowing what will have become of the cluster.
+
+What makes none is left out, and the history says why; what makes sense is tried, and may still come to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from harness.cluster import Cluster
+from harness.links import LinkSteps
+from harness.model import UsageError
+
+_Sense = Callable[[Cluster, str], str]
+
+
+def why_not(words: Sequence[str], cluster: Cluster, links: LinkSteps, *, alike: bool = False) -> str:
+    """
+    Say why the step makes no sense now, "" when it does.
+
+    Shapes:  alike: what some target cannot do makes no sense for any.
+    """
+    verb, *rest = words
+    if alike and verb == "elect" and (reason := _nobody_moves(cluster)):
+        return reason
+    if verb in _OF_NODES:
+        return next((reason for name in rest if (reason := _OF_NODES[verb](cluster, name))), "")
+    match words:
+        case ("release", *direction, api, src, "->", dst):
+            try:
+                links.hold_of(api, src, dst, "".join(direction))
+            except UsageError:
+                return "no such hold stands"
+        case ("heal", src, "->", dst):
+            if not any((src, dst) in rule.ends for rule in links.rules):
+                return "no such rule stands"
+    return ""
+
+
+def _runs(cluster: Cluster, name: str) -> str:
+    if name in cluster.down:
+        return f"{name} is down"
+    return f"{name} is paused" if name in cluster.paused else ""
+
+
+def _is_up(cluster: Cluster, name: str) -> str:
+    return f"{name} is down" if name in cluster.down else ""
+
+
+def _may_become_zombie(cluster: Cluster, name: str) -> str:
+    if name in cluster.zombies:
+        return f"{name} is a zombie already"
+    return _runs(cluster, name) or _is_registered(cluster, name)
+
+
+def _may_restart(cluster: Cluster, name: str) -> str:
+    if name not in cluster.down:
+        return f"{name} is not down"
+    return f"{name} is cut from ZooKeeper" if name in cluster.zombies else ""
+
+
+def _may_return(cluster: Cluster, name: str) -> str:
+    if name not in cluster.zombies:
+        return f"{name} is no zombie"
+    return f"{name} is paused" if name in cluster.paused else ""
+
+
+def _may_be_elected(cluster: Cluster, name: str) -> str:
+    if cluster.leader() == name:
+        return f"{name} leads already"
+    return "" if name in cluster.isr() else f"{name} is not in the ISR"
+
+
+def _nobody_moves(cluster: Cluster) -> str:
+    """Say why Apache Kafka could not move leadership: it does so by moving replicas, all of them in the ISR."""
+    controller = cluster.observer.controller()
+    if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
+        return f"controller {controller} is not at work"
+    able = (name for name in cluster.isr() if name in cluster.ids and name not in cluster.down)
+    at_hand = {name for name in able if name not in cluster.zombies and cluster.observer.registered(str(name))}
+    away = sorted(frozenset(cluster.replicas) - at_hand)
+    return f"{', '.join(away)} down, not registered or not in the ISR" if away else ""
+
+
+def _is_paused(cluster: Cluster, name: str) -> str:
+    return "" if name in cluster.paused else f"{name} is not paused"
+
+
+def _is_registered(cluster: Cluster, name: str) -> str:
+    return "" if cluster.observer.registered(name) else f"{name} is not registered"
+
+
+def _is_controller(cluster: Cluster, name: str) -> str:
+    return "" if cluster.observer.controller() == name else f"{name} is not the controller"
+
+
+_OF_NODES: Final[Mapping[str, _Sense]] = {
+    "kill": _is_up,
+    "power-loss": _is_up,
+    "restart": _may_restart,
+    "pause": _runs,
+    "resume": _is_paused,
+    "flush": _is_up,
+    "expire": _is_registered,
+    "zombie": _may_become_zombie,
+    "return": _may_return,
+    "elect": _may_be_elected,
+    "resign": _is_controller,
+}

@@ -1,0 +1,128 @@
+"""
+`fencepost agree SUITE SUITE`: hold two stored suites against each other, cell by cell.
+
+Two hosts, two commits, two nights: each cell that both played must have found the same anomalies at the same
+offsets, and every replica's log must have ended with the same records of the same epochs. Records are drawn from
+the seed, so that only suites of one seed can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from rich.console import Console
+
+from harness.history import read_history
+from harness.model import EXIT_CODES, Anomaly, Op, OpType, Source, UsageError
+from harness.store import RunDir
+from harness.suite import Cell, Suite
+
+NAME: Final = "agree"
+HELP: Final = "hold two stored suites against each other, cell by cell: anomalies, and every record of every log"
+
+# A node's records at the end: offset, leader epoch, value.
+Lineage: TypeAlias = dict[str, list[tuple[int, int, str]]]
+# An anomaly without its sentence, which tells times.
+Finding: TypeAlias = tuple[str, tuple[tuple[int, int], ...], tuple[str, ...], int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a cell ended: what was found, and what every log holds."""
+
+    findings: list[Finding]
+    logs: Lineage
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("suites", metavar="SUITE", nargs=2, type=Path, help="a suite's folder: results/SUITE")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print each cell in which they differ; 0 when none does, 4 when one does, 3 when they share no cell."""
+    console = Console(highlight=False, soft_wrap=True)
+    first, second = (_read(folder) for folder in arguments.suites)
+    if first.seed != second.seed:
+        raise UsageError(
+            f"{arguments.suites[0]} has seed {first.seed}, {arguments.suites[1]} has {second.seed}; "
+            "expected one seed, from which both drew their records; play one again with --seed"
+        )
+    pairs = [(cell, other) for cell in first.cells if (other := second.cell(cell.scenario, cell.protocol))]
+    unlike = 0
+    for pair in pairs:
+        told = differences(*(_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)))
+        unlike += bool(told)
+        for line in told:
+            console.print(f"{pair[0].scenario} under {pair[0].protocol}: {line}", markup=False)
+    alone = len(first.cells) + len(second.cells) - 2 * len(pairs)
+    console.print(
+        f"{len(pairs)} cells on both ({_name(first)}; {_name(second)}): {len(pairs) - unlike} agree in anomalies "
+        f"and in every record of every log, {unlike} differ; {alone} on one side alone"
+    )
+    if not pairs:
+        return EXIT_CODES["unknown"]
+    return EXIT_CODES["invalid" if unlike else "valid"]
+
+
+def differences(one: End, other: End) -> list[str]:
+    """Say in lines what two ends of a cell do not share; nothing when they are alike."""
+    told = [f"only the first found {_said(finding)}" for finding in one.findings if finding not in other.findings]
+    told += [
+        f"only the second found {_said(finding)}" for finding in other.findings if finding not in one.findings
+    ]
+    for node in sorted(one.logs.keys() | other.logs.keys()):
+        mine, theirs = one.logs.get(node, []), other.logs.get(node, [])
+        if mine != theirs:
+            at = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
+            at = min(len(mine), len(theirs)) if at is None else at
+            told.append(f"log of {node}: {_at(mine, at)} in the first, {_at(theirs, at)} in the second")
+    return told
+
+
+def findings(anomalies: Sequence[Anomaly]) -> list[Finding]:
+    """What was found, without the sentences, which tell times."""
+    return sorted((str(a.kind), a.ranges, a.nodes, a.epoch) for a in anomalies)
+
+
+def lineages(ops: Sequence[Op]) -> Lineage:
+    """What every replica's log holds at the end."""
+    found: Lineage = {}
+    for op in ops:
+        if (op.source, op.f, op.type) == (Source.LOG, "batch", OpType.OK):
+            records = found.setdefault(op.process, [])
+            records += [(offset, int(op.value["epoch"]), str(value)) for offset, _, value in op.value["records"]]
+    return found
+
+
+def _read(folder: Path) -> Suite:
+    path = folder / "suite.json"
+    if not path.is_file():
+        raise UsageError(f"{folder}: no suite.json there; expected a suite's folder, such as results/latest")
+    return Suite.read(path)
+
+
+def _end(folder: Path, cell: Cell) -> End:
+    ops = read_history(RunDir(path=folder / cell.run).history)
+    return End(findings=findings(cell.anomalies), logs=lineages(ops))
+
+
+def _name(suite: Suite) -> str:
+    return f"{suite.target} on {suite.host}, {suite.started}"
+
+
+def _said(finding: Finding) -> str:
+    kind, ranges, nodes, epoch = finding
+    offsets = " ".join(f"{first}-{end - 1}" for first, end in ranges)
+    return " ".join(filter(None, (kind, offsets, *nodes, f"(epoch {epoch})" if epoch is not None else "")))
+
+
+def _at(records: Sequence[tuple[int, int, str]], at: int) -> str:
+    if at >= len(records):
+        return "no more record"
+    offset, epoch, value = records[at]
+    return f"offset {offset}, epoch {epoch}, {value}"

@@ -1,0 +1,125 @@
+"""
+What a history tells of how much was done: faults that were tried and that bit, elections, acknowledged records.
+
+Rules:   a rule of a link bites when it takes its first frame, however many it takes after that.
+         A run in which no fault bit, or no record of the schedule was acknowledged, proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from harness.chance.play import LAST
+from harness.model import Op, OpType, Source
+from nemesis.zombie import ZOOKEEPER
+
+# What undoes a fault, or is none: that it bit proves nothing.
+HARMLESS: Final = frozenset({"restart", "resume", "return", "flush"})
+# What the fabric tells when a rule of a link takes a frame, by the kind of rule.
+_BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
+_UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
+_ANY: Final = "*"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rule:
+    """A rule of a link that stands; api and direction are "" for a cut, which takes everything."""
+
+    kind: str
+    api: str
+    direction: str
+    link: tuple[str, str]
+    bit: bool = False
+
+    @staticmethod
+    def of(kind: str, value: Mapping[str, Any]) -> _Rule:
+        src, dst = value["link"]
+        api, direction = (value.get(name, "") for name in ("api", "direction"))
+        return _Rule(kind=kind, api=api, direction=direction, link=(src, dst))
+
+    def is_like(self, other: _Rule) -> bool:
+        """Whether both say the same."""
+        return (self.kind, self.api, self.direction, self.link) == (
+            other.kind,
+            other.api,
+            other.direction,
+            other.link,
+        )
+
+    def takes(self, frame: _Rule) -> bool:
+        """Whether a frame of which that much is told may be its first."""
+        fits = all(mine in (_ANY, theirs) for mine, theirs in zip(self.link, frame.link, strict=True))
+        named = (self.kind, self.api, self.direction) == (frame.kind, frame.api, frame.direction)
+        return named and fits and not self.bit
+
+    @property
+    def name(self) -> str:
+        """What it is counted as."""
+        return f"{self.kind} {self.api}".strip()
+
+
+@dataclass(slots=True)
+class Counts:
+    """
+    What was done in a run, so far.
+
+    Shapes:  asked counts by kind the faults that were tried, bit those that came about. epochs are the leader
+             epochs that ZooKeeper held. acked counts the schedule's records that all acknowledged.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    bit: Counter[str] = field(default_factory=Counter)
+    epochs: set[int] = field(default_factory=set)
+    acked: int = 0
+    _standing: list[_Rule] = field(default_factory=list)
+
+    def hear(self, op: Op) -> None:
+        """Take an op."""
+        if op.source is Source.NEMESIS:
+            if op.type is OpType.INVOKE:
+                self.asked[op.f] += len(op.value["nodes"])
+            elif op.type is OpType.OK:
+                self.bit[op.f] += len(op.value["nodes"])
+        elif op.source is Source.FABRIC:
+            self._hear_link(op)
+        elif op.source is Source.ZOOKEEPER:
+            if op.f == "leaderAndISR":
+                self.epochs.add(int(op.value["epoch"]))
+        elif op.source is Source.CLIENT and op.f == "produce" and op.type is OpType.OK:
+            self.acked += op.value["acks"] == -1 and op.value["name"] not in LAST
+
+    @property
+    def elections(self) -> int:
+        """How many leader epochs there were after the first."""
+        return max(0, len(self.epochs) - 1)
+
+    @property
+    def vacuous(self) -> str:
+        """Why the run proves nothing, "" where it does."""
+        if not self.acked:
+            return "no record of the schedule was acknowledged by all, so nothing could be lost"
+        if not any(number for kind, number in self.bit.items() if kind not in HARMLESS):
+            return "no fault of the schedule bit"
+        return ""
+
+    def _hear_link(self, op: Op) -> None:
+        if op.f in _BITES.values():
+            rule = _Rule.of(op.f, op.value)
+            # What keeps a zombie from ZooKeeper is counted as the zombie.
+            if ZOOKEEPER not in rule.link:
+                self._standing.append(rule)
+                self.asked[rule.name] += 1
+        elif op.f in _BITES:
+            frame = _Rule.of(_BITES[op.f], op.value)
+            taker = next((rule for rule in reversed(self._standing) if rule.takes(frame)), None)
+            if taker is not None:
+                taker.bit = True
+                self.bit[taker.name] += 1
+        elif op.f in _UNDONE:
+            undone = [_Rule.of(kind, op.value) for kind in _UNDONE[op.f]]
+            gone = next((rule for rule in self._standing if any(map(rule.is_like, undone))), None)
+            if gone is not None:
+                self._standing.remove(gone)

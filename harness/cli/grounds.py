@@ -1,0 +1,101 @@
+"""
+Grounds: where clusters stand, one line each; and the ground of real nodes, on any host of harness/hosts.
+
+The values are modules, each with a `make_ground` (harness.ground.MakeGround), looked up by harness.registry.load.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from harness.client import Client
+from harness.cluster import Cluster
+from harness.ground import Ground, Plan
+from harness.history import History
+from harness.hosts import HOSTS, MakeHost
+from harness.hosts.base import Address, Host
+from harness.machines import RealMachines, open_machines
+from harness.model import UsageError
+from harness.registry import pick
+from harness.target import Target
+from workloads import CLIENTS
+
+GROUNDS: Final[dict[str, str]] = {**dict.fromkeys(HOSTS, __name__), "sim": "targets.simulator.ground"}
+
+
+class RealGround:
+    """
+    Real nodes: one ZooKeeper for all clusters, each below a chroot of its own.
+
+    Shapes:  zookeeper is one that runs already; None: open starts one. client None: that which suits the target.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        make_host: MakeHost,
+        target: Target,
+        power_tier: str | None = None,
+        client: str | None = None,
+        zookeeper: Address | None = None,
+    ) -> None:
+        """Take the wishes."""
+        self.name = name
+        self.jobs = os.cpu_count() or 1
+        self._make_host = make_host
+        self._target = target
+        self._power_tier = power_tier
+        self._client = client
+        self._zookeeper = zookeeper
+        self._shared: Host | None = None
+
+    def open(self, folder: Path) -> None:
+        """Start the ZooKeeper that all clusters share."""
+        self._shared = self._make_host(folder, power_tier=self._power_tier)
+        self._shared.open()
+        self._zookeeper = self._shared.start_zookeeper()
+
+    @property
+    def zookeeper(self) -> Address | None:
+        """The ZooKeeper of all its clusters, None before it is open."""
+        return self._zookeeper
+
+    def open_cluster(self, plan: Plan, history: History) -> Cluster:
+        """Make a host of the run's own, and its nodes."""
+        if self._zookeeper is None:
+            history.close()
+            raise UsageError(f"ground {self.name}: no ZooKeeper; expected open before open_cluster")
+        return open_machines(
+            plan,
+            history,
+            make_host=self._make_host,
+            target=self._target,
+            zookeeper=self._zookeeper,
+            power_tier=self._power_tier,
+        )
+
+    def make_client(self, cluster: Cluster) -> Client:
+        """A client over the network."""
+        name = self._client or self._target.client(cluster.rules)
+        made: Client = pick("client", CLIENTS, name)(history=cluster.history, bootstrap=cluster.clients_addresses)
+        return made
+
+    def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
+        """Copy a node's data directory."""
+        assert isinstance(cluster.host, RealMachines), "a ground is asked for what is left of its own clusters"
+        cluster.host.keep(name, folder)
+
+    def close(self) -> None:
+        """Take ZooKeeper down; safe to call twice."""
+        if self._shared is not None:
+            self._shared.close()
+
+
+def make_ground(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Ground:
+    """Make the ground of real nodes on a host."""
+    make_host = partial(pick("host", HOSTS, name), ports=ports)
+    return RealGround(name, make_host=make_host, target=target, power_tier=power_tier)

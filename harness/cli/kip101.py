@@ -1,0 +1,28 @@
+"""
+`fencepost test-kip101`: KIP-101's scenarios and KAFKA-6361 under the protocols that they tell apart.
+
+Prints a table scenario x protocol of what was expected and what was found, and names the report to open.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from harness.cli import suites
+
+NAME: Final = "test-kip101"
+HELP: Final = "play KIP-101's scenarios under every protocol and print scenario x protocol"
+SELECTION: Final = suites.Selection(
+    name=NAME,
+    make="test-kip101",
+    patterns=("kip101-*", "kafka-6361-elect-*"),
+    protocols=("hw", "kip101", "kip279", "kip320"),
+)
+
+configure = suites.configure
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play them; see EXIT_CODES."""
+    return suites.run(SELECTION, arguments)

@@ -1,0 +1,54 @@
+"""
+The command `fencepost`: one table of commands, one table of exit codes.
+
+    0 valid or as expected   1 crash of the harness   2 wrong usage   3 unknown   4 invalid or mismatch   5 hang
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from harness.cli.interrupts import INTERRUPTS
+from harness.model import EXIT_CODES, FencepostError, UsageError
+
+INTERRUPTED: Final = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; say in one line what the person or the machine has to change when it cannot run."""
+    INTERRUPTS.catch()
+    try:
+        chosen = _parser().parse_args(arguments)
+        return int(chosen.run(chosen))
+    except UsageError as error:
+        print(f"fencepost: {error}", file=sys.stderr)
+        return EXIT_CODES["usage"]
+    except FencepostError as error:
+        print(f"fencepost: {error}", file=sys.stderr)
+        return EXIT_CODES["crash"]
+    except KeyboardInterrupt:
+        INTERRUPTS.ignore()
+        print("fencepost: interrupted; everything that was started is down again", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    # Once signals are caught: to import all commands takes seconds on a busy machine.
+    from harness.cli.commands import COMMANDS
+
+    parser = argparse.ArgumentParser(prog="fencepost", description=__doc__.splitlines()[1] if __doc__ else "")
+    parser.description = "Fault injection for replicated logs, with every verdict checked on PySpark."
+    parser.epilog = "exit codes: " + ", ".join(f"{code} {word}" for word, code in EXIT_CODES.items())
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in COMMANDS.items():
+        sub = commands.add_parser(name, help=module.HELP, description=module.HELP, epilog=parser.epilog)
+        module.configure(sub)
+        sub.set_defaults(run=module.run)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

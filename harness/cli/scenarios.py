@@ -1,0 +1,45 @@
+"""`fencepost scenarios`: every scenario with its title, where it comes from, and what it expects of whom."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.cli.suites import scenario_files
+from harness.model import EXIT_CODES
+from harness.registry import pick
+from harness.schedule import Scenario, read_scenario
+
+NAME: Final = "scenarios"
+HELP: Final = "list the scenarios: title, source, and what is expected under each protocol"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these (default: all)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print them."""
+    console = Console()
+    files = scenario_files(("*",))
+    for name in arguments.names or files:
+        for line in describe(read_scenario(pick("scenario", files, name))):
+            console.print(line, soft_wrap=True)
+    return EXIT_CODES["valid"]
+
+
+def describe(scenario: Scenario) -> list[Text]:
+    """Say a scenario in lines: its name and title, its sources, and one line for each outcome."""
+    lines = [Text(scenario.name, "bold").append(f"  {scenario.title}", "not bold")]
+    lines += [Text(f"  source  {source}", "dim") for source in scenario.sources]
+    by_outcome: dict[str, list[str]] = {}
+    for variant, outcome in scenario.expectations.items():
+        by_outcome.setdefault(outcome, []).append(variant)
+    return lines + [
+        Text(f"  {outcome}  ", "default").append(", ".join(variants), "cyan")
+        for outcome, variants in by_outcome.items()
+    ]

@@ -1,0 +1,106 @@
+"""
+The collector: a TCP listener to which nodes tell what they do, line by line, into the history.
+
+A node that is killed has told all that it sent: the kernel still delivers it. `drain` waits for that, so that
+what a dead node did stands in the history before what is done to its files.
+"""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from harness import limits
+from harness.history import History
+from harness.hosts.base import Address
+from harness.model import OpType, PreconditionError, Source
+
+LINE_BYTES_MAX: Final = 16 * 1024 * 1024
+SHUTDOWN_POLL_S: Final = 0.02
+
+
+class Collector:
+    """
+    Take what nodes tell. Own a thread for each connection.
+
+    Shapes:  on_flush(node, path, length) is called for every `flush` that a node tells of.
+    """
+
+    def __init__(self, bind_address: str, history: History, on_flush: Callable[[str, str, int], None]) -> None:
+        self._history = history
+        self._on_flush = on_flush
+        self._open: dict[str, int] = {}
+        self._changed = threading.Condition()
+        collector = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                collector._serve(self)
+
+        self._server = socketserver.ThreadingTCPServer((bind_address, 0), Handler, bind_and_activate=False)
+        self._server.daemon_threads = True
+        self._server.server_bind()
+        self._server.server_activate()
+        host, port = self._server.server_address[:2]
+        self.address = Address(host=str(host), port=int(port))
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(SHUTDOWN_POLL_S,), name="collector", daemon=True
+        )
+        self._thread.start()
+
+    def drain(self, node: str) -> None:
+        """Wait until everything that the node's dead processes told is in the history."""
+        with self._changed:
+            done = self._changed.wait_for(
+                lambda: self._open.get(node, 0) == 0, timeout=limits.CONDITION_WAIT_S_MAX
+            )
+        if not done:
+            raise PreconditionError(f"collector: node {node} is dead, but its connection has not ended")
+
+    def close(self) -> None:
+        """Stop listening; safe to call twice."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _serve(self, handler: socketserver.StreamRequestHandler) -> None:
+        node = ""
+        try:
+            while line := handler.rfile.readline(LINE_BYTES_MAX):
+                told = _parse(line)
+                if told is None:
+                    # What a node tried to tell is missing from the history: the run cannot be judged.
+                    value = {"error": f"a node told {line[:200]!r}; expected a JSON object with node and f"}
+                    self._history.record(Source.RUNNER, "collector", OpType.FAIL, "unreadable", value)
+                    continue
+                if not node:
+                    node = str(told["node"])
+                    self._count(node, +1)
+                self._take(node, told)
+        except ConnectionError:
+            pass  # a reset is how a killed node may end
+        finally:
+            if node:
+                self._count(node, -1)
+
+    def _count(self, node: str, change: int) -> None:
+        with self._changed:
+            self._open[node] = self._open.get(node, 0) + change
+            self._changed.notify_all()
+
+    def _take(self, node: str, told: Mapping[str, Any]) -> None:
+        f, value = str(told["f"]), told.get("value", {})
+        self._history.record(Source.BROKER, node, OpType.INFO, f, value)
+        if f == "flush":
+            self._on_flush(node, str(value["path"]), int(value["length"]))
+
+
+def _parse(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        told = json.loads(line)
+        return told if isinstance(told, dict) and {"node", "f"} <= told.keys() else None
+    except ValueError:
+        return None

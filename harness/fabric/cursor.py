@@ -1,0 +1,89 @@
+"""
+A place in a message's bytes that moves on as values are taken, in Kafka's plain and in its flexible encoding.
+
+Source:  KIP-482 (compact lengths, tagged fields).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+from harness.fabric.frames import Unreadable
+
+VARINT_BYTES_MAX: Final = 5
+TOPIC_ID_BYTES: Final = 16
+
+_SHORT: Final = struct.Struct(">h")
+_INT: Final = struct.Struct(">i")
+
+
+class Cursor:
+    """A place in a buffer that moves on as values are taken; counts and texts are as the encoding has them."""
+
+    __slots__ = ("_buffer", "_flexible", "offset")
+
+    def __init__(self, buffer: bytes, offset: int, *, flexible: bool) -> None:
+        self._buffer = buffer
+        self._flexible = flexible
+        self.offset = offset
+
+    def take(self, layout: struct.Struct) -> tuple[Any, ...]:
+        """Take what the layout has."""
+        try:
+            values = layout.unpack_from(self._buffer, self.offset)
+        except struct.error as error:
+            raise Unreadable(f"at {self.offset}: {error}; expected {layout.size} bytes") from error
+        self.offset += layout.size
+        return values
+
+    def count(self) -> int:
+        """Take an array's length; a null array is an empty one."""
+        found: int = self._varint() - 1 if self._flexible else self.take(_INT)[0]
+        if not -1 <= found <= len(self._buffer) - self.offset:
+            raise Unreadable(f"at {self.offset}: {found} elements; expected no more than bytes that follow")
+        return max(found, 0)
+
+    def numbers(self) -> tuple[int, ...]:
+        """Take an array of 4-byte numbers."""
+        return tuple(self.take(_INT)[0] for _ in range(self.count()))
+
+    def text(self) -> str:
+        """Take a text."""
+        length: int = self._varint() - 1 if self._flexible else self.take(_SHORT)[0]
+        data = self._bytes(length)
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise Unreadable(f"text before {self.offset}: {error}; expected UTF-8") from error
+
+    def topic_id(self) -> str:
+        """Take a topic's id, as hex."""
+        return self._bytes(TOPIC_ID_BYTES).hex()
+
+    def skip_tags(self) -> None:
+        """Pass over tagged fields, which only the flexible encoding has."""
+        if self._flexible:
+            for _ in range(self._varint()):
+                self._varint()
+                self._bytes(self._varint())
+
+    def _bytes(self, length: int) -> bytes:
+        end = self.offset + length
+        if length < 0 or end > len(self._buffer):
+            raise Unreadable(f"at {self.offset}: {length} bytes; expected 0 to {len(self._buffer) - self.offset}")
+        data = self._buffer[self.offset : end]
+        self.offset = end
+        return data
+
+    def _varint(self) -> int:
+        value = 0
+        for index in range(VARINT_BYTES_MAX):
+            if self.offset >= len(self._buffer):
+                raise Unreadable(f"at {self.offset}: the bytes end inside a number")
+            byte = self._buffer[self.offset]
+            self.offset += 1
+            value |= (byte & 0x7F) << (7 * index)
+            if byte < 0x80:
+                return value
+        raise Unreadable(f"before {self.offset}: a number longer than {VARINT_BYTES_MAX} bytes")

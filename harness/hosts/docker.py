@@ -1,0 +1,229 @@
+"""
+Nodes as containers on an internal network of the run's own, their disks mounted by the harness.
+
+Nothing on that network leaves the machine. The harness stands at the network's gateway, where containers
+reach its listeners, and reaches containers by their addresses. The files lie as on the host `local`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from docker.errors import APIError, DockerException
+from docker.types import IPAMConfig, IPAMPool
+
+from harness.hosts import images
+from harness.hosts.base import Address, Launch, Place
+from harness.hosts.container import NodeContainer, Shape
+from harness.hosts.disks import Owner
+from harness.hosts.engine import connect
+from harness.hosts.nodes import ZOOKEEPER, NodesHost
+from harness.hosts.site import write_files
+from harness.ledger import runs_dir
+from harness.model import UsageError
+from targets.zookeeper import server
+
+ZOOKEEPER_PORT: Final = 2181
+CLIENT_PORT: Final = 9092
+INTERNAL_PORT: Final = 9093
+NODE_UID: Final = 10001
+LABEL: Final = "fencepost.run"
+HOME_LABEL: Final = "fencepost.home"
+NETWORK_TRIES_MAX: Final = 20
+# The image's folder of jars; the JVM expands the star.
+ZOOKEEPER_JARS: Final = "/opt/zookeeper/*"
+ZOOKEEPER_JAVA: Final = "/opt/java/bin/java"
+
+
+class DockerHost(NodesHost[NodeContainer]):
+    """The host `docker`; see harness/hosts/base.py for every call."""
+
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        power_tier: str | None = None,
+        drain: Callable[[str], None] | None = None,
+        ports: range | None = None,
+    ) -> None:
+        """Take the wishes; see harness.hosts.MakeHost."""
+        if ports is not None:
+            raise UsageError(
+                f"ports {ports[0]} to {ports[-1]}: containers take none of this machine's; expected no range "
+                "of ports with the host docker"
+            )
+        super().__init__("docker", run_dir, power_tier=power_tier, drain=drain)
+        self._client: Any = None
+        self._images: images.Images | None = None
+        self._network = ""
+        self._gateway = ""
+        self._free: list[str] = []
+        self._mutex = threading.Lock()
+
+    @property
+    def bind_address(self) -> str:
+        """The network's gateway: nodes reach us there."""
+        return self._gateway
+
+    def open(self) -> None:
+        """Find the engine, reap killed runs, check the machine, have the images, make the network."""
+        self._client = connect()
+        self._images = images.ensure(self._client)
+        self._site.open()
+        self._sweep()
+        self.power_tier = self._site.power_tier
+        self._network = f"fencepost-{self._site.ledger.token}"
+        self._site.ledger.note("network", name=self._network, label=self._label)
+        with self._site.ledger.making():
+            self._make_network()
+
+    def start_zookeeper(self) -> Address:
+        """Start a real ZooKeeper server in a container; return when it answers."""
+        assert self._images is not None, "open comes first"
+        ip = self._add(ZOOKEEPER, image=self._images.zookeeper, disk=False)
+        launch = server.launch(
+            java=ZOOKEEPER_JAVA,
+            jars=[ZOOKEEPER_JARS],
+            conf_dir="/conf",
+            data_dir="/data",
+            address=Address(host="0.0.0.0", port=ZOOKEEPER_PORT),
+        )
+        self.start(ZOOKEEPER, launch)
+        address = Address(host=ip, port=ZOOKEEPER_PORT)
+        return self._await_zookeeper(address)
+
+    def add_node(self, name: str, *, disk: bool) -> Place:
+        """Make a node's disk and choose its address; its container is made at its start."""
+        assert self._images is not None, "open comes first"
+        ip = self._add(name, image=self._images.broker, disk=disk)
+        client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
+        return Place(
+            data_dir="/data",
+            conf_dir="/conf",
+            python="python3",
+            client=client,
+            internal=internal,
+            client_outside=client,
+            internal_outside=internal,
+        )
+
+    def start(self, name: str, launch: Launch) -> None:
+        """Write the launch's files and start its container."""
+        write_files(self._site.folder("nodes", name, "conf"), launch)
+        self._node(name).start(launch)
+
+    def close(self) -> None:
+        """Remove all containers, disks' mounts and the network; safe to call twice."""
+        try:
+            for node in self._nodes.values():
+                node.save_log()
+        finally:
+            self._site.close()
+            if self._client is not None:
+                self._client.close()
+
+    @property
+    def _labels(self) -> dict[str, str]:
+        return {LABEL: self._site.ledger.token, HOME_LABEL: _home()}
+
+    @property
+    def _label(self) -> str:
+        return f"{LABEL}={self._site.ledger.token}"
+
+    def _add(self, name: str, *, image: str, disk: bool) -> str:
+        owner: Owner = (NODE_UID, NODE_UID) if os.geteuid() == 0 else None
+        data = self._site.add_disk(name, disk=disk, owner=owner).data
+        conf = self._site.folder("nodes", name, "conf")
+        conf.mkdir(parents=True, exist_ok=True)
+        with self._mutex:
+            if not self._free:
+                raise UsageError(f"node {name}: network {self._network} has no address left")
+            ip = self._free.pop(0)
+        container = f"{self._network}-{name.lower()}"
+        # After the disk: what was noted later is undone earlier, and a mount in use cannot be undone.
+        self._site.ledger.note("container", name=container, label=self._label)
+        shape = Shape(
+            name=container,
+            image=image,
+            network=self._network,
+            ip=ip,
+            user=":".join(map(str, owner or (os.geteuid(), os.getegid()))),
+            labels=self._labels,
+            data=data,
+            conf=conf,
+        )
+        log = self._site.folder("nodes", name, "log.txt")
+        ledger = self._site.ledger
+        self._nodes[name] = NodeContainer(name=name, client=self._client, ledger=ledger, shape=shape, log=log)
+        return ip
+
+    def _sweep(self) -> None:
+        """
+        Remove what an engine made for a run that was reaped already.
+
+        A request that was under way when its harness was killed may be carried out after the reap. Only what
+        bears this user's mark is looked at, and only when its run has no ledger any more.
+        """
+        living = {path.name for path in runs_dir().iterdir()}
+        mark = {"label": f"{HOME_LABEL}={_home()}"}
+        for container in self._client.containers.list(all=True, filters=mark):
+            if container.labels.get(LABEL) not in living:
+                _quietly(container.remove, force=True, v=True)
+        for network in self._client.networks.list(filters=mark):
+            if (network.attrs.get("Labels") or {}).get(LABEL) not in living:
+                _quietly(network.remove)
+
+    def _make_network(self) -> None:
+        """
+        Make the run's network, and keep the addresses that nodes will get.
+
+        Fixed addresses need a subnet that was asked for: the engine first chooses one that collides with
+        nothing, and the network is then made anew with exactly that one, unless somebody was quicker.
+        """
+        problem = ""
+        for _ in range(NETWORK_TRIES_MAX):
+            trial = self._client.networks.create(
+                self._network, driver="bridge", internal=True, labels=self._labels
+            )
+            trial.reload()
+            subnet = trial.attrs["IPAM"]["Config"][0]["Subnet"]
+            trial.remove()
+            hosts = ipaddress.ip_network(subnet).hosts()
+            gateway = str(next(hosts))
+            try:
+                self._client.networks.create(
+                    self._network,
+                    driver="bridge",
+                    internal=True,
+                    labels=self._labels,
+                    ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway)]),
+                )
+            except APIError as error:
+                problem = str(error.explanation)
+                continue
+            self._gateway = gateway
+            self._free = [
+                str(next(hosts)) for _ in range(min(100, ipaddress.ip_network(subnet).num_addresses - 3))
+            ]
+            return
+        raise UsageError(
+            f"network {self._network}: {problem}; expected a free subnet; `docker network prune` frees some"
+        )
+
+
+def _home() -> str:
+    """Give the mark of this user's ledgers: other users of the engine have others."""
+    return hashlib.sha256(f"{os.geteuid()} {runs_dir()}".encode()).hexdigest()[:16]
+
+
+def _quietly(remove: Callable[..., None], **how: bool) -> None:
+    """Remove it, unless another harness is at it or was quicker."""
+    with suppress(DockerException):
+        remove(**how)

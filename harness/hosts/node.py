@@ -1,0 +1,163 @@
+"""One node's process on this machine: in its own session, signalled by identity, waited for by deadline."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness import limits
+from harness.ledger import Ledger
+from harness.model import PreconditionError, UsageError
+from harness.process import (
+    TOKEN_VARIABLE,
+    Identity,
+    end,
+    ended_within,
+    identity_of,
+    is_alive,
+    is_stopped,
+    send,
+    until,
+)
+
+# How long a process is watched after its start: a wrong command line ends at once, and should say so here.
+FIRST_LOOK_S: Final = 0.1
+LOG_TAIL_CHARACTERS: Final = 2000
+
+
+class NodeProcess:
+    """
+    A node's process over its lives: started, paused, killed, started again; its output goes to one log file.
+
+    Raises:  PreconditionError when a process that should be there is not, or does not do what it is told.
+    """
+
+    def __init__(self, *, name: str, ledger: Ledger, log: Path) -> None:
+        """Name it; nothing runs yet."""
+        self.name = name
+        self._ledger = ledger
+        self._log = log
+        self._child: subprocess.Popen[bytes] | None = None
+        self._identity: Identity | None = None
+        self._entry = 0
+
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+        """Start it; UsageError, with the end of its output, when it cannot run or ends at once."""
+        if self.alive():
+            raise PreconditionError(f"start {self.name}: it runs already; expected it to be down")
+        self._collect()
+        with self._ledger.making():
+            self._spawn(argv, env=env, cwd=cwd)
+        assert self._identity is not None, "it was spawned"
+        if ended_within(self._identity, FIRST_LOOK_S):
+            code = self._collect()
+            raise UsageError(
+                f"start {self.name}: ended at once with {code}; expected it to run; it said:\n{self.log_tail()}"
+            )
+
+    def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+        """Note it, fork it, note its pid."""
+        self._entry, token = self._ledger.note_process()
+        with self._log.open("ab") as output:
+            try:
+                self._child = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    cwd=cwd,
+                    env={**env, TOKEN_VARIABLE: token},
+                )
+            except OSError as error:
+                self._ledger.done(self._entry)
+                raise UsageError(
+                    f"start {self.name}: {argv[0]}: {error.strerror}; expected a program that runs"
+                ) from error
+        # An unwaited child keeps its place in /proc even when it has ended.
+        self._identity = identity_of(self._child.pid)
+        assert self._identity is not None, "nobody but us waits for our child"
+        self._ledger.add(self._entry, pid=self._identity.pid, start=self._identity.start)
+
+    def alive(self) -> bool:
+        """Whether the process is there; a paused one is."""
+        return self._identity is not None and is_alive(self._identity)
+
+    def kill(self) -> str:
+        """SIGKILL; return when it has ended."""
+        identity = self._running("kill")
+        if not end(identity):
+            raise PreconditionError(
+                f"kill {self.name}: pid {identity.pid} outlived SIGKILL by {limits.PROCESS_END_S_MAX} s"
+            )
+        self._collect()
+        return f"pid {identity.pid} ended by SIGKILL"
+
+    def stop(self) -> str:
+        """SIGTERM; return when it has ended."""
+        identity = self._running("stop")
+        send(identity, signal.SIGTERM)
+        if not ended_within(identity, limits.PROCESS_END_S_MAX):
+            raise PreconditionError(
+                f"stop {self.name}: pid {identity.pid} outlived SIGTERM by {limits.PROCESS_END_S_MAX} s"
+            )
+        return f"pid {identity.pid} ended by SIGTERM with {self._collect()}"
+
+    def pause(self) -> str:
+        """SIGSTOP; return when every one of its threads is stopped."""
+        identity = self._running("pause")
+        send(identity, signal.SIGSTOP)
+        if not until(lambda: is_stopped(identity), limits.PROCESS_END_S_MAX):
+            raise PreconditionError(f"pause {self.name}: pid {identity.pid} runs on after SIGSTOP")
+        return f"pid {identity.pid} stopped"
+
+    def resume(self) -> str:
+        """SIGCONT; return when it runs again."""
+        identity = self._running("resume")
+        if not is_stopped(identity):
+            raise PreconditionError(
+                f"resume {self.name}: pid {identity.pid} is not stopped; expected a pause before"
+            )
+        send(identity, signal.SIGCONT)
+        if not until(lambda: not is_stopped(identity), limits.PROCESS_END_S_MAX):
+            raise PreconditionError(f"resume {self.name}: pid {identity.pid} is still stopped after SIGCONT")
+        return f"pid {identity.pid} runs"
+
+    def log_text(self) -> str:
+        """What it printed so far, over all its lives."""
+        try:
+            return self._log.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def log_tail(self) -> str:
+        """The end of what it printed."""
+        return self.log_text()[-LOG_TAIL_CHARACTERS:]
+
+    def forget(self) -> None:
+        """Wait for the process that the ledger has ended, so that no zombie stays."""
+        if self._child is not None and not self.alive():
+            self._child.wait()
+
+    def _running(self, what: str) -> Identity:
+        if self._identity is None or not is_alive(self._identity):
+            raise PreconditionError(f"{what} {self.name}: no process of it runs; expected one")
+        return self._identity
+
+    def _collect(self) -> str:
+        """Wait for an ended child and close its entry; give how it ended."""
+        if self._child is None:
+            return "nothing"
+        code = self._child.wait()
+        self._ledger.done(self._entry)
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def child_environment(env: Mapping[str, str], root: Path) -> dict[str, str]:
+    """Give the environment of a node's process: ours, Python finding the project at root, then what is asked."""
+    path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
+    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env}

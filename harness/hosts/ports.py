@@ -1,0 +1,85 @@
+"""Choose ports that no other harness chooses: a claim is one byte of a shared file, locked while it is ours."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import socket
+import struct
+import threading
+from itertools import chain
+from typing import Final
+
+from harness import limits
+from harness.model import UsageError
+from harness.state import state_dir
+
+# struct flock of 64-bit Linux: type, whence, start, length, pid (0 as open-file-description locks want it).
+FLOCK: Final = "@hhqqi4x"
+
+
+class PortClaims:
+    """The ports of one host object; other objects, threads and processes of this user never get the same."""
+
+    def __init__(self, ports: range | None = None) -> None:
+        """Open the shared file; the claims end with close, or with this process. None is the usual range."""
+        self._ports = ports if ports is not None else range(limits.PORT_FIRST, limits.PORT_LAST + 1)
+        path = state_dir("ports") / "claims"
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._claimed: set[int] = set()
+        self._mutex = threading.Lock()
+
+    def claim(self) -> int:
+        """
+        Give a port of the range that nobody has claimed and nobody listens on.
+
+        Raises:  UsageError when there is none.
+        """
+        ports = self._ports
+        # Two harnesses that begin at the same port would meet at every single one.
+        first = random.SystemRandom().randrange(len(ports))
+        for port in chain(ports[first:], ports[:first]):
+            if self._take(port):
+                return port
+        raise UsageError(
+            f"ports {ports[0]} to {ports[-1]} on 127.0.0.1: all taken; expected a free one; "
+            "end what listens there (`ss -ltnp`) or another Fencepost of yours, or name others (--ports)"
+        )
+
+    def close(self) -> None:
+        """Give all claims up; safe to call twice."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _take(self, port: int) -> bool:
+        """Lock the port's byte, and keep the lock only when one can listen there."""
+        with self._mutex:
+            # A lock that we hold already would be granted again.
+            if port in self._claimed or not self._set_lock(port, fcntl.F_WRLCK):
+                return False
+            if not _can_listen(port):
+                self._set_lock(port, fcntl.F_UNLCK)
+                return False
+            self._claimed.add(port)
+            return True
+
+    def _set_lock(self, port: int, kind: int) -> bool:
+        try:
+            fcntl.fcntl(self._handle, fcntl.F_OFD_SETLK, struct.pack(FLOCK, kind, 0, port, 1, 0))
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+
+def _can_listen(port: int) -> bool:
+    """Whether a node could listen there now; connections that are only waiting to be forgotten do not count."""
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("127.0.0.1", port))
+            trial.listen()
+        except OSError:
+            return False
+    return True

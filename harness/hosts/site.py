@@ -1,0 +1,134 @@
+"""
+What every host stands on: the run's folder and ledger, the disks of its nodes, and the check of the machine.
+
+A host has one Site, opened first and closed last.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from harness import limits
+from harness.hosts.base import Launch
+from harness.hosts.disks import Disk, Owner, PlainDisk, WatermarkDisk
+from harness.hosts.loopfs import LoopDisk, why_not
+from harness.ledger import Ledger, Reaped, reap
+from harness.model import FencepostError, UsageError
+
+TIERS: Final = ("loop", "watermark")
+
+
+class Site:
+    """A run's folder, ledger and disks on this machine."""
+
+    def __init__(self, run_dir: Path, *, power_tier: str | None, drain: Callable[[str], None] | None) -> None:
+        """Take the wishes; nothing is touched before open."""
+        if power_tier is not None and power_tier not in TIERS:
+            raise UsageError(f"power tier {power_tier!r}: expected one of {', '.join(TIERS)}")
+        self.run_dir = run_dir.absolute()
+        self.power_tier = power_tier or ""
+        self.power_reason = "asked for" if power_tier else ""
+        self.reaped = Reaped()
+        self._drain = drain
+        self._ledger: Ledger | None = None
+        self._mutex = threading.Lock()
+        self._closed = False
+        self._disks: dict[str, Disk] = {}
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's ledger; UsageError before open."""
+        if self._ledger is None:
+            raise UsageError(f"host in {self.run_dir}: not open; expected open before any other call")
+        return self._ledger
+
+    def open(self) -> None:
+        """Reap killed runs, check the free space, begin the ledger, choose the power tier."""
+        self.reaped = reap()
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+        self.run_dir = self.run_dir.resolve()
+        require_free_space(self.run_dir)
+        with self._mutex:
+            if self._closed:
+                raise UsageError(f"host in {self.run_dir}: closed while it was being opened; expected no close")
+            self._ledger = Ledger.open(self.run_dir)
+        if self.power_tier == "watermark":
+            return
+        reason = why_not(self.folder("trial"), self._ledger)
+        if not reason:
+            self.power_tier = "loop"
+            self.power_reason = "loop filesystems can be mounted and shut down here"
+        elif self.power_tier == "loop":
+            self.close()
+            raise UsageError(f"power tier loop: {reason}; expected root and loop devices")
+        else:
+            self.power_tier = "watermark"
+            self.power_reason = f"no loop filesystems: {reason}"
+
+    def folder(self, *names: str) -> Path:
+        """Give a folder of the run; it is not made."""
+        return self.run_dir.joinpath(*names)
+
+    def add_disk(self, name: str, *, disk: bool, owner: Owner = None) -> Disk:
+        """Make a node's disk, of the run's tier when it is to lose power."""
+        if name in self._disks:
+            raise UsageError(f"node {name}: added before; expected a new name")
+        folder = self.folder("nodes", name)
+        made: Disk
+        if not disk:
+            made = PlainDisk(folder / "data", owner)
+        elif self.power_tier == "loop":
+            made = LoopDisk(folder=folder / "disk", ledger=self.ledger, owner=owner)
+        else:
+            made = WatermarkDisk(folder / "disk" / "data", folder / "disk" / "shadow", owner)
+        self._disks[name] = made
+        return made
+
+    def disk(self, name: str) -> Disk:
+        """Give the node's disk."""
+        if name not in self._disks:
+            raise UsageError(f"node {name!r}: unknown; expected one of {', '.join(self._disks) or 'none'}")
+        return self._disks[name]
+
+    def drain(self, name: str) -> None:
+        """Let the run take in what a dead node had said."""
+        if self._drain is not None:
+            self._drain(name)
+
+    def close(self) -> None:
+        """
+        Undo all through the ledger; safe to call twice, and while another thread is in open.
+
+        Raises:  FencepostError when something is left.
+        """
+        with self._mutex:
+            self._closed = True
+            ledger, self._ledger = self._ledger, None
+        if ledger is None:
+            return
+        left = ledger.close()
+        if left:
+            raise FencepostError(f"host in {self.run_dir}: {'; '.join(left)}; the next run tries again to undo it")
+
+
+def require_free_space(folder: Path) -> None:
+    """Raise UsageError when the folder's filesystem has less free than a run wants."""
+    free = shutil.disk_usage(folder).free
+    if free < limits.FREE_BYTES_MIN:
+        raise UsageError(
+            f"disk of {folder}: {free // 2**20} MiB free; expected {limits.FREE_BYTES_MIN // 2**20} MiB; "
+            "free some, or put the results elsewhere"
+        )
+
+
+def write_files(conf_dir: Path, launch: Launch) -> None:
+    """Write the launch's files; a name may not leave the folder."""
+    conf_dir.mkdir(parents=True, exist_ok=True)
+    for name, text in launch.files.items():
+        if Path(name).name != name:
+            raise UsageError(f"launch file {name!r}: expected a plain name")
+        (conf_dir / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,26 @@
+"""
+The log scanner and the lineage reader: Kafka's log directories, whoever wrote them, read-only.
+
+    files       which of a partition's files are its log, and is a broker at work on them?
+    reading     the segments of one log, batch by batch
+    scan        a partition's directory -> ReplicaLog, and the history's `snapshot` and `batch` ops
+    lineage     several ReplicaLogs -> where they disagree          graph   how their histories fork
+    soundness   one ReplicaLog -> disorder, holes, a checkpoint that contradicts the log
+"""
+
+from harness.logdir.lineage import behind, differences, holes, lineage
+from harness.logdir.scan import BatchSeen, ReplicaLog, find_partitions, scan_partition, snapshot_ops
+from harness.logdir.soundness import notes
+
+__all__ = [
+    "BatchSeen",
+    "ReplicaLog",
+    "behind",
+    "differences",
+    "find_partitions",
+    "holes",
+    "lineage",
+    "notes",
+    "scan_partition",
+    "snapshot_ops",
+]

@@ -1,0 +1,124 @@
+"""
+Undo the compression of a batch's records: one table, codec id -> (name, decompress).
+
+Snappy comes in two framings: Kafka's Java code writes xerial's (a magic, then blocks with their lengths),
+librdkafka writes one raw block. lz4 and zstd are their standard frames, gzip is gzip. In message format v0 an lz4
+frame's header has a checksum that Kafka counted wrongly.
+
+Source:  KIP-57 (the checksum); xxHash's specification (XXH32).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+import cramjam
+
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+# The magic, then two 4-byte versions that no reader needs.
+_XERIAL_HEADER_BYTES: Final = 16
+
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+# Flags that make the header longer.
+_LZ4_SIZE: Final = 0x08
+_LZ4_DICTIONARY: Final = 0x01
+_PRIMES: Final = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)
+
+
+class CodecError(ValueError):
+    """The bytes are not what their codec says, or the codec is unknown; says which."""
+
+
+def codec_name(codec_id: int) -> str:
+    """Name the codec; an id that Kafka does not know is named by its number."""
+    return _CODECS[codec_id][0] if codec_id in _CODECS else f"codec-{codec_id}"
+
+
+def decompress(codec_id: int, payload: bytes) -> bytes:
+    """
+    Give the records' bytes uncompressed.
+
+    Raises:  CodecError for an unknown codec, and for bytes that the codec refuses.
+    """
+    if codec_id not in _CODECS:
+        known = ", ".join(name for name, _ in _CODECS.values())
+        raise CodecError(f"compression codec is {codec_id}; expected one of {known}")
+    name, function = _CODECS[codec_id]
+    try:
+        return function(payload)
+    except (cramjam.DecompressionError, struct.error, OverflowError, MemoryError) as error:
+        raise CodecError(f"{name}: {len(payload)} bytes do not decompress: {error}") from error
+
+
+def mend_lz4(payload: bytes) -> bytes:
+    """
+    Give an lz4 frame the header checksum that its format asks for; bytes that begin no frame as they are.
+
+    Kafka's v0 counted it from the magic on, and every lz4 library but Kafka's own refuses that.
+    """
+    if not payload.startswith(_LZ4_MAGIC) or len(payload) <= len(_LZ4_MAGIC):
+        return payload
+    flags = payload[len(_LZ4_MAGIC)]
+    at = len(_LZ4_MAGIC) + 2 + 8 * bool(flags & _LZ4_SIZE) + 4 * bool(flags & _LZ4_DICTIONARY)
+    checksum = _xxh32(payload[len(_LZ4_MAGIC) : at]) >> 8 & 0xFF
+    return payload[:at] + bytes((checksum,)) + payload[at + 1 :]
+
+
+def _xxh32(data: bytes) -> int:
+    """XXH32 of fewer than 16 bytes, with seed 0."""
+    assert len(data) < 16, f"{len(data)} bytes; an lz4 header has at most 14"
+    found = _PRIMES[4] + len(data)
+    whole = len(data) - len(data) % 4
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        found = _rotated(found + word * _PRIMES[2], 17) * _PRIMES[3]
+    for byte in data[whole:]:
+        found = _rotated(found + byte * _PRIMES[4], 11) * _PRIMES[0]
+    for shift, prime in ((15, _PRIMES[1]), (13, _PRIMES[2])):
+        found &= 0xFFFFFFFF
+        found = (found ^ found >> shift) * prime
+    found &= 0xFFFFFFFF
+    return found ^ found >> 16
+
+
+def _rotated(number: int, bits: int) -> int:
+    number &= 0xFFFFFFFF
+    return (number << bits | number >> (32 - bits)) & 0xFFFFFFFF
+
+
+def _snappy(payload: bytes) -> bytes:
+    if not payload.startswith(XERIAL_MAGIC):
+        return bytes(cramjam.snappy.decompress_raw(payload))
+    blocks: list[bytes] = []
+    position = _XERIAL_HEADER_BYTES
+    while position < len(payload):
+        (size,) = struct.unpack_from(">i", payload, position)
+        position += 4
+        if size < 0 or position + size > len(payload):
+            left = len(payload) - position
+            raise CodecError(f"snappy: a block's length is {size}; expected 0 to {left}, the bytes left")
+        blocks.append(bytes(cramjam.snappy.decompress_raw(payload[position : position + size])))
+        position += size
+    return b"".join(blocks)
+
+
+def _gzip(payload: bytes) -> bytes:
+    return bytes(cramjam.gzip.decompress(payload))
+
+
+def _lz4(payload: bytes) -> bytes:
+    return bytes(cramjam.lz4.decompress(payload))
+
+
+def _zstd(payload: bytes) -> bytes:
+    return bytes(cramjam.zstd.decompress(payload))
+
+
+_CODECS: Final[dict[int, tuple[str, Callable[[bytes], bytes]]]] = {
+    0: ("none", bytes),
+    1: ("gzip", _gzip),
+    2: ("snappy", _snappy),
+    3: ("lz4", _lz4),
+    4: ("zstd", _zstd),
+}

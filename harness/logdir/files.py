@@ -1,0 +1,117 @@
+"""
+Tell which files of a partition's directory are its log, and whether somebody is at work on them. Reads names only.
+
+    NNNN.log            a segment, named by its first offset
+    NNNN.log.cleaned    a cleaning that is not finished: nobody's, and removed at the broker's next start
+    NNNN.log.swap       one that is: it stands for the segments that it was made of, some of which may be gone
+    NNNN.log.deleted    no part of the log any more
+
+A broker that dies between renaming its `.swap` files and its segments leaves records in a `.swap` alone; its next
+start would make a segment of it, in place of all that begin in its range. So does who reads the log.
+
+Source:  Apache Kafka, storage/.../LogLoader.java, LocalLog.replaceSegments; KAFKA-6264 (a `.swap` at or past the
+         first `.cleaned` belongs to a split that was not finished).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LOCK: Final = ".lock"
+SEGMENT_NAME: Final = re.compile(r"(?P<offset>\d{20})\.log")
+_ANY_NAME: Final = re.compile(r"(?P<offset>\d{20})\.log(?P<suffix>|\.swap|\.cleaned)")
+# struct flock of 64-bit Linux: type, whence, start, length, pid.
+_FLOCK: Final = "@hhqqi4x"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """
+    The files of a log at one moment.
+
+    Shapes:  segments and swaps are first offset -> path, rising; swaps are those that count. cleaned_from: where a
+             cleaning is at work now, None when none is. seen has a (inode, bytes) for each.
+    """
+
+    segments: Mapping[int, Path]
+    swaps: Mapping[int, Path]
+    cleaned_from: int | None
+    seen: Mapping[str, tuple[int, int]]
+
+
+NO_FILES: Final = Listing(segments={}, swaps={}, cleaned_from=None, seen={})
+
+
+def list_log(directory: Path) -> Listing:
+    """
+    List a partition's directory; a file that goes while it is listed is not there.
+
+    Raises:  OSError when the directory cannot be listed.
+    """
+    found: dict[str, dict[int, Path]] = {"": {}, ".swap": {}, ".cleaned": {}}
+    seen: dict[str, tuple[int, int]] = {}
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            match = _ANY_NAME.fullmatch(entry.name)
+            if match is None:
+                continue
+            try:
+                stat = entry.stat()
+            except FileNotFoundError:
+                continue
+            found[match["suffix"]][int(match["offset"])] = Path(entry.path)
+            if match["suffix"] != ".cleaned":
+                seen[entry.name] = (stat.st_ino, stat.st_size)
+    cleaned_from = min(found[".cleaned"], default=None)
+    swaps = {first: path for first, path in found[".swap"].items() if cleaned_from is None or first < cleaned_from}
+    return Listing(
+        segments=dict(sorted(found[""].items())),
+        swaps=dict(sorted(swaps.items())),
+        cleaned_from=cleaned_from,
+        seen=seen,
+    )
+
+
+def is_disturbed(before: Listing, after: Listing) -> bool:
+    """
+    Whether a log that was read between the two may be one that never was: files went, came anew or shrank.
+
+    What went at the log's beginning disturbs nobody who has read it: that is retention.
+    """
+    first = min(after.seen, default="")
+    return any(
+        name >= first if name not in after.seen else after.seen[name][0] != inode or after.seen[name][1] < size
+        for name, (inode, size) in before.seen.items()
+    )
+
+
+def has_grown(before: Listing, after: Listing) -> bool:
+    """Whether something was written meanwhile."""
+    return before.seen != after.seen
+
+
+def is_locked(data: Path) -> bool:
+    """
+    Whether a running broker holds the data directory, as each of Apache Kafka's does by a lock on `.lock`.
+
+    Asks for the lock's holder and takes nothing. A broker on another machine is not seen.
+    """
+    try:
+        handle = os.open(data / LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        asked = struct.pack(_FLOCK, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        (kind, *_) = struct.unpack(_FLOCK, fcntl.fcntl(handle, fcntl.F_GETLK, asked))
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return bool(kind != fcntl.F_UNLCK)

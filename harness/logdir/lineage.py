@@ -1,0 +1,229 @@
+"""
+Tell each replica's lineage, and every range of offsets in which replicas of one partition disagree.
+
+A replica's lineage is the vector of (leader epoch, start offset, end offset) segments that its batches make,
+with its holes. Whether two replicas agree on an offset is judged by content (a record's digest): two
+histories can share one epoch, and logs before KIP-101 have none. Epochs explain, and the same content under
+another epoch is a disagreement of its own kind.
+
+What a replica says nothing about is never a disagreement: offsets before its log's start (retention), from
+its log's end on (it is behind), those whose bytes could not be read, those that compaction may have removed.
+
+Source:  KIP-101; "Why does Kafka need the leader epoch?".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple, TypeAlias
+
+from harness.logdir.scan import ReplicaLog
+from harness.model import ranges_of
+
+SAMPLE_MAX: Final = 3
+
+
+class DifferenceKind(StrEnum):
+    """How replicas disagree: other records, no record where another has one, the same under another epoch."""
+
+    CONTENT = "content"
+    HOLE = "hole"
+    EPOCH = "epoch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineageSegment:
+    """A run of offsets that one leader epoch wrote; epoch -1: batches without one; None: a hole."""
+
+    epoch: int | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """
+    What one replica holds of a range.
+
+    Shapes:  group: replicas of one difference agree when theirs are equal; None when it has a hole there.
+             epochs rise. sample is the text of the first SAMPLE_MAX values.
+    """
+
+    replica: str
+    group: int | None
+    epochs: tuple[int, ...] = ()
+    sample: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A maximal range [first, end) of offsets in which the same replicas disagree in the same way."""
+
+    kind: DifferenceKind
+    first: int
+    end: int
+    holdings: tuple[Holding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """A replica whose log merely ends earlier than another's: offsets [log_end_offset, furthest) lack."""
+
+    replica: str
+    log_end_offset: int
+    furthest: int
+
+
+class _Held(NamedTuple):
+    """What an offset holds; a tuple, since millions are compared."""
+
+    digest: str
+    epoch: int
+    value: str | None
+
+
+_Ranges: TypeAlias = tuple[tuple[int, int], ...]
+_State: TypeAlias = _Held | DifferenceKind | None
+_Pattern: TypeAlias = tuple[()] | tuple[DifferenceKind, tuple[tuple[str, int | None], ...]]
+
+
+def lineage(log: ReplicaLog) -> tuple[LineageSegment, ...]:
+    """Give the replica's segments in file order; a batch that goes back begins a segment of its own."""
+    segments: list[LineageSegment] = []
+    missing = holes(log)
+    end = log.log_start_offset
+    for batch in log.batches:
+        if batch.end <= log.log_start_offset:
+            continue
+        start = max(batch.base, log.log_start_offset)
+        # A hole may reach into a batch; the vector parts batches only.
+        between = [(max(first, end), min(stop, start)) for first, stop in missing if first < start and stop > end]
+        segments += (LineageSegment(epoch=None, start=first, end=stop) for first, stop in between)
+        last = segments[-1] if segments else None
+        if last and last.epoch == batch.epoch and (last.end == start or last.end < start <= log.cleaned_to):
+            segments[-1] = LineageSegment(epoch=batch.epoch, start=last.start, end=batch.end)
+        else:
+            segments.append(LineageSegment(epoch=batch.epoch, start=start, end=batch.end))
+        end = batch.end
+    return tuple(segments)
+
+
+def holes(log: ReplicaLog) -> tuple[tuple[int, int], ...]:
+    """
+    Give the [first, end) ranges within the log that hold no record.
+
+    Shapes:  ranges that could not be read, and offsets that compaction may have taken, are no holes.
+    """
+    held = ranges_of(offset for batch in log.batches for offset, _, _ in batch.records)
+    unread = ((first, log.log_end_offset if end is None else end) for first, end in log.unread)
+    found: list[tuple[int, int]] = []
+    end = max(log.log_start_offset, log.cleaned_to)
+    for first, after in (*sorted((*held, *unread)), (log.log_end_offset, log.log_end_offset)):
+        if first > end:
+            found.append((end, first))
+        end = max(end, after)
+    return tuple(found)
+
+
+def differences(logs: Mapping[str, ReplicaLog]) -> tuple[Difference, ...]:
+    """
+    Give every maximal range of offsets in which replicas of one partition disagree, by offset.
+
+    Shapes:  logs by replica name. () when none disagree; one that only ends earlier does not (see behind).
+    """
+    replicas = {name: (_held(log), holes(log)) for name, log in logs.items()}
+    tables = [held for held, _ in replicas.values()]
+    found: list[Difference] = []
+    pattern: _Pattern = ()
+    first = end = 0
+    for offset in sorted(set().union(*tables)):
+        contents = [table.get(offset) for table in tables]
+        # Nearly every offset of nearly every log: all hold the same.
+        if contents.count(contents[0]) == len(contents):
+            continue
+        here = _pattern({name: _state(*replica, offset) for name, replica in replicas.items()})
+        if here == pattern and offset == end:
+            end = offset + 1
+            continue
+        if pattern:
+            found.append(_difference(pattern, replicas, first, end))
+        pattern, first, end = here, offset, offset + 1
+    if pattern:
+        found.append(_difference(pattern, replicas, first, end))
+    return tuple(found)
+
+
+def behind(logs: Mapping[str, ReplicaLog]) -> tuple[Behind, ...]:
+    """Give the replicas that end before the furthest one."""
+    furthest = max((log.log_end_offset for log in logs.values()), default=0)
+    return tuple(
+        Behind(replica=name, log_end_offset=log.log_end_offset, furthest=furthest)
+        for name, log in logs.items()
+        if log.log_end_offset < furthest
+    )
+
+
+def _held(log: ReplicaLog) -> dict[int, _Held]:
+    """Give what each offset holds; where batches claim one offset twice, both contents together."""
+    found: dict[int, _Held] = {}
+    for batch in log.batches:
+        for offset, digest, value in batch.records:
+            if offset < log.log_start_offset:
+                continue
+            twin = found.get(offset)
+            both = digest if twin is None else f"{twin.digest}+{digest}"
+            found[offset] = _Held(both, batch.epoch, value)
+    return found
+
+
+def _state(held: Mapping[int, _Held], missing: _Ranges, offset: int) -> _State:
+    """What the replica has there: a record, a hole, or None when it says nothing about that offset."""
+    if offset in held:
+        return held[offset]
+    return DifferenceKind.HOLE if any(first <= offset < end for first, end in missing) else None
+
+
+def _pattern(states: Mapping[str, _State]) -> _Pattern:
+    """
+    Say how replicas disagree and who agrees with whom; () when they do not disagree.
+
+    Shapes:  (kind, ((replica, group), ...)); groups number the contents in order of appearance, None a hole.
+    """
+    numbers: dict[tuple[str, int], int] = {}
+    groups: list[tuple[str, int | None]] = []
+    for name, state in states.items():
+        if isinstance(state, _Held):
+            groups.append((name, numbers.setdefault((state.digest, state.epoch), len(numbers))))
+        elif state is not None:
+            groups.append((name, None))
+    distinct = {group for _, group in groups}
+    if len(distinct) < 2:
+        return ()
+    if len({digest for digest, _ in numbers}) > 1:
+        return (DifferenceKind.CONTENT, tuple(groups))
+    return (DifferenceKind.HOLE if None in distinct else DifferenceKind.EPOCH, tuple(groups))
+
+
+def _difference(
+    pattern: tuple[DifferenceKind, tuple[tuple[str, int | None], ...]],
+    replicas: Mapping[str, tuple[Mapping[int, _Held], _Ranges]],
+    first: int,
+    end: int,
+) -> Difference:
+    """Gather what each replica holds of a range whose pattern is one and the same."""
+    kind, groups = pattern
+    holdings: list[Holding] = []
+    for name, group in groups:
+        table, _ = replicas[name]
+        has = [] if group is None else [table[offset] for offset in range(first, end)]
+        holdings.append(
+            Holding(
+                replica=name,
+                group=group,
+                epochs=tuple(sorted({each.epoch for each in has})),
+                sample=tuple(each.value for each in has[:SAMPLE_MAX]),
+            )
+        )
+    return Difference(kind=kind, first=first, end=end, holdings=tuple(holdings))

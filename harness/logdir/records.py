@@ -1,0 +1,158 @@
+"""
+Open a batch's records: offset, time, key, value, headers; and the digest by which replicas are compared.
+
+Lengths and deltas are zigzag varints; a length of -1 stands for null.
+
+Source:  Apache Kafka, clients/.../record/DefaultRecord.java.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+from harness.logdir.batch import Header
+from harness.logdir.codec import decompress
+
+_VARINT_BYTES_MAX: Final = 10
+_DIGEST_BYTES: Final = 8
+# Source: Apache Kafka, ControlRecordType.java.
+_MARKERS: Final = {0: "abort", 1: "commit"}
+_NULL: Final = struct.pack(">i", -1)
+
+
+class RecordError(ValueError):
+    """A batch's records are not what its header says; names the record and the byte."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """
+    One record as it is stored.
+
+    Units:   timestamp in milliseconds since 1970 (the batch's, where the broker stamped the time).
+    """
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[bytes, bytes | None], ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits over timestamp, key, value and headers: equal content, equal digest."""
+        spelled = [struct.pack(">q", self.timestamp)]
+        for part in (self.key, self.value, *(part for header in self.headers for part in header)):
+            # Lengths go in, so that no two records spell the same bytes.
+            spelled += (_NULL,) if part is None else (struct.pack(">i", len(part)), part)
+        return blake2b(b"".join(spelled), digest_size=_DIGEST_BYTES).hexdigest()
+
+    @property
+    def value_text(self) -> str | None:
+        """The value as UTF-8, else as hex with the prefix `hex:`; None for a null value (a tombstone)."""
+        if self.value is None:
+            return None
+        try:
+            return self.value.decode("utf-8")
+        except UnicodeDecodeError:
+            return f"hex:{self.value.hex()}"
+
+    @property
+    def marker_text(self) -> str:
+        """What the record of a control batch is, by its key: how a transaction ended, or another marker."""
+        kind = int.from_bytes((self.key or b"")[2:4] or b"\xff")
+        return f"{_MARKERS.get(kind, 'control')} marker"
+
+
+def records_of(header: Header) -> tuple[Record, ...]:
+    """
+    Give a batch's records, by offset.
+
+    Raises:  CodecError when they do not decompress; RecordError when they are cut short, run over, or do not
+             rise within the batch's offsets.
+    """
+    data = decompress(header.codec_id, header.payload)
+    records: list[Record] = []
+    position = 0
+    for index in range(header.record_count):
+        try:
+            record, position = _record(header, data, position)
+        except (IndexError, ValueError) as error:
+            raise RecordError(
+                f"record {index} of {header.record_count}, byte {position} of {len(data)}: {error}"
+            ) from error
+        least = records[-1].offset + 1 if records else header.base_offset
+        if not least <= record.offset <= header.last_offset:
+            raise RecordError(
+                f"record {index} has offset {record.offset}; expected {least} to {header.last_offset}"
+            )
+        records.append(record)
+    if position != len(data):
+        raise RecordError(
+            f"{len(data) - position} bytes follow the last of {header.record_count} records; expected none"
+        )
+    return tuple(records)
+
+
+def _record(header: Header, data: bytes, start: int) -> tuple[Record, int]:
+    """Read one record: length, attributes, two deltas, key, value, headers."""
+    length, position = varint(data, start)
+    end = position + length
+    if length < 0 or end > len(data):
+        raise ValueError(f"length is {length}; expected 0 to {len(data) - position}, the bytes left")
+    time_delta, position = varint(data, position + 1)
+    offset_delta, position = varint(data, position)
+    key, position = _nullable(data, position)
+    value, position = _nullable(data, position)
+    count, position = varint(data, position)
+    if count < 0:
+        raise ValueError(f"header count is {count}; expected 0 or more")
+    headers: list[tuple[bytes, bytes | None]] = []
+    for _ in range(count):
+        name, position = _nullable(data, position)
+        content, position = _nullable(data, position)
+        headers.append((name or b"", content))
+    if position != end:
+        raise ValueError(f"fields end at byte {position}; its length says {end}")
+    record = Record(
+        offset=header.base_offset + offset_delta,
+        timestamp=header.max_timestamp if header.log_append_time else header.base_timestamp + time_delta,
+        key=key,
+        value=value,
+        headers=tuple(headers),
+    )
+    return record, position
+
+
+def varint(data: bytes, position: int) -> tuple[int, int]:
+    """
+    Read a zigzag varint of at most 64 bits: (value, position after it).
+
+    Raises:  IndexError when the bytes end within it; ValueError when it is longer than 10 bytes.
+    """
+    first = data[position]
+    if first < 0x80:
+        # Nearly every delta and length of nearly every record.
+        return (first >> 1) ^ -(first & 1), position + 1
+    raw = shift = 0
+    for _ in range(_VARINT_BYTES_MAX):
+        byte = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (raw >> 1) ^ -(raw & 1), position
+        shift += 7
+    raise ValueError(f"a varint runs on past {_VARINT_BYTES_MAX} bytes")
+
+
+def _nullable(data: bytes, position: int) -> tuple[bytes | None, int]:
+    """Read bytes with their length before them; a negative length is null."""
+    length, position = varint(data, position)
+    if length < 0:
+        return None, position
+    if position + length > len(data):
+        raise ValueError(f"a field's length is {length}; {len(data) - position} bytes are left")
+    return data[position : position + length], position + length

@@ -1,0 +1,145 @@
+"""
+Processes by identity: a pid alone may name somebody else's process by the time that a signal goes out.
+
+An identity is (pid, start time, boot id). A signal goes through a pidfd that was opened before the identity
+was compared, so that what was compared is what is hit.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness import limits
+
+# The name under which a child finds its token in its environment; see tokens_alive.
+TOKEN_VARIABLE: Final = "FENCEPOST_TOKEN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """
+    One process for all time on this machine.
+
+    Units:   start is in clock ticks since boot, field 22 of /proc/PID/stat.
+    """
+
+    pid: int
+    start: int
+    boot: str
+
+
+def boot_id() -> str:
+    """Give the id that the kernel drew when it booted."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def identity_of(pid: int) -> Identity | None:
+    """Give the identity of the process that has this pid now; None when there is none."""
+    stat = _stat(pid)
+    return None if stat is None else Identity(pid=pid, start=int(stat[19]), boot=boot_id())
+
+
+def is_alive(identity: Identity) -> bool:
+    """Whether that very process is there and is no zombie; a stopped one is alive."""
+    stat = _stat(identity.pid)
+    return (
+        stat is not None and stat[0] not in "ZX" and int(stat[19]) == identity.start and identity.boot == boot_id()
+    )
+
+
+def is_stopped(identity: Identity) -> bool:
+    """Whether every thread of the process is stopped: the kernel has let go of the last one."""
+    try:
+        threads = [int(name) for name in os.listdir(f"/proc/{identity.pid}/task")]
+    except OSError:
+        return False
+    states = [_stat(identity.pid, thread) for thread in threads]
+    return is_alive(identity) and all(stat is None or stat[0] in "TtXZ" for stat in states)
+
+
+def send(identity: Identity, number: signal.Signals) -> bool:
+    """Signal that very process; False when it is gone, whoever has its pid by now."""
+    try:
+        handle = os.pidfd_open(identity.pid)
+    except ProcessLookupError:
+        return False
+    try:
+        if not is_alive(identity):
+            return False
+        signal.pidfd_send_signal(handle, number)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def ended_within(identity: Identity, seconds: float) -> bool:
+    """Wait until the process has ended (a zombie has); False when it outlives the time."""
+    try:
+        handle = os.pidfd_open(identity.pid)
+    except ProcessLookupError:
+        return True
+    try:
+        if not is_alive(identity):
+            return True
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(handle)
+
+
+def end(identity: Identity) -> bool:
+    """SIGKILL that very process and wait until it has ended; False when it did not in time."""
+    send(identity, signal.SIGKILL)
+    return ended_within(identity, limits.PROCESS_END_S_MAX)
+
+
+def tokens_alive(token: str, since: int) -> Iterator[Identity]:
+    """
+    Find our processes whose environment holds exactly this token: a harness killed between fork and note.
+
+    Only processes of our own user that started at `since` (clock ticks) or later are looked at.
+    """
+    wanted = f"{TOKEN_VARIABLE}={token}".encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            if os.stat(f"/proc/{name}").st_uid != os.geteuid():
+                continue
+            found = identity_of(int(name))
+            if found is None or found.start < since:
+                continue
+            environment = Path(f"/proc/{name}/environ").read_bytes()
+        except OSError:
+            continue
+        if wanted in environment.split(b"\0"):
+            yield found
+
+
+def until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Wait until the condition holds; False when it does not within the time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(limits.CONDITION_POLL_S)
+    return True
+
+
+def _stat(pid: int, thread: int | None = None) -> list[str] | None:
+    """Give /proc/PID/stat from its third field on; the second, the name, may hold blanks and brackets."""
+    path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None

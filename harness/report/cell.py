@@ -1,0 +1,297 @@
+"""
+What the page says of one cell: its story, its findings with their proof, its drawings, its history.
+
+A cell whose run left no history says so and shows what the suite knows of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.model import Anomaly, Op, Source
+from harness.report import limits
+from harness.report.exchanges import Exchange, exchanges_of, mentioned
+from harness.report.lineage_svg import SIGNS, draw_lineage
+from harness.report.reading import Reading, Span
+from harness.report.replicas import Replayed, replayed, replicas_of
+from harness.report.svg import Drawing
+from harness.report.text import (
+    epoch_text,
+    exact,
+    offset_ranges,
+    seconds,
+    shortened,
+    took,
+    value_text,
+)
+from harness.report.timeline import timeline_of
+from harness.report.timeline_svg import draw_timeline
+from harness.suite import Cell
+
+# How telling an op is when a history is too long to show; smaller stays longer, others come last.
+_RANKS: Final[Mapping[tuple[Source, str], int]] = {
+    (Source.BROKER, "truncate"): 1,
+    (Source.BROKER, "recovered"): 1,
+    (Source.BROKER, "leader"): 1,
+    (Source.BROKER, "follower"): 1,
+    (Source.BROKER, "stuck"): 1,
+    (Source.LOG, "snapshot"): 1,
+    (Source.BROKER, "append"): 4,
+    (Source.LOG, "batch"): 4,
+    (Source.BROKER, "flush"): 5,
+}
+_SOURCE_RANKS: Final[Mapping[Source, int]] = {
+    Source.RUNNER: 1,
+    Source.NEMESIS: 1,
+    Source.ZOOKEEPER: 2,
+    Source.CLIENT: 2,
+    Source.FABRIC: 3,
+    Source.BROKER: 3,
+    Source.LOG: 3,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A history line as a row of a table; exact is its time with every nanosecond."""
+
+    index: int
+    time: str
+    exact: str
+    source: str
+    process: str
+    type: str
+    f: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One anomaly in words, its proof as lines, and the indexes that were not shown or not found."""
+
+    anomaly: Anomaly
+    sign: str
+    about: str
+    sentence: str
+    lines: tuple[Line, ...]
+    unshown: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step as played."""
+
+    number: int
+    line: str
+    text: str
+    at: str
+    took: str
+    outcome: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """What the scenario says (paragraphs), and the steps below it."""
+
+    narrative: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellView:
+    """One cell's section. Shapes: lines are the history as far as shown; left_out says how much is not."""
+
+    cell: Cell
+    key: str
+    facts: tuple[tuple[str, str], ...]
+    findings: tuple[Finding, ...]
+    more_findings: str
+    passages: tuple[Passage, ...]
+    exchanges: tuple[Exchange, ...]
+    more_exchanges: int
+    lineages: tuple[tuple[str, Drawing], ...]
+    timeline: Drawing | None
+    lines: tuple[Line, ...]
+    total: int
+    left_out: str
+    hidden: str
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """Indexes that the section's table of the history holds: what a link may point to."""
+        return frozenset(line.index for line in self.lines)
+
+
+def view_of(cell: Cell, key: str, ops: Sequence[Op]) -> CellView:
+    """Give what the page says of a cell; ops is its run's history, empty when there is none."""
+    reading = Reading(ops=ops)
+    topic, partition = reading.partition
+    hide = {"topic": topic, "partition": partition} if topic else {}
+    shown = cell.anomalies[: limits.ANOMALIES_MAX]
+    exchanges = exchanges_of(ops)
+    replay = replayed(reading, topic, partition)
+    proof = frozenset(index for anomaly in shown for index in anomaly.proof)
+    kept = chosen(ops, proof, mentioned(exchanges[: limits.EXCHANGES_MAX]))
+    rest = Counter(op.f for op in ops)
+    rest.subtract(op.f for op in kept)
+    return CellView(
+        cell=cell,
+        key=key,
+        facts=_facts(reading),
+        findings=tuple(_finding(reading, anomaly, hide) for anomaly in shown),
+        more_findings=_more_findings(cell.anomalies[limits.ANOMALIES_MAX :]),
+        passages=_passages(reading),
+        exchanges=exchanges[: limits.EXCHANGES_MAX],
+        more_exchanges=max(len(exchanges) - limits.EXCHANGES_MAX, 0),
+        lineages=_lineages(reading, cell.anomalies, replay) if ops else (),
+        timeline=draw_timeline(timeline_of(reading, proof, replay.appended), ops) if ops else None,
+        lines=tuple(_line(op, hide) for op in kept),
+        total=len(ops),
+        left_out=", ".join(f"{count:,} {f}" for f, count in rest.most_common() if count),
+        hidden=f"{topic}-{partition}" if topic else "",
+    )
+
+
+def chosen(ops: Sequence[Op], *first: Collection[int]) -> tuple[Op, ...]:
+    """
+    Choose the ops that a page shows: all, or the most telling HISTORY_ROWS_MAX of them, in their order.
+
+    Shapes:  `first` are sets of indexes that go before everything else, the most important set first, as long
+             as they leave half of the room to the rest.
+    """
+
+    if len(ops) <= limits.HISTORY_ROWS_MAX:
+        return tuple(ops)
+    half = limits.HISTORY_ROWS_MAX // 2
+    before = [index for indexes in first for index in sorted(indexes)][:half]
+    ranked = sorted(ops, key=lambda op: (_RANKS.get((op.source, op.f), _SOURCE_RANKS[op.source]), op.index))
+    wanted = dict.fromkeys([*before, *(op.index for op in ranked)])
+    kept = set(list(wanted)[: limits.HISTORY_ROWS_MAX])
+    return tuple(op for op in ops if op.index in kept)
+
+
+def _line(op: Op, hide: Mapping[str, Any], near: Sequence[tuple[int, int]] = ()) -> Line:
+    return Line(
+        index=op.index,
+        time=seconds(op.time_ns),
+        exact=exact(op.time_ns),
+        source=op.source.value,
+        process=op.process,
+        type=op.type.value,
+        f=op.f,
+        value=value_text(op.value, hide=hide, near=near),
+    )
+
+
+# --- facts -------------------------------------------------------------------------------------------------
+
+
+def _facts(reading: Reading) -> tuple[tuple[str, str], ...]:
+    setup = reading.setup
+    nodes = ", ".join(f"{name} is broker {number}" for name, number in (setup.get("nodes") or {}).items())
+    records = ", ".join(
+        f"{name} ×{len(values):,}" if len(values) != 1 else str(name)
+        for name, values in (setup.get("records") or {}).items()
+    )
+    rules = ", ".join(f"{rule}={value}" for rule, value in (setup.get("rules") or {}).items())
+    facts = {
+        "nodes": nodes,
+        "replicas": " ".join(map(str, setup.get("replicas") or ())),
+        "records": records,
+        "min ISR": str(setup.get("min_isr", "")),
+        "unclean election": {"True": "allowed", "False": "never"}.get(str(setup.get("unclean")), ""),
+        "power loss": str(setup.get("power_tier", "")),
+        "rules": rules,
+    }
+    return tuple((name, text) for name, text in facts.items() if text)
+
+
+# --- findings ----------------------------------------------------------------------------------------------
+
+
+def _finding(reading: Reading, anomaly: Anomaly, hide: Mapping[str, Any]) -> Finding:
+    known = [reading.by_index[index] for index in anomaly.proof if index in reading.by_index]
+    missing = [index for index in anomaly.proof if index not in reading.by_index]
+    unshown = [op.index for op in known[limits.PROOF_ROWS_MAX :]]
+    return Finding(
+        anomaly=anomaly,
+        sign=SIGNS.get(anomaly.kind, "!"),
+        about=_about(anomaly),
+        sentence=shortened(anomaly.sentence, limits.SENTENCE_CHARS_MAX),
+        lines=tuple(_line(op, hide, anomaly.ranges) for op in known[: limits.PROOF_ROWS_MAX]),
+        unshown=_indexes(unshown),
+        missing=_indexes(missing),
+    )
+
+
+def _indexes(indexes: Iterable[int]) -> str:
+    return ", ".join(map(str, indexes))
+
+
+def _about(anomaly: Anomaly) -> str:
+    parts = [f"{anomaly.topic}-{anomaly.partition}"]
+    if anomaly.ranges:
+        parts.append(f"{'offset' if anomaly.offsets == 1 else 'offsets'} {offset_ranges(anomaly.ranges)}")
+    if anomaly.nodes:
+        parts.append(f"{'node' if len(anomaly.nodes) == 1 else 'nodes'} {', '.join(anomaly.nodes)}")
+    if anomaly.epoch is not None:
+        parts.append(epoch_text(anomaly.epoch))
+    if anomaly.checker:
+        parts.append(f"found by {anomaly.checker}")
+    return " · ".join(parts)
+
+
+def _more_findings(rest: Sequence[Anomaly]) -> str:
+    counted = Counter(anomaly.kind.value for anomaly in rest)
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counted.most_common())
+    return f"{len(rest):,} more anomalies are not shown: {kinds}." if rest else ""
+
+
+# --- the story ---------------------------------------------------------------------------------------------
+
+
+def _passages(reading: Reading) -> tuple[Passage, ...]:
+    passages: list[tuple[str, list[Step]]] = []
+    spans = [s for s in reading.spans if s.first.f == "step"][: limits.STEPS_MAX]
+    for number, span in enumerate(spans, start=1):
+        narrative = str(span.value.get("narrative") or "")
+        if not passages or (narrative and narrative != passages[-1][0]):
+            passages.append((narrative, []))
+        passages[-1][1].append(_step(number, span))
+    return tuple(
+        Passage(narrative=tuple(text.split("\n\n")) if text else (), steps=tuple(steps))
+        for text, steps in passages
+    )
+
+
+def _step(number: int, span: Span) -> Step:
+    return Step(
+        number=number,
+        line=str(span.value.get("line", "")),
+        text=str(span.value.get("text", "")),
+        at=seconds(span.first.time_ns),
+        took=took(span.last.time_ns - span.first.time_ns) if span.last else "",
+        outcome=span.outcome,
+        error=shortened(str(span.value.get("error", ""))),
+    )
+
+
+# --- drawings ----------------------------------------------------------------------------------------------
+
+
+def _lineages(reading: Reading, anomalies: Sequence[Anomaly], replay: Replayed) -> tuple[tuple[str, Drawing], ...]:
+    places = dict.fromkeys([reading.partition, *((a.topic, a.partition) for a in anomalies)])
+    drawings = []
+    for topic, partition in list(places)[: limits.PARTITIONS_MAX]:
+        here = replay if (topic, partition) == reading.partition else replayed(reading, topic, partition)
+        replicas = replicas_of(reading, topic, partition, here.cuts)
+        if not replicas:
+            continue
+        about = [a for a in anomalies[: limits.ANOMALIES_MAX] if (a.topic, a.partition) == (topic, partition)]
+        drawings.append((f"{topic}-{partition}", draw_lineage(reading, topic, partition, replicas, about)))
+    return tuple(drawings)

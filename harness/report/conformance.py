@@ -1,0 +1,162 @@
+"""
+Ours beside theirs: every scenario on releases of another system, and on our broker under the protocol that each
+corresponds to, as one table in a terminal.
+
+    ✓  both as expected, and of both the same is expected
+    ≠  both as expected, and of this release something else is expected: a difference with a reason
+    ✗  one of them is not as expected
+    ?  one of them could not be judged
+    –  not played, with the reason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.report.table import print_odd, totals
+from harness.report.text import clean
+from harness.suite import Cell, Status, Suite
+
+
+class Standing(StrEnum):
+    """How a release stands to our broker in one scenario; by its sign."""
+
+    ALIKE = "✓"
+    DIFFERS = "≠"
+    WRONG = "✗"
+    UNKNOWN = "?"
+    NOT_PLAYED = "–"
+
+
+# Narrower than this a table is harder to read than a list.
+_TABLE_CHARS_MIN: Final = 76
+_STYLES: Final = {
+    Standing.ALIKE: "green",
+    Standing.DIFFERS: "cyan",
+    Standing.WRONG: "bold red",
+    Standing.UNKNOWN: "yellow",
+    Standing.NOT_PLAYED: "dim",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """
+    One scenario on one release, and on our broker under what the release models.
+
+    Shapes:  theirs None: not played, for the reason in why; ours None: nothing is expected of our broker there.
+    """
+
+    scenario: str
+    release: str
+    models: str
+    theirs: Cell | None
+    ours: Cell | None
+    why: str = ""
+
+    @property
+    def standing(self) -> Standing:
+        """Whether the two are alike."""
+        if self.theirs is None:
+            return Standing.NOT_PLAYED
+        statuses = {cell.status for cell in (self.theirs, self.ours) if cell is not None}
+        if Status.MISMATCH in statuses:
+            return Standing.WRONG
+        if Status.UNKNOWN in statuses:
+            return Standing.UNKNOWN
+        alike = self.ours is None or self.ours.expected == self.theirs.expected
+        return Standing.ALIKE if alike else Standing.DIFFERS
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """What the table says of it: what is expected there, what was found there, and with us."""
+        if self.theirs is None:
+            return "", self.why, ""
+        expected = self.theirs.expected
+        ours = "nothing is expected" if self.ours is None else _found(self.ours, expected)
+        return expected, _found(self.theirs, expected), ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What holds for some releases alike: the table's words, and how they stand."""
+
+    words: tuple[str, ...]
+    standing: Standing
+
+
+def render_conformance(suite: Suite, pairs: Sequence[Pair], console: Console) -> None:
+    """Print the table, totals, and for every cell that is not as expected why and how to play it again."""
+    scenarios = {name: _rows(list(alike)) for name, alike in groupby(pairs, key=lambda pair: pair.scenario)}
+    console.print(Text(clean(suite.name), "bold"))
+    if console.width >= _TABLE_CHARS_MIN:
+        console.print(_table(scenarios))
+    else:
+        _print_list(scenarios, console)
+    console.print(Text("  ".join(f"{each.value} {_MEANING[each]}" for each in Standing), "dim"))
+    console.print(totals(suite))
+    for cell in suite.cells:
+        if cell.status is not Status.AS_EXPECTED:
+            print_odd(cell, console)
+
+
+_MEANING: Final[Mapping[Standing, str]] = {
+    Standing.ALIKE: "ours is as theirs",
+    Standing.DIFFERS: "differs, as told",
+    Standing.WRONG: "not as expected",
+    Standing.UNKNOWN: "unknown",
+    Standing.NOT_PLAYED: "not played",
+}
+
+
+def _table(scenarios: Mapping[str, Sequence[_Row]]) -> Table:
+    table = Table(header_style="bold")
+    for number, column in enumerate(("scenario", "releases", "as ours", "expected", "theirs", "ours")):
+        table.add_column(column, ratio=4 if number == 2 else 6, overflow="fold")
+    table.add_column("", width=1)
+    for scenario, rows in scenarios.items():
+        for number, row in enumerate(rows):
+            name = Text(clean(scenario) if number == 0 else "", "bold")
+            table.add_row(name, *map(Text, row.words), Text(row.standing.value, _STYLES[row.standing]))
+        table.add_section()
+    return table
+
+
+def _print_list(scenarios: Mapping[str, Sequence[_Row]], console: Console) -> None:
+    for scenario, rows in scenarios.items():
+        for row in rows:
+            releases, models, expected, theirs, ours = row.words
+            console.print(Text(f"{row.standing.value} {clean(scenario)} on {releases}", _STYLES[row.standing]))
+            console.print(Text(f"  as {models}: expected {expected}; theirs {theirs}; ours {ours}"))
+
+
+def _rows(pairs: Sequence[Pair]) -> list[_Row]:
+    """Join the releases that came out alike."""
+    alike: dict[tuple[tuple[str, ...], Standing], list[Pair]] = {}
+    for pair in pairs:
+        alike.setdefault((pair.words, pair.standing), []).append(pair)
+    return [
+        _Row(
+            words=(
+                " ".join(clean(pair.release) for pair in group),
+                " ".join(dict.fromkeys(clean(pair.models) for pair in group)),
+                *map(clean, words),
+            ),
+            standing=standing,
+        )
+        for (words, standing), group in alike.items()
+    ]
+
+
+def _found(cell: Cell, expected: str) -> str:
+    if cell.status is Status.AS_EXPECTED:
+        return "as expected" if cell.expected == expected else f"{cell.expected}, as expected of it"
+    return f"{cell.found}: {cell.status.value}"

@@ -1,0 +1,163 @@
+"""
+The report: one HTML file for a suite, which needs nothing else to be read.
+
+Everything is escaped by the templates; styles and drawings stand in the file; there is no script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from harness.model import Op
+from harness.report.cell import CellView, view_of
+from harness.report.limits import DRAWN_CELLS_MAX
+from harness.report.text import clean, plural
+from harness.suite import Cell, Status, Suite
+from harness.variant import is_mutant
+
+STATUS_SIGNS: Final[Mapping[Status, str]] = {
+    Status.AS_EXPECTED: "✓",
+    Status.UNKNOWN: "?",
+    Status.MISMATCH: "✗",
+}
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One scenario and its cells."""
+
+    scenario: str
+    title: str
+    source: str
+    key: str
+    cells: tuple[CellView, ...]
+
+
+def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> Path:
+    """
+    Write the suite's report as one self-contained HTML file and give its path.
+
+    Shapes:  runs: a run's name (Cell.run) -> its history, in index order. A cell whose run is not there gets
+             a section without drawings. What is too much for a page is left out and counted on it: of very
+             many cells only those have a section that are not as expected.
+    """
+    keys = _keys(suite)
+    drawn = _drawn(suite)
+    views = [view_of(c, keys[n], runs.get(c.run, ()) if c in drawn else ()) for n, c in enumerate(suite.cells)]
+    chapters = [
+        Chapter(scenario=name, title=cells[0].cell.title, source=cells[0].cell.source, key=f"s-{n}", cells=cells)
+        for n, (name, cells) in enumerate(_by_scenario(views))
+    ]
+    by_cell = {(v.cell.scenario, v.cell.protocol): v for v in views}
+    text = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            suite=suite,
+            chapters=chapters,
+            by_cell=by_cell,
+            drawn={view.key for view in views if view.cell in drawn},
+            columns=[protocol for protocol in suite.protocols if not is_mutant(protocol)],
+            mutants=[view for view in views if is_mutant(view.cell.protocol)],
+            odd=[v for v in views if v.cell.status is not Status.AS_EXPECTED],
+            headline=headline(suite),
+            facts=_facts(suite, views),
+        )
+    )
+    out.write_bytes(text.encode("utf-8", errors="replace"))
+    return out
+
+
+def _drawn(suite: Suite) -> Sequence[Cell]:
+    """The cells that have a section: all, or of very many those that are not as expected."""
+    if len(suite.cells) <= DRAWN_CELLS_MAX:
+        return suite.cells
+    return [cell for cell in suite.cells if cell.status is not Status.AS_EXPECTED]
+
+
+def headline(suite: Suite) -> str:
+    """Say in one sentence how the suite went."""
+    total = len(suite.cells)
+    counts = Counter(cell.status for cell in suite.cells)
+    if total == 0:
+        return "No cell was played."
+    if counts[Status.AS_EXPECTED] == total:
+        return f"{'The cell' if total == 1 else f'All {total:,} cells'} came out exactly as expected."
+    odd = total - counts[Status.AS_EXPECTED]
+    parts = [f"{counts[s]} {s.value}" for s in (Status.MISMATCH, Status.UNKNOWN) if counts[s]]
+    verb = "is" if odd == 1 else "are"
+    return f"{odd} of {plural(total, 'cell')} {verb} not as expected: {', '.join(parts)}."
+
+
+def _by_scenario(views: Sequence[CellView]) -> list[tuple[str, tuple[CellView, ...]]]:
+    order = {v.cell.scenario: n for n, v in reversed(list(enumerate(views)))}
+    ordered = sorted(views, key=lambda v: order[v.cell.scenario])
+    return [(name, tuple(group)) for name, group in groupby(ordered, key=lambda v: v.cell.scenario)]
+
+
+def _keys(suite: Suite) -> list[str]:
+    """A fragment for every cell, that stays the same from one night to the next where names do."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for cell in suite.cells:
+        key = re.sub(r"[^a-z0-9]+", "-", f"cell {cell.scenario} {cell.protocol}".lower()).strip("-")
+        seen[key] += 1
+        keys.append(key if seen[key] == 1 else f"{key}--{seen[key]}")
+    return keys
+
+
+def _facts(suite: Suite, views: Sequence[CellView]) -> tuple[tuple[str, str], ...]:
+    rules = ", ".join(f"{rule}={value}" for rule, value in suite.rules.items())
+    anomalies = sum(len(cell.anomalies) for cell in suite.cells)
+    proven = "1 anomaly proven" if anomalies == 1 else f"{anomalies:,} anomalies proven"
+    return (
+        ("started", suite.started),
+        ("took", f"{suite.seconds:.1f} s"),
+        ("target", suite.target),
+        ("host", suite.host),
+        ("power loss", suite.power_tier),
+        ("seed", str(suite.seed)),
+        ("commit", suite.commit),
+        ("rules changed", rules or "none"),
+        (
+            "history",
+            f"{plural(sum(v.total for v in views), 'line')}, {proven}",
+        ),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters["word"] = _class_word
+    environment.globals["sign"] = _sign
+    return environment
+
+
+def _finalized(value: Any) -> Any:
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _class_word(text: str) -> str:
+    """A status or verdict as the name of a class."""
+    return re.sub(r"[^a-z]+", "-", text.lower())
+
+
+def _sign(cell: Cell) -> str:
+    return STATUS_SIGNS[cell.status]

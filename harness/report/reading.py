@@ -1,0 +1,134 @@
+"""
+A history read once: its set-up, its operations from invoke to end, and the names of its records.
+
+Nothing here judges; the checkers did. A history that stops half-way (the harness was killed, a step failed)
+is read as far as it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from harness.model import Op, OpType, Source
+
+# What tells two open operations of one process apart; docs/history.md has these keys.
+_TELLING: Final = ("line", "value", "nodes")
+_WITH_SPANS: Final = frozenset({Source.RUNNER, Source.CLIENT, Source.NEMESIS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """
+    One operation: where it was invoked and what became of it.
+
+    Shapes:  last is None while nothing is known of its end; first is last when no invoke was recorded.
+    """
+
+    first: Op
+    last: Op | None
+
+    @property
+    def outcome(self) -> str:
+        """`ok`, `fail`, `info`, or `open` when no end was recorded."""
+        return "open" if self.last is None else self.last.type.value
+
+    @property
+    def value(self) -> Mapping[str, Any]:
+        """What was asked, overlaid by what was answered."""
+        return {**self.first.value, **(self.last.value if self.last else {})}
+
+
+@dataclass(frozen=True, kw_only=True)  # without slots: cached_property needs a place to keep what it found
+class Reading:
+    """A history and what is looked up in it again and again."""
+
+    ops: Sequence[Op]
+
+    @cached_property
+    def by_index(self) -> Mapping[int, Op]:
+        """The op of each index."""
+        return {op.index: op for op in self.ops}
+
+    @cached_property
+    def setup(self) -> Mapping[str, Any]:
+        """What the runner wrote first; {} when the history has no such line."""
+        return next((op.value for op in self.ops if op.source is Source.RUNNER and op.f == "setup"), {})
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether the runner wrote its last line."""
+        return any(op.source is Source.RUNNER and op.f == "done" for op in self.ops)
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of all nodes, as set up or as seen."""
+        named = list(self.setup.get("nodes") or {})
+        seen = {op.process for op in self.ops if op.source in (Source.BROKER, Source.LOG)}
+        return tuple(dict.fromkeys([*named, *sorted(seen)]))
+
+    @cached_property
+    def partition(self) -> tuple[str, int]:
+        """The topic and partition that the run is about, ("", 0) when no line names one."""
+        for value in (self.setup, *(op.value for op in self.ops)):
+            if "topic" in value and "partition" in value:
+                return str(value["topic"]), int(value["partition"])
+        return "", 0
+
+    @cached_property
+    def record_names(self) -> Mapping[str, str]:
+        """A record's value -> the name that the scenario gives it (`m2`)."""
+        names: dict[str, str] = {}
+        for name, values in (self.setup.get("records") or {}).items():
+            names.update(dict.fromkeys(map(str, values), str(name)))
+        for op in self.ops:
+            if op.f == "produce" and "name" in op.value and "value" in op.value:
+                names[str(op.value["value"])] = str(op.value["name"])
+        return names
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        """Operations of runner, clients and nemesis, in the order of their beginning."""
+        return _spans(self.ops)
+
+    def node_of(self, broker_id: Any) -> str:
+        """Name a broker id as the scenario does; the id itself when the set-up has no such node."""
+        ids = self.setup.get("nodes") or {}
+        return next((name for name, known in ids.items() if known == broker_id), str(broker_id))
+
+
+def of_partition(op: Op, topic: str, partition: int) -> bool:
+    """Whether the op is about that partition."""
+    return op.value.get("topic") == topic and op.value.get("partition") == partition
+
+
+def _spans(ops: Sequence[Op]) -> tuple[Span, ...]:
+    opened: dict[tuple[str, str], list[Op]] = {}
+    ends: dict[int, Op] = {}
+    firsts: list[Op] = []
+    for op in ops:
+        if op.source not in _WITH_SPANS or op.f in ("setup", "done"):
+            continue
+        waiting = opened.setdefault((op.process, op.f), [])
+        if op.type is OpType.INVOKE:
+            waiting.append(op)
+            firsts.append(op)
+            continue
+        begun = _begun(waiting, op)
+        if begun is None:
+            firsts.append(op)
+            ends[op.index] = op
+        else:
+            waiting.remove(begun)
+            ends[begun.index] = op
+    return tuple(Span(first=first, last=ends.get(first.index)) for first in firsts)
+
+
+def _begun(waiting: Sequence[Op], end: Op) -> Op | None:
+    """The open op that `end` ends: the oldest that contradicts it in nothing that tells ops apart."""
+    for op in waiting:
+        if all(op.value[k] == end.value[k] for k in _TELLING if k in op.value and k in end.value):
+            return op
+    return None

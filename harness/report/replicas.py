@@ -1,0 +1,260 @@
+"""
+Each replica's log at the end of the run, and the tails that it once had and lost.
+
+The log at the end is what the scanner read from the replica's own files. The lost tails are replayed from
+the broker's own events (append, truncate, recovered); a target that reports none has none, and the page
+says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+from harness.model import Op, OpType, Source
+from harness.report.reading import Reading, Span, of_partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Neighbouring records [first, end) of one epoch and one name (`m2`), "" where it is not known."""
+
+    first: int
+    end: int
+    epoch: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Records that a replica had and lost: [to, from), when, why, and what they were as far as known."""
+
+    op: Op
+    to: int
+    end: int
+    reason: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replica:
+    """
+    One replica of one partition at the end of the run.
+
+    Shapes:  pieces rise by offset and are what its files hold; () when they hold nothing or were not read,
+             which `snapshot` tells apart (None: not read). batches are (first, end, codec) of those with
+             more than one record. high_watermark is its checkpoint. cuts in the order in which they happened.
+    """
+
+    node: str
+    snapshot: Op | None
+    pieces: tuple[Piece, ...]
+    batches: tuple[tuple[int, int, str], ...]
+    start: int
+    end: int
+    high_watermark: int | None
+    epochs: tuple[tuple[int, int], ...] | None
+    problems: tuple[str, ...]
+    cuts: tuple[Cut, ...]
+
+
+def replicas_of(
+    reading: Reading, topic: str, partition: int, cuts: Mapping[str, Sequence[Cut]]
+) -> tuple[Replica, ...]:
+    """
+    Give every replica of the partition, in the order of the assignment, then others that have files.
+
+    Shapes:  cuts as `replayed` gives them for the same partition.
+    """
+    ops = [op for op in reading.ops if of_partition(op, topic, partition)]
+    snapshots = {
+        op.process: op for op in ops if (op.source, op.f) == (Source.LOG, "snapshot") and op.type is OpType.OK
+    }
+    batches: dict[str, list[Op]] = {}
+    for op in ops:
+        if (op.source, op.f) == (Source.LOG, "batch"):
+            batches.setdefault(op.process, []).append(op)
+    assigned = reading.setup.get("replicas") or ()
+    nodes = dict.fromkeys([*map(str, assigned), *snapshots, *batches, *cuts])
+    return tuple(
+        _replica(reading, node, snapshots.get(node), batches.get(node, []), tuple(cuts.get(node, ())))
+        for node in nodes
+    )
+
+
+def _replica(
+    reading: Reading, node: str, snapshot: Op | None, batches: Sequence[Op], cuts: tuple[Cut, ...]
+) -> Replica:
+    pieces = merged(_stored(reading, batches))
+    value = snapshot.value if snapshot else {}
+    epochs = value.get("epochs")
+    return Replica(
+        node=node,
+        snapshot=snapshot,
+        pieces=pieces,
+        batches=tuple(
+            (int(b["base"]), int(b["last"]) + 1, str(b.get("codec", "unknown")))
+            for b in (op.value for op in batches)
+            if int(b["last"]) > int(b["base"])
+        ),
+        start=int(value.get("log_start_offset", pieces[0].first if pieces else 0)),
+        end=int(value.get("log_end_offset", pieces[-1].end if pieces else 0)),
+        high_watermark=value.get("high_watermark"),
+        epochs=None if epochs is None else tuple((int(e), int(o)) for e, o in epochs),
+        problems=tuple(map(str, value.get("problems") or ())),
+        cuts=cuts,
+    )
+
+
+def _stored(reading: Reading, batches: Iterable[Op]) -> Iterable[Piece]:
+    for op in batches:
+        epoch = int(op.value.get("epoch", -1))
+        records = op.value.get("records") or []
+        for offset, _, value in records:
+            name = reading.record_names.get(str(value), str(value))
+            yield Piece(first=int(offset), end=int(offset) + 1, epoch=epoch, name=name)
+        if not records and "base" in op.value and "last" in op.value:
+            yield Piece(first=int(op.value["base"]), end=int(op.value["last"]) + 1, epoch=epoch, name="")
+
+
+def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Join neighbours of one epoch and name; the order is kept."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        last = joined[-1] if joined else None
+        if last and (last.end, last.epoch, last.name) == (piece.first, piece.epoch, piece.name):
+            joined[-1] = replace(last, end=piece.end)
+        else:
+            joined.append(piece)
+    return tuple(joined)
+
+
+# --- replay of what the brokers reported -------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Log:
+    """A replica's log as its broker's events tell it, and who it follows."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    end: int = 0
+    leader: str = ""
+    cuts: list[Cut] = field(default_factory=list)
+
+    def tail(self, first: int, end: int) -> tuple[Piece, ...]:
+        """The pieces within [first, end)."""
+        found: list[Piece] = []
+        for piece in reversed(self.pieces):
+            if piece.end <= first:
+                break
+            if piece.first < end:
+                found.append(replace(piece, first=max(piece.first, first), end=min(piece.end, end)))
+        return tuple(reversed(found))
+
+    def cut(self, op: Op, to: int, reason: str) -> None:
+        """Remember the tail from `to` on as cut, and forget it."""
+        self.cuts.append(Cut(op=op, to=to, end=self.end, reason=reason, pieces=self.tail(to, self.end)))
+        self.pieces = list(self.tail(0, to))
+        self.end = to
+
+    def add(self, pieces: Iterable[Piece], end: int) -> None:
+        """Append pieces; the log ends at `end`."""
+        last = [self.pieces.pop()] if self.pieces else []
+        self.pieces.extend(merged([*last, *pieces]))
+        self.end = end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """Each node's lost tails in their order, and what each append (by its history index) appended."""
+
+    cuts: Mapping[str, Sequence[Cut]]
+    appended: Mapping[int, tuple[Piece, ...]]
+
+
+def replayed(reading: Reading, topic: str, partition: int) -> Replayed:
+    """
+    Replay the brokers' events about one partition.
+
+    Shapes:  a tail that power loss took shows when the broker reports what it recovered; one that came back
+             (its truncation was not durable) is no cut any more.
+    """
+    logs: dict[str, _Log] = {}
+    appended: dict[int, tuple[Piece, ...]] = {}
+    named = _Named(reading)
+    for op in reading.ops:
+        if op.source is not Source.BROKER or not of_partition(op, topic, partition):
+            continue
+        log = logs.setdefault(op.process, _Log())
+        match op.f:
+            case "follower":
+                log.leader = reading.node_of(op.value.get("leader"))
+            case "append":
+                source = logs.get(log.leader, _Log())
+                appended[op.index] = named.appended(op) if op.value["role"] == "leader" else _copied(source, op)
+                log.add(appended[op.index], int(op.value["end"]))
+            case "truncate":
+                _truncated(log, op)
+            case "recovered":
+                _recovered(log, op)
+    return Replayed(cuts={node: log.cuts for node, log in logs.items() if log.cuts}, appended=appended)
+
+
+def _copied(source: _Log, op: Op) -> tuple[Piece, ...]:
+    """A follower's append is named after what its leader has there."""
+    first, end, epoch = int(op.value["base"]), int(op.value["end"]), int(op.value.get("epoch", -1))
+    copied = tuple(replace(piece, epoch=epoch) for piece in source.tail(first, end))
+    return copied or (Piece(first=first, end=end, epoch=epoch, name=""),)
+
+
+def _truncated(log: _Log, op: Op) -> None:
+    """Cut at the end that is really left: below `to` after a cut inside a batch, 0 when all is thrown away."""
+    to, end, reason = int(op.value["to"]), int(op.value["end"]), str(op.value["reason"])
+    log.end = max(log.end, int(op.value["from"]))
+    left = 0 if reason == "full" else min(to, end)
+    if left < log.end:
+        log.cut(op, left, reason)
+    log.end = end
+
+
+def _recovered(log: _Log, op: Op) -> None:
+    end = int(op.value["log_end_offset"])
+    if end < log.end:
+        log.cut(op, end, f"not on disk at restart ({op.value.get('reason', 'unclean')})")
+    elif log.cuts and end > log.end:
+        back = log.cuts[-1]
+        log.add([p for p in back.pieces if p.end <= end], end)
+        if back.end <= end:
+            log.cuts.pop()
+    log.end = end
+
+
+class _Named:
+    """Which record a leader appended: the acknowledged one that was asked for before and not yet placed."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._waiting: dict[int, list[Span]] = {}
+        for span in reading.spans:
+            offset = span.value.get("offset")
+            if span.first.f == "produce" and span.outcome == "ok" and isinstance(offset, int):
+                self._waiting.setdefault(offset, []).append(span)
+
+    def appended(self, op: Op) -> tuple[Piece, ...]:
+        """Name the records of a leader's append."""
+        first, end, epoch = int(op.value["base"]), int(op.value["end"]), int(op.value.get("epoch", -1))
+        found = ((offset, self._name(op, offset)) for offset in range(first, end))
+        pieces: list[Piece] = []
+        for name, group in groupby(found, key=lambda pair: pair[1]):
+            run: list[tuple[int, Any]] = list(group)
+            pieces.append(Piece(first=run[0][0], end=run[-1][0] + 1, epoch=epoch, name=name))
+        return tuple(pieces)
+
+    def _name(self, op: Op, offset: int) -> str:
+        waiting = self._waiting.get(offset, [])
+        span = next((s for s in waiting if s.first.index < op.index), None)
+        if span is None:
+            return ""
+        waiting.remove(span)
+        return str(span.value.get("name", ""))

@@ -1,0 +1,133 @@
+"""The verdict table in a terminal, with the reason and the command for every cell that is not as expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from harness.model import Verdict
+from harness.report.page import STATUS_SIGNS, headline
+from harness.report.text import clean, plural
+from harness.suite import Cell, Status, Suite
+from harness.variant import is_mutant
+
+# Words say all; a colour only repeats them, so that nothing is lost under NO_COLOR or in a pipe.
+_STYLES: Final = {
+    Status.AS_EXPECTED: "green",
+    Status.UNKNOWN: "yellow",
+    Status.MISMATCH: "bold red",
+}
+# A table narrower than this for each of its columns is harder to read than a list.
+_COLUMN_CHARS_MIN: Final = 20
+_NARROW_CHARS_MIN: Final = 11
+# With more columns than this, a cell that is as expected says so in one line, and no title is told.
+_WIDE_COLUMNS_MAX: Final = 4
+
+
+def render_table(suite: Suite, console: Console) -> None:
+    """
+    Print scenario x protocol with what was expected and found, mutants, totals, and what to do about odd cells.
+
+    Shapes:  mutants have a table of their own, a row each. A list instead of a table where the console is too
+             narrow for one. Commands are printed on one line each, whatever the width, so that they can be copied.
+    """
+    columns = [protocol for protocol in suite.protocols if not is_mutant(protocol)]
+    mutants = [cell for cell in suite.cells if is_mutant(cell.protocol)]
+    brief = len(columns) > _WIDE_COLUMNS_MAX
+    wide_enough = console.width >= (_NARROW_CHARS_MIN if brief else _COLUMN_CHARS_MIN) * (len(columns) + 1)
+    if columns and wide_enough:
+        console.print(_table(suite, columns, brief=brief))
+    if mutants and wide_enough:
+        console.print(_mutants(mutants))
+    if not wide_enough:
+        _print_list(suite, console)
+    console.print(totals(suite))
+    for cell in suite.cells:
+        if cell.status is not Status.AS_EXPECTED:
+            print_odd(cell, console)
+
+
+def _table(suite: Suite, columns: Sequence[str], *, brief: bool) -> Table:
+    table = Table(title=Text(clean(suite.name)), title_justify="left", show_lines=True, header_style="bold")
+    table.add_column("scenario", ratio=2 if brief else 3, overflow="fold")
+    for protocol in columns:
+        table.add_column(Text(clean(protocol)), ratio=2, overflow="fold")
+    titles = {cell.scenario: cell.title for cell in suite.cells}
+    for scenario in suite.scenarios:
+        name = Text(clean(scenario), "bold")
+        if not brief:
+            name.append(f"\n{clean(titles[scenario])}", "not bold")
+        cells = [suite.cell(scenario, protocol) for protocol in columns]
+        if any(cells):
+            table.add_row(name, *(_cell_text(cell, brief=brief) for cell in cells))
+    return table
+
+
+def _mutants(cells: Sequence[Cell]) -> Table:
+    """One row for each, scenario by scenario: what it shows once the rule is changed."""
+    table = Table(title=Text("mutants"), title_justify="left", header_style="bold")
+    for column, ratio in (("scenario", 2), ("mutant", 3), ("found", 4)):
+        table.add_column(column, ratio=ratio, overflow="fold")
+    before = ""
+    for cell in cells:
+        name = Text("" if cell.scenario == before else clean(cell.scenario), "bold")
+        table.add_row(name, Text(clean(cell.protocol)), _cell_text(cell, brief=True))
+        before = cell.scenario
+    return table
+
+
+def _cell_text(cell: Cell | None, *, brief: bool = False) -> Text:
+    if cell is None:
+        return Text("" if brief else "not played", "dim")
+    if brief and cell.status is Status.AS_EXPECTED:
+        # Exactly as expected, but for what nobody promised.
+        return Text(f"{STATUS_SIGNS[cell.status]} {clean(cell.expected)}", _STYLES[cell.status])
+    text = Text(f"expected {clean(cell.expected)}\nfound    ", "default")
+    text.append(clean(cell.found))
+    text.append(f"\n{_status_text(cell)}", _STYLES[cell.status])
+    return text
+
+
+def _status_text(cell: Cell) -> str:
+    return f"{STATUS_SIGNS[cell.status]} {cell.status.value}"
+
+
+def _print_list(suite: Suite, console: Console) -> None:
+    console.print(Text(clean(suite.name), "bold"))
+    for cell in suite.cells:
+        console.print(Text(f"{clean(cell.scenario)} under {clean(cell.protocol)}", "bold"))
+        for part in _cell_text(cell).split("\n"):
+            console.print(Text("  ").append_text(part))
+
+
+def totals(suite: Suite) -> Text:
+    """Say how many cells there are, how they came out, the worst verdict and how long it took."""
+    counts = Counter(cell.status for cell in suite.cells)
+    worst = Verdict.merge(cell.verdict for cell in suite.cells)
+    parts = ", ".join(f"{counts[status]} {status.value}" for status in Status)
+    style = _STYLES[_worst(counts)]
+    return Text(
+        f"{headline(suite)}\n{plural(len(suite.cells), 'cell')}: {parts}; "
+        f"worst verdict {worst.name.lower()}; {suite.seconds:.1f} s",
+        style,
+    )
+
+
+def _worst(counts: Counter[Status]) -> Status:
+    order = (Status.MISMATCH, Status.UNKNOWN)
+    return next((status for status in order if counts[status]), Status.AS_EXPECTED)
+
+
+def print_odd(cell: Cell, console: Console) -> None:
+    """Print why a cell is not as expected, and the command that plays it again."""
+    title = f"\n{_status_text(cell)}: {clean(cell.scenario)} under {clean(cell.protocol)}"
+    console.print(Text(title, _STYLES[cell.status]))
+    for words in (f"expected {cell.expected}, found {cell.found}", f"why:   {cell.reason}"):
+        console.print(Padding(Text(clean(words)), (0, 0, 0, 2)))
+    console.print(Text(f"  again: {clean(cell.rerun)}"), soft_wrap=True)

@@ -1,0 +1,343 @@
+"""
+What a timeline shows of a history: lanes, and in them bars, marks and bands.
+
+    scenario   its steps, by number
+    client-N   every operation from invoke to ok, fail or info
+    nemesis    every fault from invoke to ok or fail
+    fabric     questions and answers; fetch offsets; what was held, by link, api and direction
+    zookeeper  leaderAndISR and controller
+    A, B, …    role and epoch or fault; appends and cuts; high watermark and ISR
+
+When there are more items than TIMELINE_ITEMS_MAX, those that prove an anomaly stay, then steps and faults,
+then elections and cuts; appends, high watermarks and fetches go first. `left_out` counts what went.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final, TypeAlias
+
+from harness.model import Op, OpType, Source
+from harness.report.limits import CLIENT_LANES_MAX, TIMELINE_ITEMS_MAX, TITLE_LINES_MAX
+from harness.report.reading import Reading, Span
+from harness.report.replicas import Piece
+from harness.report.svg import epoch_class
+from harness.report.text import exact, offsets, shortened, value_text
+
+FAULTS: Final[Mapping[str, str]] = {
+    "kill": "killed",
+    "power-loss": "power lost",
+    "stop": "stopped",
+    "pause": "paused",
+    "zombie": "zombie",
+}
+# Under these a node's process lives on, and is afterwards what it was.
+_PASSING: Final = frozenset({"pause", "zombie"})
+_HEALS: Final = frozenset({"restart", "start", "resume", "return"})
+# What a node is at a time, in words, and the class that draws it.
+_State: TypeAlias = tuple[str, str]
+_RUNNING: Final[_State] = ("running", "st-up")
+_RESUMED: Final[_State] = ("as before", "st-up")
+_HELD_APART: Final = {"hold": "release", "cut": "heal", "delay": "heal", "double": "heal"}
+_HELD_WORDS: Final = {"hold": "held", "cut": "cut", "delay": "delayed", "double": "doubled"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """
+    One thing drawn.
+
+    Shapes:  row numbers the rows of a lane from 0; `overlaps` items move down to a free row instead.
+             last is first for a mark; None for what lasts to the end of the history. Of smaller rank is
+             what stays longer. ops are the history lines that it stands for.
+    """
+
+    lane: str
+    row: int
+    label: str
+    css: str
+    first: Op
+    last: Op | None
+    rank: int
+    ops: tuple[Op, ...]
+    overlaps: bool = False
+    proof: bool = False
+
+    @property
+    def title(self) -> str:
+        """Its history lines in full; of many, the first and the last."""
+        all_fit = len(self.ops) <= TITLE_LINES_MAX
+        shown = self.ops if all_fit else (*self.ops[: TITLE_LINES_MAX - 1], self.ops[-1])
+        told = [
+            f"history {op.index} at {exact(op.time_ns)}: "
+            f"{op.process} {op.type.value} {op.f} {value_text(op.value)}"
+            for op in shown
+        ]
+        if len(shown) < len(self.ops):
+            told.insert(-1, f"and {len(self.ops) - len(shown):,} more")
+        return "\n".join(told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Lanes from top to bottom, items by time, and how many items of each kind were left out."""
+
+    lanes: tuple[str, ...]
+    items: tuple[Item, ...]
+    left_out: Mapping[str, int]
+
+
+def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, Sequence[Piece]]) -> Timeline:
+    """
+    Choose what to draw of a history.
+
+    Shapes:  proof holds the indexes that prove this cell's anomalies; appended is what each append (by its
+             index) appended, as far as known.
+    """
+    found = [
+        *_steps(reading),
+        *_operations(reading),
+        *_faults(reading),
+        *_fabric(reading),
+        *_zookeeper(reading),
+        *_states(reading),
+        *_logs(reading, appended),
+    ]
+    marked = _marked(found, proof)
+    clients = dict.fromkeys(i.lane for i in sorted(marked, key=lambda i: i.rank) if i.css.startswith("op "))
+    shown = set(list(clients)[:CLIENT_LANES_MAX])
+    fit = [i for i in marked if i.lane in shown or i.lane not in clients]
+    kept = sorted(fit, key=lambda i: (i.rank, i.first.index))[:TIMELINE_ITEMS_MAX]
+    drawn = sorted(kept, key=lambda i: i.first.index)
+    here = {item.lane for item in drawn}
+    order = [
+        "scenario",
+        *sorted(clients, key=lambda name: (len(name), name)),
+        "nemesis",
+        "fabric",
+        "zookeeper",
+        *reading.nodes,
+    ]
+    gone = Counter(i.first.f for i in marked)
+    gone.subtract(i.first.f for i in kept)
+    return Timeline(
+        lanes=tuple(lane for lane in dict.fromkeys(order) if lane in here),
+        items=tuple(drawn),
+        left_out={f: count for f, count in gone.most_common() if count},
+    )
+
+
+def _marked(found: Iterable[Item], proof: frozenset[int]) -> list[Item]:
+    """Mark what proves an anomaly, and keep it before all else, as long as that leaves room for the rest."""
+    marked = []
+    first = TIMELINE_ITEMS_MAX // 2
+    for item in found:
+        if not any(op.index in proof for op in item.ops):
+            marked.append(item)
+            continue
+        marked.append(replace(item, proof=True, rank=0 if first > 0 else item.rank))
+        first -= 1
+    return marked
+
+
+def _mark(place: tuple[str, int], label: str, css: str, op: Op, *, rank: int) -> Item:
+    lane, row = place
+    return Item(lane=lane, row=row, label=shortened(label, 40), css=css, first=op, last=op, rank=rank, ops=(op,))
+
+
+def _bar(lane: str, label: str, css: str, span: Span, rank: int) -> Item:
+    return Item(
+        lane=lane,
+        row=0,
+        label=shortened(label, 40),
+        css=f"{css} {span.outcome}",
+        first=span.first,
+        last=span.last,
+        rank=rank,
+        ops=(span.first,) if span.last in (None, span.first) else (span.first, span.last),
+        overlaps=True,
+    )
+
+
+# --- scenario, clients, nemesis ----------------------------------------------------------------------------
+
+_OUTCOME_SIGNS: Final = {"ok": "", "fail": " ✗", "info": " ?", "open": " …"}
+
+
+def _steps(reading: Reading) -> Iterator[Item]:
+    steps = (s for s in reading.spans if s.first.f == "step")
+    for number, span in enumerate(steps, start=1):
+        yield _bar("scenario", f"{number}{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
+    for span in reading.spans:
+        if span.first.f == "healed":
+            yield _bar("scenario", f"healed{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
+
+
+def _operations(reading: Reading) -> Iterator[Item]:
+    """Client operations; neighbours of one client that write records of one name are one bar."""
+    spans = [s for s in reading.spans if s.first.source is Source.CLIENT]
+    for _, alike in groupby(sorted(spans, key=lambda s: s.first.process), key=_told_apart):
+        group = list(alike)
+        ends = [s.last for s in group if s.last]
+        last = max(ends, key=lambda op: op.index) if len(ends) == len(group) else None
+        label = _operation_label(group[0])
+        if len(group) > 1:
+            label += f" ×{len(group):,}"
+        ops = [op for s in group for op in ((s.first, s.last) if s.last not in (None, s.first) else (s.first,))]
+        yield replace(_bar(group[0].first.process, label, "op", group[0], 3), last=last, ops=tuple(ops))
+
+
+def _told_apart(span: Span) -> tuple[str, ...]:
+    """Neighbours that are equal in this are one bar; an operation without a name is a bar of its own."""
+    name = span.value.get("name")
+    return (span.first.process, span.first.f, span.outcome, str(name if name else span.first.index))
+
+
+def _operation_label(span: Span) -> str:
+    sign = _OUTCOME_SIGNS[span.outcome]
+    if span.first.f == "produce":
+        return f"{span.value.get('name') or span.value.get('value', '')}{sign}"
+    records = span.value.get("records")
+    if span.first.f == "read" and isinstance(records, list) and records:
+        return f"read {offsets(int(records[0][0]), int(records[-1][0]) + 1)}{sign}"
+    return f"{span.first.f}{sign}"
+
+
+def _faults(reading: Reading) -> Iterator[Item]:
+    for span in (s for s in reading.spans if s.first.source is Source.NEMESIS):
+        whom = " ".join(map(str, span.value.get("nodes") or ()))
+        css = "heal" if span.first.f in _HEALS else "fault"
+        yield _bar("nemesis", f"{span.first.f} {whom}{_OUTCOME_SIGNS[span.outcome]}", css, span, 1)
+
+
+# --- fabric and ZooKeeper ----------------------------------------------------------------------------------
+
+
+def _fabric(reading: Reading) -> Iterator[Item]:
+    held: dict[tuple[str, ...], Op] = {}
+    for op in (op for op in reading.ops if op.source is Source.FABRIC):
+        link = "→".join(map(str, op.value.get("link") or ("?", "?")))
+        api, direction = str(op.value.get("api")), str(op.value.get("direction"))
+        match op.f:
+            case "hold" | "cut" | "delay" | "double":
+                held.setdefault((_HELD_APART[op.f], link, api, direction), op)
+            case "release" | "heal":
+                ended = [k for k in held if _ends(k, (op.f, link, api, direction))]
+                yield from (_band(held.pop(k), op) for k in ended)
+            case "epoch-question":
+                yield _mark(("fabric", 0), f"{link} {op.value.get('leader_epoch')}?", "ask", op, rank=2)
+            case "epoch-answer":
+                yield _mark(("fabric", 0), f"{link} ={op.value.get('end_offset')}", "answer", op, rank=2)
+            case "fetch":
+                yield _mark(("fabric", 1), f"{link} @{op.value.get('offset')}", "fetch", op, rank=6)
+            case _:
+                yield _mark(("fabric", 2), f"{op.f} {link} {api}", "held", op, rank=4)
+    yield from (_band(op, None) for op in held.values())
+
+
+def _ends(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    """Whether a release (which may name less than the hold did) ends that hold."""
+    return held[0] == wanted[0] and all(
+        a == b or b in ("None", "?→?") for a, b in zip(held[1:], wanted[1:], strict=True)
+    )
+
+
+def _band(first: Op, last: Op | None) -> Item:
+    link = "→".join(map(str, first.value.get("link") or ("all",)))
+    what = " ".join(str(first.value[k]) for k in ("api", "direction") if first.value.get(k))
+    span = Span(first=first, last=last)
+    word = _HELD_WORDS[first.f]
+    return replace(_bar("fabric", f"{link} {what} {word}", "band", span, 1), row=3, css="band")
+
+
+def _zookeeper(reading: Reading) -> Iterator[Item]:
+    for op in (op for op in reading.ops if op.source is Source.ZOOKEEPER):
+        match op.f:
+            case "leaderAndISR":
+                isr = "".join(map(str, op.value.get("isr") or ()))
+                words = f"{op.value.get('leader') or 'no leader'} e{op.value.get('epoch')} ISR {isr}"
+                yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
+            case "controller":
+                yield _mark(
+                    ("zookeeper", 1), f"controller {op.value.get('node') or 'none'}", "quietly", op, rank=4
+                )
+            case "registered":
+                nodes = " ".join(map(str, op.value.get("nodes") or ())) or "none"
+                yield _mark(("zookeeper", 1), f"registered {nodes}", "quietly", op, rank=5)
+
+
+# --- nodes -------------------------------------------------------------------------------------------------
+
+
+def _states(reading: Reading) -> Iterator[Item]:
+    """The upper row of a node: its role and epoch, or the fault that it is under, until the next."""
+    current: dict[str, Item] = {}
+    before_pause: dict[str, _State] = {}
+    for op in reading.ops:
+        for node, state in _state_changes(reading, op):
+            old = current.get(node)
+            label, css = before_pause.pop(node, _RUNNING) if state == _RESUMED else state
+            if old and (old.label, old.css) == (label, css):
+                continue
+            if old and css == "st-paused":
+                before_pause[node] = (old.label, old.css)
+            if old:
+                yield replace(old, last=op)
+            current[node] = replace(_mark((node, 0), label, css, op, rank=2), last=None)
+    yield from current.values()
+
+
+def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
+    if op.source is Source.NEMESIS and op.type is OpType.OK:
+        for node in map(str, op.value.get("nodes") or ()):
+            if node in reading.nodes and op.f in FAULTS:
+                yield node, (FAULTS[op.f], "st-paused" if op.f in _PASSING else "st-down")
+            elif node in reading.nodes and op.f in ("resume", "return"):
+                yield node, _RESUMED
+    if op.source is not Source.BROKER:
+        return
+    match op.f:
+        case "started":
+            yield op.process, ("started", "st-up")
+        case "leader":
+            yield op.process, (f"leader e{op.value.get('epoch')}", f"st-leader {_epoch_css(op.value)}")
+        case "follower":
+            leader = reading.node_of(op.value.get("leader"))
+            words = f"follows {leader} e{op.value.get('epoch')}"
+            yield op.process, (words, f"st-follower {_epoch_css(op.value)}")
+
+
+def _epoch_css(value: Mapping[str, Any]) -> str:
+    epoch = value.get("epoch")
+    return epoch_class(epoch if isinstance(epoch, int) else None)
+
+
+def _logs(reading: Reading, appended: Mapping[int, Sequence[Piece]]) -> Iterator[Item]:
+    """The middle row of a node: its log. The lower row: its high watermark and ISR."""
+    sources = (Source.BROKER, Source.LOG)
+    for op in (op for op in reading.ops if op.source in sources):
+        value, node = op.value, op.process
+        match op.f:
+            case "append":
+                names = " ".join(piece.name for piece in appended.get(op.index, ()) if piece.name)
+                words = f"{names}@{offsets(int(value['base']), int(value['end']))}"
+                yield _mark((node, 1), words, "append", op, rank=5)
+            case "truncate":
+                cut = int(value["to"]) < int(value["from"]) or value["reason"] == "full"
+                words = f"cut {value['from']}→{value['to']}" if cut else f"keeps {value['from']}"
+                yield _mark((node, 1), words, "cut" if cut else "kept", op, rank=2)
+            case "recovered":
+                yield _mark((node, 1), f"recovered LEO {value['log_end_offset']}", "kept", op, rank=3)
+            case "stuck":
+                yield _mark((node, 1), f"stuck: {value.get('reason', '')}", "cut", op, rank=2)
+            case "snapshot":
+                end = value.get("log_end_offset", "unreadable")
+                yield _mark((node, 1), f"read LEO {end}", "kept", op, rank=4)
+            case "high-watermark":
+                yield _mark((node, 2), f"HW {value['to']}", "hw", op, rank=5)
+            case "isr":
+                names = "".join(reading.node_of(i) for i in value.get("isr") or ())
+                yield _mark((node, 2), f"ISR {names}", "isr", op, rank=4)

@@ -1,0 +1,75 @@
+"""What a scenario asks of its cluster beside the protocol; a target has names of its own for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from harness import limits
+from harness.model import UsageError
+
+
+class MessageFormat(StrEnum):
+    """Whether batches can carry a leader epoch: an older message format cannot (KIP-101, migration)."""
+
+    WITH_EPOCHS = "with_epochs"
+    WITHOUT_EPOCHS = "without_epochs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """
+    What may be set; each is as in Kafka when it is not.
+
+    Units:   replica_lag_ms_max is how long a follower may lag and stay in the ISR, None: longer than any run
+             lasts. heal_within_s is how long the cluster has to become whole after the faults are undone.
+    """
+
+    unclean_election: bool = False
+    min_isr: int = 1
+    message_format: MessageFormat = MessageFormat.WITH_EPOCHS
+    replica_lag_ms_max: int | None = None
+    heal_within_s: float = limits.CONDITION_WAIT_S_MAX
+
+
+def read_settings(text: str, where: str) -> Settings:
+    """Read `NAME=VALUE NAME=VALUE …`; raise UsageError naming the word, the place and what was expected."""
+    found: dict[str, Any] = {}
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if not equals or name not in _READERS:
+            known = ", ".join(_READERS)
+            raise UsageError(f"{where}: setting {word!r}; expected NAME=VALUE with a name of {known}")
+        try:
+            found[name] = _READERS[name](value)
+        except (ValueError, KeyError) as error:
+            raise UsageError(f"{where}: setting {word!r}; expected {name}={_FORMS[name]}") from error
+    return Settings(**found)
+
+
+def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        value = kind(text)
+        if not value > 0:
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "unclean_election": {"yes": True, "no": False}.__getitem__,
+    "min_isr": _positive(int),
+    "message_format": MessageFormat,
+    "replica_lag_ms_max": _positive(int),
+    "heal_within_s": _positive(float),
+}
+_FORMS: Final[Mapping[str, str]] = {
+    "unclean_election": "yes or no",
+    "min_isr": "a whole number from 1",
+    "message_format": " or ".join(MessageFormat),
+    "replica_lag_ms_max": "a whole number from 1",
+    "heal_within_s": "a number above 0",
+}

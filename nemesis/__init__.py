@@ -1,0 +1,36 @@
+"""Faults, one file and one line each; what a fault must bring is in harness/fault.py."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness.fault import Fault
+from nemesis import (
+    delete_active_segment,
+    elect,
+    expire,
+    flush,
+    kill,
+    pause,
+    power_loss,
+    resign,
+    restart,
+    resume,
+    return_,
+    zombie,
+)
+
+NEMESES: Final[dict[str, Fault]] = {
+    "kill": kill.FAULT,
+    "restart": restart.FAULT,
+    "pause": pause.FAULT,
+    "resume": resume.FAULT,
+    "expire": expire.FAULT,
+    "zombie": zombie.FAULT,
+    "return": return_.FAULT,
+    "elect": elect.FAULT,
+    "resign": resign.FAULT,
+    "flush": flush.FAULT,
+    "power-loss": power_loss.FAULT,
+    "delete-active-segment": delete_active_segment.FAULT,
+}

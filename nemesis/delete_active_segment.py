@@ -1,0 +1,32 @@
+"""
+Delete the newest segment of a replica's log while its node is down: the workaround that operators took.
+
+Source:  KAFKA-6361: "delete the active log segment on the follower and restart".
+"""
+
+from __future__ import annotations
+
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.fault import Band, Fault
+from harness.model import PreconditionError
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Delete it; the probe is a log that ends earlier than before."""
+    if name not in cluster.down:
+        raise PreconditionError(f"delete-active-segment {name}: it runs; expected it down")
+    before = cluster.log_end(name)
+    seen = cluster.host.delete_active_segment(name, TOPIC, PARTITION)
+    after = cluster.log_end(name)
+    if after >= before:
+        raise PreconditionError(f"delete-active-segment {name}: its log ends at {after}; expected below {before}")
+    return f"{seen}; its log ended at {before}, and ends at {after}"
+
+
+FAULT = Fault(
+    name="delete-active-segment",
+    doc="delete the newest segment of a node that is down",
+    inject=inject,
+    heal=None,
+    band=Band.MARK,
+)

@@ -1,0 +1,30 @@
+"""
+Have a member of the ISR lead, though nobody failed: leadership moves, and no log is cut by a restart.
+
+Source:  KAFKA-6361 and Kafka's preferred replica election; the specification's ControllerElectLeader.
+"""
+
+from __future__ import annotations
+
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.fault import Band, Fault
+from harness.model import PreconditionError
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Ask the controller; the probe is that it may lead and does not yet. A scenario awaits the election."""
+    isr = cluster.isr()
+    if name not in isr:
+        raise PreconditionError(f"elect {name}: not in the ISR {sorted(map(str, isr))}; expected a member of it")
+    if cluster.leader() == name:
+        raise PreconditionError(f"elect {name}: it leads already; expected another to lead")
+    return cluster.observer.elect(TOPIC, PARTITION, name)
+
+
+FAULT = Fault(
+    name="elect",
+    doc="have the controller make an ISR member leader, though nobody failed",
+    inject=inject,
+    heal=None,
+    band=Band.MARK,
+)

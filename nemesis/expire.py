@@ -1,0 +1,24 @@
+"""
+End a node's ZooKeeper session from outside, as its expiry does, whether the node lives or not.
+
+Dead sessions are closed so, never waited for.
+"""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Close the session; the probe is that its registration is gone."""
+    return cluster.observer.expire(name)
+
+
+FAULT = Fault(
+    name="expire",
+    doc="close the session that holds the registration, on the server's side",
+    inject=inject,
+    heal=None,
+    band=Band.MARK,
+)

@@ -1,0 +1,14 @@
+"""Make everything on a node's disk durable, from outside, as the operating system does when it likes."""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Flush it: syncfs on the node's filesystem; that it held is seen when power goes."""
+    return cluster.host.flush(name)
+
+
+FAULT = Fault(name="flush", doc="syncfs the disk", inject=inject, heal=None, band=Band.MARK)

@@ -1,0 +1,21 @@
+"""Kill a node's process with SIGKILL: what it wrote stays in the page cache, what it held in memory is gone."""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+from nemesis import restart
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Kill it; the probe is that the process is gone and has told all that it did."""
+    return cluster.take_down(name, cluster.host.kill)
+
+
+FAULT = Fault(
+    name="kill",
+    doc="SIGKILL the process; the page cache survives",
+    inject=inject,
+    heal=restart.inject,
+    band=Band.DOWN,
+)

@@ -1,0 +1,25 @@
+"""
+Cut a node's power: its process is gone, and so is everything that was not flushed.
+
+Source:  KIP-101, Scenario 2 ("a power outage which affects both of them"); docs/power-loss.md for the tiers.
+"""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+from nemesis import restart
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Cut it; the host's probe is a write that fails on the dead disk, or the bytes that were undone."""
+    return cluster.take_down(name, cluster.host.power_loss)
+
+
+FAULT = Fault(
+    name="power-loss",
+    doc="lose what was not flushed, and the process",
+    inject=inject,
+    heal=restart.inject,
+    band=Band.DOWN,
+)

@@ -1,0 +1,28 @@
+"""
+Take the controller's office from a node that does not fail: another, or the same anew, takes it.
+
+Source:  Kafka Replication Design V3, controller failover; KAFKA-6082.
+"""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+from harness.model import PreconditionError
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Remove its office's node; the probe is that nobody has the office, or holds it by a node made since."""
+    holder = cluster.observer.controller()
+    if holder != name:
+        raise PreconditionError(f"resign {name}: the controller is {holder}; expected {name}")
+    return cluster.observer.depose()
+
+
+FAULT = Fault(
+    name="resign",
+    doc="take the controller's office from it, on ZooKeeper's side",
+    inject=inject,
+    heal=None,
+    band=Band.MARK,
+)

@@ -1,0 +1,20 @@
+"""Start a node again that is down; its old registration may still stand, and is then taken over."""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Start it; the probe is a registration in a session that was not there before."""
+    return cluster.start(name)
+
+
+FAULT = Fault(
+    name="restart",
+    doc="start the process again; it registers in a new session",
+    inject=inject,
+    heal=None,
+    band=Band.MARK,
+)

@@ -1,0 +1,27 @@
+"""Let a zombie reach ZooKeeper again: it learns that its session has ended, and registers in a new one."""
+
+from __future__ import annotations
+
+from harness.cluster import Cluster
+from harness.fault import Band, Fault
+from harness.model import PreconditionError
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Heal its link; the probe is a registration in a session of its own, unless it is down."""
+    if name not in cluster.zombies:
+        raise PreconditionError(f"return {name}: it is no zombie; expected one of {sorted(cluster.zombies)}")
+    cluster.fabric.heal(cluster.zombies.pop(name))
+    if name in cluster.down:
+        return "its link is healed; it is down"
+    cluster.await_(lambda: cluster.observer.registered(name) != 0, lambda: f"{name} is registered again")
+    return f"registered in session 0x{cluster.observer.registered(name):x}"
+
+
+FAULT = Fault(
+    name="return",
+    doc="let a zombie reach ZooKeeper again",
+    inject=inject,
+    heal=None,
+    band=Band.MARK,
+)

@@ -1,0 +1,69 @@
+"""
+Run one broker:  python -m targets.broker --config FILE [--check]
+
+Exit codes: 0 stopped by SIGTERM or SIGINT, after a clean shutdown; 1 could not go on; 2 wrong configuration.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+# kio offers strategies to hypothesis wherever that is installed, which doubles the time that a start takes and
+# serves tests alone.
+sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
+
+from targets.broker.config import ConfigError, load  # noqa: E402
+from targets.broker.driver import Driver  # noqa: E402
+
+log = logging.getLogger("fencepost.broker")
+
+
+def main() -> int:
+    """Read the configuration, serve, and shut down cleanly when told to."""
+    parser = argparse.ArgumentParser(prog="python -m targets.broker", description="Run one Fencepost broker.")
+    parser.add_argument("--config", type=Path, required=True, help="JSON; targets/broker/config.py lists its keys")
+    parser.add_argument("--check", action="store_true", help="read the configuration and end")
+    arguments = parser.parse_args()
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    try:
+        config, settings = load(arguments.config)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if arguments.check:
+        return 0
+    try:
+        return asyncio.run(_serve(Driver(config, settings)))
+    except OSError as error:
+        log.error("ended: %r", error)
+        return 1
+
+
+async def _serve(driver: Driver) -> int:
+    loop = asyncio.get_running_loop()
+    told: list[str] = []
+
+    def stop(number: signal.Signals) -> None:
+        told.append(number.name)
+        driver.stop(number.name)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    reason = await driver.run()
+    if not told:
+        log.error("ended: %s", reason)
+        return 1
+    driver.close_cleanly()
+    log.info("ended cleanly on %s", reason)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""The broker's configuration file: JSON in, the core's Config and the driver's addresses out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from targets.broker.core.rules import PROTOCOLS, from_text
+from targets.broker.core.state import Config
+from targets.broker.core.zookeeper import Registration
+
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+_PORT_MAX: Final = 65535
+_KINDS: Final = get_type_hints(Config)
+_TUNABLE: Final = {
+    field.name: _KINDS[field.name]
+    for field in fields(Config)
+    if field.name not in ("broker_id", "registration", "protocol", "rules")
+}
+_NEEDED: Final = frozenset(
+    {
+        "broker_id",
+        "node",
+        "listen_client",
+        "listen_internal",
+        "advertised_client",
+        "advertised_internal",
+        "zookeeper",
+        "session_timeout_ms",
+        "data_dir",
+        "protocol",
+    }
+)
+_OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings"})
+
+
+class ConfigError(Exception):
+    """The configuration file is wrong: which key, what it has, what was expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """What only the driver needs. Addresses are (host, port); collector None: tell the history nothing."""
+
+    node: str
+    listen_client: tuple[str, int]
+    listen_internal: tuple[str, int]
+    zookeeper: str
+    session_timeout_ms: int
+    data_dir: Path
+    collector: tuple[str, int] | None
+    segment_bytes: int
+
+
+def load(path: Path) -> tuple[Config, Driver]:
+    """
+    Read a configuration file.
+
+    Shapes:  broker_id, node, listen_client, listen_internal, advertised_client, advertised_internal
+             ([host, port] each), zookeeper (host:port/chroot), session_timeout_ms, data_dir, protocol; and,
+             where wanted, collector ([host, port]), rules {name: value} (all of them; the protocol's own when
+             none is given), segment_bytes, and any of the core's tunables under "settings".
+    Raises:  ConfigError, one line that names the file, the key, what it has and what was expected.
+    """
+    try:
+        raw = _object("the file", json.loads(path.read_text(encoding="utf-8")))
+        _only("key", raw, _NEEDED | _OPTIONAL)
+        missing = sorted(_NEEDED - set(raw))
+        if missing:
+            raise ValueError(f"{', '.join(missing)}: not given; expected all of {', '.join(sorted(_NEEDED))}")
+        return _config(raw), _driver(raw)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _config(raw: Mapping[str, Any]) -> Config:
+    settings = _object("settings", raw.get("settings", {}))
+    _only("setting", settings, frozenset(_TUNABLE))
+    protocol = _text("protocol", raw["protocol"])
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"protocol {protocol!r}: expected one of {', '.join(PROTOCOLS)}")
+    rules = _object("rules", raw.get("rules", {}))
+    host, port = _address("advertised_client", raw["advertised_client"])
+    internal_host, internal_port = _address("advertised_internal", raw["advertised_internal"])
+    tunables: dict[str, Any] = {
+        name: _setting(f"setting {name}", value, _TUNABLE[name]) for name, value in settings.items()
+    }
+    return Config(
+        broker_id=_number("broker_id", raw["broker_id"]),
+        registration=Registration(
+            node=_text("node", raw["node"]),
+            host=host,
+            port=port,
+            internal_host=internal_host,
+            internal_port=internal_port,
+        ),
+        protocol=protocol,
+        rules=from_text({name: _text(f"rule {name}", value) for name, value in rules.items()})
+        if rules
+        else PROTOCOLS[protocol],
+        **tunables,
+    )
+
+
+def _driver(raw: Mapping[str, Any]) -> Driver:
+    collector = raw.get("collector")
+    return Driver(
+        node=_text("node", raw["node"]),
+        listen_client=_address("listen_client", raw["listen_client"]),
+        listen_internal=_address("listen_internal", raw["listen_internal"]),
+        zookeeper=_text("zookeeper", raw["zookeeper"]),
+        session_timeout_ms=_number("session_timeout_ms", raw["session_timeout_ms"], least=1),
+        data_dir=Path(_text("data_dir", raw["data_dir"])),
+        collector=None if collector is None else _address("collector", collector),
+        segment_bytes=_number("segment_bytes", raw.get("segment_bytes", SEGMENT_BYTES), least=1),
+    )
+
+
+# --- one value -----------------------------------------------------------------------------------------------
+def _only(what: str, given: Mapping[str, Any], known: frozenset[str]) -> None:
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise ValueError(f"{what} {', '.join(unknown)}: unknown; expected some of {', '.join(sorted(known))}")
+
+
+def _object(key: str, value: Any) -> Mapping[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise _wrong(key, value, "a JSON object")
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise _wrong(key, value, "a text")
+
+
+def _number(key: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
+    # JSON's true is an int to Python.
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= (most or value):
+        return value
+    raise _wrong(key, value, f"a whole number from {least} " + ("on" if most is None else f"to {most}"))
+
+
+def _setting(key: str, value: Any, kind: type[Any]) -> int | bool:
+    if kind is not bool:
+        return _number(key, value)
+    if isinstance(value, bool):
+        return value
+    raise _wrong(key, value, "true or false")
+
+
+def _address(key: str, value: Any) -> tuple[str, int]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise _wrong(key, value, "[host, port]")
+    return _text(f"{key}'s host", value[0]), _number(f"{key}'s port", value[1], least=1, most=_PORT_MAX)
+
+
+def _wrong(key: str, value: Any, wanted: str) -> ValueError:
+    return ValueError(f"{key} {value!r}: expected {wanted}")

@@ -1,0 +1,238 @@
+"""
+kazoo behind the core's asks: operations out, results, watches and sessions back, in ZooKeeper's own order.
+
+kazoo hands watches and results to two threads, which loses the order that ZooKeeper promises: a watch is seen
+before the change it tells of, and after the read that set it. One queue restores it; session changes go through
+the same queue. Every ask is answered exactly once, whatever becomes of the connection, and asking never blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    BadVersionError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    RolledBackError,
+    RuntimeInconsistency,
+    SessionExpiredError,
+)
+from kazoo.protocol.states import Callback, EventType, KazooState, WatchedEvent, ZnodeStat
+from kazoo.retry import KazooRetry
+
+from targets.broker.coordination.handler import OneQueueHandler
+from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
+from targets.broker.core.zookeeper import (
+    ZkCheck,
+    ZkChildren,
+    ZkCreate,
+    ZkDelete,
+    ZkDone,
+    ZkError,
+    ZkExists,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkOp,
+    ZkResult,
+    ZkSet,
+)
+
+log = logging.getLogger("fencepost.zookeeper")
+
+# A session without a server is not waited for: its ephemerals go when it expires.
+STOP_S_MAX = 5.0
+RETRY_DELAY_S = 0.05
+RETRY_DELAY_S_MAX = 0.5
+
+
+@dataclass(slots=True, eq=False)
+class _Ask:
+    """An ask under way: results so far, how many are to come, how many sessions had been lost when it was made."""
+
+    tag: int
+    results: list[ZkResult | None]
+    left: int
+    sessions_lost: int
+
+
+class Coordination:
+    """
+    The broker's connection to ZooKeeper.
+
+    Shapes:  post is called, on kazoo's thread, with ZkSession, ZkAnswered and ZkFired events in order; it must
+             hand them to the core's own thread.
+    """
+
+    def __init__(self, hosts: str, session_timeout_ms: int, post: Callable[[Event], None]) -> None:
+        self._post = post
+        retry = KazooRetry(max_tries=-1, delay=RETRY_DELAY_S, backoff=2, max_delay=RETRY_DELAY_S_MAX)
+        self._client = KazooClient(
+            hosts=hosts,
+            timeout=session_timeout_ms / 1000,
+            handler=OneQueueHandler(),
+            connection_retry=retry,
+            logger=log,
+        )
+        self._session = 0
+        self._sessions_lost = 0
+        self._under_way: set[_Ask] = set()
+        self._watchers: dict[str, Callable[[WatchedEvent], None]] = {}
+        self._client.add_listener(self._on_state)
+
+    @property
+    def connected(self) -> bool:
+        """Whether ZooKeeper can be asked now; what is asked while it cannot waits until it can."""
+        return bool(self._client.connected)
+
+    def start(self) -> None:
+        """Begin to connect; the first ZkSession says when that is done."""
+        self._client.start_async()
+
+    def stop(self) -> None:
+        """End the session: ephemerals go at once. Without a server it is left to expire after STOP_S_MAX."""
+        ending = threading.Thread(target=self._end, name="zookeeper-end", daemon=True)
+        ending.start()
+        ending.join(STOP_S_MAX)
+
+    def _end(self) -> None:
+        self._client.stop()
+        self._client.close()
+
+    def _on_state(self, state: str) -> None:
+        # Called on the connection's thread: only queue it, behind what was read before.
+        session = int(self._client.client_id[0] or 0) if state == KazooState.CONNECTED else 0
+        if state == KazooState.LOST:
+            self._sessions_lost += 1
+        if state != KazooState.SUSPENDED:
+            self._client.handler.dispatch_callback(Callback("state", self._announce, (session,)))
+
+    def _announce(self, session: int) -> None:
+        if session == self._session:
+            return
+        if session:
+            self._answer_forgotten()
+        self._session = session
+        self._post(ZkSession(session=session))
+
+    def _answer_forgotten(self) -> None:
+        # When a session ends kazoo answers all requests, then makes a new queue; one that comes in between is
+        # in neither. Every other request of the old session has been answered by now.
+        for ask in list(self._under_way):
+            if ask.sessions_lost < self._sessions_lost:
+                self._finish(ask)
+
+    # --- asking ----------------------------------------------------------------------------------------------
+    def ask(self, tag: int, ops: Sequence[ZkOp]) -> None:
+        """Send the operations, pipelined; one ZkAnswered follows, with a result for each."""
+        # An empty ask reads something too, so that it keeps its place in the order.
+        sent = ops or (ZkExists(path="/"),)
+        ask = _Ask(tag, [None] * len(ops), len(sent), self._sessions_lost)
+        self._under_way.add(ask)
+        for place, op in enumerate(sent):
+            with self._client.handler.linked(
+                lambda outcome, place=place, op=op: self._done(ask, place, _result(op, outcome))
+            ):
+                self._start(op)
+
+    def _done(self, ask: _Ask, place: int, result: ZkResult) -> None:
+        if ask.results:
+            ask.results[place] = result
+        ask.left -= 1
+        if ask.left == 0:
+            self._finish(ask)
+
+    def _finish(self, ask: _Ask) -> None:
+        if ask in self._under_way:
+            self._under_way.discard(ask)
+            results = tuple(ZkError.LOST if result is None else result for result in ask.results)
+            self._post(ZkAnswered(tag=ask.tag, session=self._session, results=results))
+
+    def _start(self, op: ZkOp) -> None:
+        match op:
+            case ZkGet(path=path):
+                self._client.get_async(path)
+            case ZkExists(path=path, watch=watch):
+                self._client.exists_async(path, watch=self._watch(path) if watch else None)
+            case ZkChildren(path=path, watch=watch):
+                self._client.get_children_async(path, watch=self._watch(path) if watch else None)
+            case ZkCreate():
+                # kazoo's own create takes its answer through the queue twice, behind what was read after it.
+                self._multi((op,))
+            case ZkMulti(ops=parts):
+                self._multi(parts)
+
+    def _multi(self, parts: Sequence[ZkCreate | ZkSet | ZkDelete | ZkCheck]) -> None:
+        transaction = self._client.transaction()
+        for part in parts:
+            match part:
+                case ZkCreate(path=path, data=data, ephemeral=ephemeral):
+                    transaction.create(path, data, ephemeral=ephemeral)
+                case ZkSet(path=path, data=data, version=version):
+                    transaction.set_data(path, data, version)
+                case ZkDelete(path=path, version=version):
+                    transaction.delete(path, version)
+                case ZkCheck(path=path, version=version):
+                    transaction.check(path, version)
+        transaction.commit_async()
+
+    def _watch(self, path: str) -> Callable[[WatchedEvent], None]:
+        """One callback for each path: kazoo then knows a watch that is set already, and fires it once."""
+        if path not in self._watchers:
+            self._watchers[path] = self._watcher(path)
+        return self._watchers[path]
+
+    def _watcher(self, path: str) -> Callable[[WatchedEvent], None]:
+        def fired(event: WatchedEvent) -> None:
+            # kazoo forgets watches when the connection goes (NONE): reading again sets them again.
+            if event.type != EventType.NONE or self._session:
+                self._post(ZkFired(path=path))
+
+        return fired
+
+
+def _result(op: ZkOp, outcome: Any) -> ZkResult:
+    if outcome.exception is not None:
+        return _error(outcome.exception)
+    value = outcome.value
+    match op:
+        case ZkGet():
+            data, stat = value
+            return _node(data, stat)
+        case ZkExists():
+            return ZkError.NO_NODE if value is None else _node(b"", value)
+        case ZkChildren():
+            return ZkNames(names=tuple(sorted(value)))
+        case ZkCreate() | ZkMulti():
+            failed = [part for part in value if isinstance(part, Exception)]
+            said = [part for part in failed if not isinstance(part, RolledBackError | RuntimeInconsistency)]
+            return _error((said or failed)[0]) if failed else ZkDone()
+
+
+def _node(data: bytes, stat: ZnodeStat) -> ZkNode:
+    return ZkNode(data=data, version=stat.version, owner=stat.ephemeralOwner, czxid=stat.czxid, mzxid=stat.mzxid)
+
+
+def _error(error: Exception) -> ZkError:
+    match error:
+        case NoNodeError():
+            return ZkError.NO_NODE
+        case NodeExistsError():
+            return ZkError.NODE_EXISTS
+        case BadVersionError():
+            return ZkError.BAD_VERSION
+        case ConnectionLoss() | SessionExpiredError() | ConnectionClosedError():
+            return ZkError.LOST
+        case KazooException():
+            return ZkError.REFUSED
+    return ZkError.LOST  # a failure inside kazoo says nothing about what the server did

@@ -1,0 +1,321 @@
+"""
+What clients ask of the cluster: metadata, and topics made and removed.
+
+Clients are routed by what ZooKeeper holds, read for every question (Kafka Replication Design V3, Overview:
+"the published decisions are the source of truth and they are used by clients for request routing").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from targets.broker.core.events import Answer, Caller
+from targets.broker.core.messages import (
+    BrokerMetadata,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ErrorCode,
+    MetadataRequest,
+    MetadataResponse,
+    NewTopic,
+    PartitionMetadata,
+    TopicErrors,
+    TopicMetadata,
+    TopicPartition,
+)
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    BROKER_TOPICS,
+    CONTROLLER,
+    ZkChildren,
+    ZkCreate,
+    ZkDelete,
+    ZkDone,
+    ZkError,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkResult,
+    broker_path,
+    decode_assignment,
+    decode_registration,
+    decode_state,
+    encode_assignment,
+    leader_and_isr_path,
+    partition_path,
+    topic_path,
+)
+
+TOPIC_NAME_CHARACTERS_MAX = 249
+LOST = "the connection to ZooKeeper was lost"
+_TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesRead:
+    """Metadata, first part: names."""
+
+    caller: Caller
+    topics: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesRead:
+    """Metadata, second part: registrations and assignments."""
+
+    caller: Caller
+    controller_id: int
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionsRead:
+    """Metadata, third part: leaderAndISR."""
+
+    caller: Caller
+    controller_id: int
+    brokers: tuple[BrokerMetadata, ...]
+    topics: tuple[tuple[str, ErrorCode], ...]
+    partitions: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRead:
+    """Topics are to be made: who is alive to hold them?"""
+
+    caller: Caller
+    request: CreateTopicsRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsWritten:
+    """Topics are being made or removed: the verdicts so far, and the names whose writes are under way."""
+
+    caller: Caller
+    errors: tuple[tuple[str, ErrorCode, str], ...]
+    names: tuple[str, ...]
+    deleting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToDelete:
+    """Topics are to be removed: what partitions have they?"""
+
+    caller: Caller
+    topics: tuple[str, ...]
+    unsound: tuple[str, ...]
+
+
+# --- metadata ----------------------------------------------------------------------------------------
+def on_metadata(core: Core, caller: Caller, request: MetadataRequest) -> None:
+    """Read ZooKeeper for the answer."""
+    why = NamesRead(caller=caller, topics=request.topics)
+    core.ask(why, ZkChildren(path=BROKER_IDS), ZkChildren(path=BROKER_TOPICS), ZkGet(path=CONTROLLER))
+
+
+def on_names_read(core: Core, why: NamesRead, results: tuple[ZkResult, ...]) -> None:
+    """Go on to registrations and assignments."""
+    ids, topics, holder = results
+    if not isinstance(ids, ZkNames) or not isinstance(topics, ZkNames):
+        _answer_metadata(core, why.caller, (), -1, ())
+        return
+    brokers = tuple(int(name) for name in ids.names)
+    asked = topics.names if why.topics is None else why.topics
+    after = NodesRead(
+        caller=why.caller,
+        controller_id=int(holder.data) if isinstance(holder, ZkNode) else -1,
+        brokers=brokers,
+        topics=asked,
+    )
+    gets = [ZkGet(path=broker_path(broker)) for broker in brokers]
+    gets += [ZkGet(path=topic_path(topic)) if _sound(topic) else ZkGet(path=BROKER_IDS) for topic in asked]
+    core.ask(after, *gets)
+
+
+def on_nodes_read(core: Core, why: NodesRead, results: tuple[ZkResult, ...]) -> None:
+    """Go on to the partitions' leaders."""
+    count = len(why.brokers)
+    brokers: list[BrokerMetadata] = []
+    for broker, node in zip(why.brokers, results[:count], strict=True):
+        if isinstance(node, ZkNode):
+            registration = decode_registration(node.data)
+            brokers.append(BrokerMetadata(broker_id=broker, host=registration.host, port=registration.port))
+    topics: list[tuple[str, ErrorCode]] = []
+    partitions: list[tuple[TopicPartition, tuple[int, ...]]] = []
+    for topic, node in zip(why.topics, results[count:], strict=True):
+        if not _sound(topic):
+            topics.append((topic, ErrorCode.INVALID_TOPIC))
+        elif isinstance(node, ZkNode):
+            topics.append((topic, ErrorCode.NONE))
+            assignment = decode_assignment(node.data)
+            partitions += [(TopicPartition(topic, p), r) for p, r in sorted(assignment.items())]
+        else:
+            # "unknown" would tell a client that the topic is gone, when only the connection is
+            lost = node is ZkError.LOST
+            error = ErrorCode.LEADER_NOT_AVAILABLE if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            topics.append((topic, error))
+    after = PartitionsRead(
+        caller=why.caller,
+        controller_id=why.controller_id,
+        brokers=tuple(brokers),
+        topics=tuple(topics),
+        partitions=tuple(partitions),
+    )
+    core.ask(after, *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in partitions))
+
+
+def on_partitions_read(core: Core, why: PartitionsRead, results: tuple[ZkResult, ...]) -> None:
+    """Answer: a leader that is not registered is no leader to a client."""
+    live = {broker.broker_id for broker in why.brokers}
+    found: dict[str, list[PartitionMetadata]] = {}
+    for (tp, replicas), node in zip(why.partitions, results, strict=True):
+        metadata = PartitionMetadata(
+            tp=tp,
+            error=ErrorCode.LEADER_NOT_AVAILABLE,
+            leader=-1,
+            leader_epoch=-1,
+            replicas=replicas,
+            isr=(),
+        )
+        if isinstance(node, ZkNode):
+            state = decode_state(node)
+            alive = state.leader in live
+            metadata = PartitionMetadata(
+                tp=tp,
+                error=ErrorCode.NONE if alive else ErrorCode.LEADER_NOT_AVAILABLE,
+                leader=state.leader if alive else -1,
+                leader_epoch=state.leader_epoch if core.rules.epochs else -1,
+                replicas=replicas,
+                isr=state.isr,
+            )
+        found.setdefault(tp.topic, []).append(metadata)
+    topics = tuple(
+        TopicMetadata(topic=topic, error=error, partitions=tuple(found.get(topic, ())))
+        for topic, error in why.topics
+    )
+    _answer_metadata(core, why.caller, why.brokers, why.controller_id, topics)
+
+
+def _answer_metadata(
+    core: Core,
+    caller: Caller,
+    brokers: tuple[BrokerMetadata, ...],
+    controller_id: int,
+    topics: tuple[TopicMetadata, ...],
+) -> None:
+    response = MetadataResponse(brokers=brokers, controller_id=controller_id, topics=topics)
+    core.effects.append(Answer(to=caller, response=response))
+
+
+# --- topics ------------------------------------------------------------------------------------------
+def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
+    """See who lives, then write the topics' paths; the controller does the rest (V3 B)."""
+    core.ask(LiveRead(caller=caller, request=request), ZkChildren(path=BROKER_IDS))
+
+
+def on_live_read(core: Core, why: LiveRead, result: ZkResult) -> None:
+    """Check each topic and write those that are sound."""
+    if not isinstance(result, ZkNames):
+        late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in why.request.topics)
+        core.effects.append(Answer(to=why.caller, response=TopicErrors(errors=late)))
+        return
+    live = [int(name) for name in result.names]
+    errors: list[tuple[str, ErrorCode, str]] = []
+    writes: list[ZkMulti] = []
+    names: list[str] = []
+    for topic in why.request.topics:
+        placed, error, text = _place(topic, sorted(live))
+        if error is not ErrorCode.NONE or why.request.validate_only:
+            errors.append((topic.topic, error, text))
+            continue
+        create = ZkCreate(path=topic_path(topic.topic), data=encode_assignment(dict(placed)))
+        writes.append(ZkMulti(ops=(create,)))
+        names.append(topic.topic)
+    after = TopicsWritten(caller=why.caller, errors=tuple(errors), names=tuple(names), deleting=False)
+    core.ask(after, *writes)
+
+
+def _sound(topic: str) -> bool:
+    within = 0 < len(topic) <= TOPIC_NAME_CHARACTERS_MAX and topic not in (".", "..")
+    return within and set(topic) <= _TOPIC_CHARACTERS
+
+
+def _place(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
+    """Give partition -> replicas, or why not: as the client says, else round robin over the live."""
+    if not _sound(topic.topic):
+        text = f"topic {topic.topic[:80]!r}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'"
+        return {}, ErrorCode.INVALID_TOPIC, text
+    if topic.assignments:
+        return _as_assigned(topic, live)
+    if topic.partitions < 1:
+        return {}, ErrorCode.INVALID_PARTITIONS, f"partitions {topic.partitions}: expected at least 1"
+    if not 1 <= topic.replication_factor <= len(live):
+        text = f"replication factor {topic.replication_factor}: expected 1 to {len(live)}, the live brokers"
+        return {}, ErrorCode.INVALID_REPLICATION_FACTOR, text
+    placed = {
+        partition: tuple(live[(partition + i) % len(live)] for i in range(topic.replication_factor))
+        for partition in range(topic.partitions)
+    }
+    return placed, ErrorCode.NONE, ""
+
+
+def _as_assigned(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
+    placed = dict(topic.assignments)
+    if sorted(placed) != list(range(len(topic.assignments))):
+        text = f"partitions {sorted(placed)}: expected 0 to {len(topic.assignments) - 1}"
+        return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
+    for partition, replicas in placed.items():
+        if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= set(live):
+            text = f"partition {partition} on {list(replicas)}: expected distinct live brokers of {live}"
+            return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
+    return placed, ErrorCode.NONE, ""
+
+
+def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -> None:
+    """Read what the topics hold, then remove their paths; the controller stops the replicas (V3 B)."""
+    topics = tuple(dict.fromkeys(request.topics))
+    sound = tuple(topic for topic in topics if _sound(topic))
+    why = ToDelete(caller=caller, topics=sound, unsound=tuple(t for t in topics if t not in sound))
+    core.ask(why, *(ZkGet(path=topic_path(topic)) for topic in sound))
+
+
+def on_to_delete(core: Core, why: ToDelete, results: tuple[ZkResult, ...]) -> None:
+    """Remove each topic's path and all below it, at once."""
+    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in why.unsound]
+    writes: list[ZkMulti] = []
+    names: list[str] = []
+    for topic, node in zip(why.topics, results, strict=True):
+        if not isinstance(node, ZkNode):
+            lost = node is ZkError.LOST
+            error = ErrorCode.REQUEST_TIMED_OUT if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            errors.append((topic, error, LOST if lost else ""))
+            continue
+        paths: list[str] = []
+        for partition in decode_assignment(node.data):
+            tp = TopicPartition(topic, partition)
+            paths += [leader_and_isr_path(tp), partition_path(tp)]
+        paths.append(topic_path(topic))
+        writes.append(ZkMulti(ops=tuple(ZkDelete(path=path) for path in paths)))
+        names.append(topic)
+    after = TopicsWritten(caller=why.caller, errors=tuple(errors), names=tuple(names), deleting=True)
+    core.ask(after, *writes)
+
+
+def on_topics_written(core: Core, why: TopicsWritten, results: tuple[ZkResult, ...]) -> None:
+    """Answer with a verdict for every topic."""
+    errors = list(why.errors)
+    for name, result in zip(why.names, results, strict=True):
+        if isinstance(result, ZkDone):
+            errors.append((name, ErrorCode.NONE, ""))
+        elif result is ZkError.NODE_EXISTS:
+            errors.append((name, ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} is there already"))
+        elif result is ZkError.LOST:
+            errors.append((name, ErrorCode.REQUEST_TIMED_OUT, LOST))
+        else:
+            errors.append((name, ErrorCode.UNKNOWN_SERVER_ERROR, f"ZooKeeper: {result}"))
+    response = TopicErrors(errors=tuple(errors), deleting=why.deleting)
+    core.effects.append(Answer(to=why.caller, response=response))

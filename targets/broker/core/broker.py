@@ -1,0 +1,274 @@
+"""
+The broker as one state machine: `step(now_ns, event) -> effects`, in the order in which they must happen.
+
+It does no IO, reads no clock and draws no random number; asyncio, the simulator and tests drive the same one.
+"""
+
+from __future__ import annotations
+
+from targets.broker.core import (
+    admin,
+    commands,
+    controller,
+    follower,
+    isr,
+    leader,
+    membership,
+    replicas,
+)
+from targets.broker.core.events import (
+    Answered,
+    Arm,
+    Caller,
+    Effect,
+    Event,
+    Flushed,
+    Hungup,
+    Received,
+    Start,
+    Tick,
+    WriteHighWatermarks,
+    ZkAnswered,
+    ZkFired,
+    ZkSession,
+)
+from targets.broker.core.messages import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    FetchRequest,
+    LeaderAndIsrRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    OffsetForLeaderEpochRequest,
+    ProduceRequest,
+    Request,
+    StopReplicaRequest,
+)
+from targets.broker.core.state import Config, Core, DiskPort, Role, State, TimerKey
+from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONTROLLER, ELECTIONS, ZkError
+
+
+class Broker:
+    """One broker. `state` is all it is; the disk port is all it touches."""
+
+    def __init__(self, config: Config, disk: DiskPort) -> None:
+        self.state = State(config=config)
+        self._disk = disk
+
+    def step(self, now_ns: int, event: Event) -> list[Effect]:
+        """
+        Take one event and say what must be done, in order.
+
+        Units:   now_ns is any monotonic clock; timers are armed on the same.
+        """
+        core = Core(state=self.state, disk=self._disk, now_ns=now_ns)
+        _dispatch(core, event)
+        while core.inbox:
+            command = core.inbox.pop(0)
+            _on_request(core, None, command)
+        _arm(core)
+        return core.effects
+
+
+def _dispatch(core: Core, event: Event) -> None:
+    match event:
+        case Received(caller=caller, request=request):
+            _on_request(core, caller, request)
+        case Answered():
+            _on_answered(core, event)
+        case ZkAnswered():
+            _on_zookeeper(core, event)
+        case Tick():
+            _on_tick(core)
+        case ZkFired(path=path):
+            _on_fired(core, path)
+        case ZkSession(session=session):
+            membership.on_session(core, session)
+        case Flushed(tp=tp, generation=generation, upto=upto):
+            _on_flushed(core, Flushed(tp=tp, generation=generation, upto=upto))
+        case Hungup(connection=connection):
+            _on_hungup(core, connection)
+        case Start(logs=logs):
+            for log, recovery in logs:
+                replicas.open_replica(core, log, recovery)
+            core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
+            core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
+
+
+def _on_request(core: Core, caller: Caller | None, request: Request) -> None:
+    match request:
+        case LeaderAndIsrRequest() | StopReplicaRequest():
+            replicas.on_command(core, caller, request)
+            return
+    assert caller is not None, f"only commands come from within, not {request!r}"
+    match request:
+        case FetchRequest():
+            leader.on_fetch(core, caller, request)
+        case ProduceRequest():
+            leader.on_produce(core, caller, request)
+        case OffsetForLeaderEpochRequest():
+            leader.on_offset_for_leader_epoch(core, caller, request)
+        case ListOffsetsRequest():
+            leader.on_list_offsets(core, caller, request)
+        case MetadataRequest():
+            admin.on_metadata(core, caller, request)
+        case CreateTopicsRequest():
+            admin.on_create_topics(core, caller, request)
+        case DeleteTopicsRequest():
+            admin.on_delete_topics(core, caller, request)
+
+
+def _on_answered(core: Core, event: Answered) -> None:
+    why = core.state.pending.pop(event.tag, None)
+    match why:
+        case follower.Fetched():
+            follower.on_fetched(core, why, event.response)
+        case follower.EpochAsked():
+            follower.on_epoch_answer(core, why, event.response)
+        case follower.BoundsAsked():
+            follower.on_bounds(core, why, event.response)
+        case commands.Commanded():
+            commands.on_commanded(core, why, event.tag, event.response)
+
+
+def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
+    why = core.state.pending.pop(event.tag, None)
+    results = event.results
+    # A reply made in an older session: whatever it wrote there is of that session, not of this one.
+    stale = event.session != core.state.session
+    match why:
+        case isr.IsrAsked():
+            isr.on_asked(core, why, ZkError.LOST if stale else results[0])
+        case isr.IsrRead():
+            isr.on_read(core, why, ZkError.LOST if stale else results[0])
+        case admin.NamesRead():
+            admin.on_names_read(core, why, results)
+        case admin.NodesRead():
+            admin.on_nodes_read(core, why, results)
+        case admin.PartitionsRead():
+            admin.on_partitions_read(core, why, results)
+        case admin.LiveRead():
+            admin.on_live_read(core, why, results[0])
+        case admin.ToDelete():
+            admin.on_to_delete(core, why, results)
+        case admin.TopicsWritten():
+            admin.on_topics_written(core, why, results)
+        case _ if not stale:
+            _on_membership(core, event, why)
+    if isinstance(why, isr.IsrAsked | isr.IsrRead) and why.tp in core.state.replicas:
+        leader.advance_high_watermark(core, core.state.replicas[why.tp])
+
+
+def _on_membership(core: Core, event: ZkAnswered, why: object) -> None:
+    results = event.results
+    match why:
+        case membership.PathsMade():
+            if ZkError.LOST in results:
+                core.after_ms(("paths",), core.config.register_backoff_ms)
+            else:
+                membership.register(core)
+        case membership.RegistrationRead():
+            membership.on_registration_read(core, results[0])
+        case membership.RegistrationWritten():
+            membership.on_registration_written(core, why, results)
+        case membership.TopicsListed():
+            membership.on_topics_listed(core, results[0])
+        case membership.TopicsRead():
+            membership.on_topics_read(core, why, results)
+        case membership.StatesRead():
+            membership.on_states_read(core, why, results)
+        case controller.Looked():
+            controller.on_looked(core, why, results[0], results[1])
+        case controller.Elected():
+            controller.on_elected(core, why, results[0])
+        case controller.ReadNames():
+            controller.on_names(core, why, results[0], results[1])
+        case controller.ReadNodes():
+            controller.on_nodes(core, why, results)
+        case controller.ReadStates():
+            controller.on_states(core, why, results)
+        case controller.Wrote():
+            controller.on_wrote(core, why, results[0])
+
+
+def _on_fired(core: Core, path: str) -> None:
+    if path == CONTROLLER:
+        controller.on_fired(core)
+    elif path in (BROKER_IDS, BROKER_TOPICS, ELECTIONS):
+        controller.read(core)
+
+
+def _on_flushed(core: Core, event: Flushed) -> None:
+    replica = core.state.replicas.get(event.tp)
+    if replica is not None and replica.generation == event.generation:
+        core.observe_replica("flushed", replica, upto=event.upto)
+
+
+def _on_hungup(core: Core, connection: int) -> None:
+    for waits, name in ((core.state.fetches, "fetch-wait"), (core.state.produces, "produce")):
+        for number in [n for n, w in waits.items() if w.caller.connection == connection]:
+            waits.pop(number)
+            core.state.timers.pop((name, number), None)
+    # Its controller sends it again, as long as this broker is registered.
+    core.state.early = [command for command in core.state.early if command[0].connection != connection]
+
+
+def _on_tick(core: Core) -> None:
+    core.state.armed_ns = -1  # spent: what is still to come is armed again, also after a tick that was early
+    due = sorted((at, str(key), key) for key, at in core.state.timers.items() if at <= core.now_ns)
+    for _, _, key in due:
+        if core.state.timers.pop(key, None) is not None:
+            _on_timer(core, key)
+
+
+def _on_timer(core: Core, key: TimerKey) -> None:
+    match key:
+        case ("isr-check",):
+            isr.check_all(core)
+        case ("isr-read", tp, int(generation), isr_asked):
+            isr.read(core, isr.IsrRead(tp=tp, generation=generation, isr=isr_asked))
+        case ("checkpoint",):
+            _checkpoint(core)
+        case ("fetch-wait", int(number)):
+            leader.on_fetch_timeout(core, number)
+        case ("produce", int(number)):
+            leader.on_produce_timeout(core, number)
+        case ("fetch-retry", tp, int(generation)):
+            replica = core.state.replicas.get(tp)
+            if replica is not None and replica.generation == generation:
+                follower.proceed(core, replica)
+        case ("command", int(broker)):
+            commands.pump(core, broker)
+        case ("controller-read",):
+            controller.read(core)
+        case ("office", int(tried)):
+            controller.run_for_office(core, tried)
+        case ("register",):
+            membership.register(core)
+        case ("startup",):
+            membership.read_topics_again(core)
+        case ("paths",):
+            membership.on_session(core, core.state.session)
+        case _:
+            raise AssertionError(f"timer {key!r}: nobody handles it")
+
+
+def _checkpoint(core: Core) -> None:
+    """V3's HW checkpoint thread: write all high watermarks when one of them moved."""
+    core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
+    current = {
+        tp: replica.high_watermark
+        for tp, replica in sorted(core.state.replicas.items())
+        if replica.role is not Role.NONE or replica.log.end_offset
+    }
+    if current != core.state.checkpointed:
+        core.state.checkpointed = current
+        core.effects.append(WriteHighWatermarks(high_watermarks=tuple(current.items())))
+
+
+def _arm(core: Core) -> None:
+    """Ask for the next tick when the earliest timer changed."""
+    earliest = min(core.state.timers.values(), default=-1)
+    if earliest not in (-1, core.state.armed_ns):
+        core.state.armed_ns = earliest
+        core.effects.append(Arm(at_ns=earliest))

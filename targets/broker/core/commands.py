@@ -1,0 +1,154 @@
+"""
+The controller's commands to brokers: one queue for each broker, one command under way, in order.
+
+Source:  Kafka Replication Design V3, A.4, C and "Potential optimizations" 1 (command queue).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from targets.broker.core.messages import (
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    Response,
+    StopReplicaRequest,
+    TopicPartition,
+)
+from targets.broker.core.rules import ReturningLeader
+from targets.broker.core.state import Channel, Core
+from targets.broker.core.zookeeper import PartitionState
+
+CONTROLLER_CHANNEL = "controller"
+ACK_TIMEOUT_MS = 30_000
+# A broker that answers nothing keeps its commands; more than this means that it is as good as dead.
+QUEUE_COMMANDS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commanded:
+    """A command is under way to this broker."""
+
+    broker: int
+    controller_epoch: int
+
+
+def send_state(core: Core, command: LeaderAndIsr) -> None:
+    """Tell every live replica of a partition who leads now (V3 A.4)."""
+    for broker in command.replicas:
+        if broker in core.state.controller.live:
+            _enqueue(core, broker, _leader_and_isr(core, broker, (command,), is_init=False))
+
+
+def inform(
+    core: Core,
+    brokers: Collection[int],
+    assignments: Mapping[TopicPartition, tuple[int, ...]],
+    states: Mapping[TopicPartition, PartitionState],
+    *,
+    is_init: bool,
+) -> None:
+    """
+    Tell brokers what ZooKeeper holds for all their partitions, before anything is decided (V3 D.4).
+
+    With is_init, sent by a controller that takes office, they delete what is not named; so partitions
+    without a leader yet are named too, with epoch -1, which changes nothing. So are those that the broker leads
+    and awaits a new epoch of (KIP-101): told of the old one, a new process would lead that for a moment.
+    """
+    awaits = core.rules.returning_leader is ReturningLeader.AWAITS
+    for broker in sorted(brokers):
+        known = {tp: state for tp, state in states.items() if not (awaits and state.leader == broker)}
+        mine = tuple(
+            _command(tp, replicas, known.get(tp))
+            for tp, replicas in sorted(assignments.items())
+            if broker in replicas and (is_init or tp in known)
+        )
+        if mine or is_init:
+            _enqueue(core, broker, _leader_and_isr(core, broker, mine, is_init=is_init))
+
+
+def stop_replicas(core: Core, gone: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+    """Tell the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2)."""
+    for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
+        if broker in core.state.controller.live:
+            partitions = tuple(tp for tp, replicas in sorted(gone.items()) if broker in replicas)
+            request = StopReplicaRequest(
+                controller_id=core.config.broker_id,
+                controller_epoch=core.state.controller.epoch,
+                ack_timeout_ms=ACK_TIMEOUT_MS,
+                partitions=partitions,
+                broker_epoch=_broker_epoch(core, broker),
+            )
+            _enqueue(core, broker, request)
+
+
+def forget_dead(core: Core) -> None:
+    """Drop the queues of brokers that are no longer registered; they read ZooKeeper when they start."""
+    controller = core.state.controller
+    controller.channels = {
+        broker: channel for broker, channel in controller.channels.items() if broker in controller.live
+    }
+
+
+def _command(tp: TopicPartition, replicas: tuple[int, ...], state: PartitionState | None) -> LeaderAndIsr:
+    return LeaderAndIsr(
+        tp=tp,
+        leader=-1 if state is None else state.leader,
+        leader_epoch=-1 if state is None else state.leader_epoch,
+        isr=() if state is None else state.isr,
+        zk_version=-1 if state is None else state.zk_version,
+        replicas=replicas,
+    )
+
+
+def _leader_and_isr(
+    core: Core, broker: int, partitions: tuple[LeaderAndIsr, ...], *, is_init: bool
+) -> LeaderAndIsrRequest:
+    return LeaderAndIsrRequest(
+        controller_id=core.config.broker_id,
+        controller_epoch=core.state.controller.epoch,
+        ack_timeout_ms=ACK_TIMEOUT_MS,
+        is_init=is_init,
+        partitions=partitions,
+        broker_epoch=_broker_epoch(core, broker),
+    )
+
+
+def _broker_epoch(core: Core, broker: int) -> int:
+    """The registration that a command is meant for, where brokers heed it (KIP-380)."""
+    return core.state.controller.live[broker] if core.rules.bounce_seen else -1
+
+
+def _enqueue(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
+    if broker == core.config.broker_id:
+        core.inbox.append(request)
+        return
+    channel = core.state.controller.channels.setdefault(broker, Channel())
+    if len(channel.queue) >= QUEUE_COMMANDS_MAX:
+        core.observe("command-dropped", {"broker": broker, "queued": len(channel.queue)})
+        return
+    channel.queue.append(request)
+    pump(core, broker)
+
+
+def pump(core: Core, broker: int) -> None:
+    """Send the next command to a broker unless one is under way."""
+    channel = core.state.controller.channels.get(broker)
+    if channel is not None and channel.queue and channel.tag is None:
+        why = Commanded(broker=broker, controller_epoch=core.state.controller.epoch)
+        channel.tag = core.send(broker, CONTROLLER_CHANNEL, channel.queue[0], why)
+
+
+def on_commanded(core: Core, why: Commanded, tag: int, response: Response | None) -> None:
+    """Go on to the next command, or send this one again after a back-off while the broker is registered."""
+    controller = core.state.controller
+    channel = controller.channels.get(why.broker)
+    if channel is None or channel.tag != tag or controller.epoch != why.controller_epoch:
+        return
+    channel.tag = None
+    if response is None:
+        core.after_ms(("command", why.broker), core.config.controller_backoff_ms)
+        return
+    channel.queue.pop(0)
+    pump(core, why.broker)

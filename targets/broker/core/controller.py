@@ -1,0 +1,400 @@
+"""
+The controller: one broker elects leaders, writes them to ZooKeeper, then commands the brokers.
+
+    election:   watch /controller -> multi{set /controller_epoch, create /controller} -> office
+    a reading:  children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
+ZooKeeper is read again before every decision, so that a leader's own change of the ISR is never overwritten;
+every write checks /controller_epoch, so that a deposed controller cannot write (KAFKA-6082).
+Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from targets.broker.core import commands, election
+from targets.broker.core.messages import LeaderAndIsr, TopicPartition
+from targets.broker.core.state import Controller, Core
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    BROKER_TOPICS,
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    ELECTIONS,
+    PartitionState,
+    ZkCheck,
+    ZkChildren,
+    ZkCreate,
+    ZkDelete,
+    ZkDone,
+    ZkError,
+    ZkExists,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkResult,
+    ZkSet,
+    broker_path,
+    decode_assignment,
+    decode_elections,
+    decode_state,
+    encode_state,
+    leader_and_isr_path,
+    partition_path,
+    topic_path,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """Who is controller, and what is the epoch? `tried` is the epoch of an election whose end is unknown."""
+
+    tried: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elected:
+    """The election of this broker is under way."""
+
+    epoch: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadNames:
+    """First part of a reading: who lives, what topics are there. `office` is the epoch that began it."""
+
+    office: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadNodes:
+    """Second part: each registration, each assignment."""
+
+    office: int
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadStates:
+    """Third part: each leaderAndISR."""
+
+    office: int
+    live: tuple[tuple[int, int], ...]
+    assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionsTaken:
+    """The operator's node is being removed; whatever comes of that, what it asked for is under way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrote:
+    """
+    A decision about one partition was sent to ZooKeeper.
+
+    Shapes:  known is who lives, to be believed again when the decision does not stand: see _unseen.
+    """
+
+    tp: TopicPartition
+    state: PartitionState
+    replicas: tuple[int, ...]
+    unclean: bool
+    known: tuple[tuple[int, int], ...] = ()
+
+
+# --- election of the controller ----------------------------------------------------------------------
+def run_for_office(core: Core, tried: int = 0) -> None:
+    """
+    Watch /controller and, if nobody holds it, try to become controller (V3 D).
+
+    Shapes:  tried is the epoch that this broker holds or may have won without hearing of it, 0 for none.
+    """
+    core.ask(Looked(tried=tried), ZkExists(path=CONTROLLER, watch=True), ZkGet(path=CONTROLLER_EPOCH))
+
+
+def on_fired(core: Core) -> None:
+    """Look who is controller: the office may be free, or this broker may have lost it."""
+    if core.state.started:
+        run_for_office(core, tried=core.state.controller.epoch)
+
+
+def on_looked(core: Core, why: Looked, holder: ZkResult, epoch: ZkResult) -> None:
+    """
+    Stand for election when the office is free; see that it was won after all when the answer got lost.
+
+    Several looks may be under way: who took office meanwhile is told by the epoch held, not by the one tried.
+    """
+    if not isinstance(epoch, ZkNode) or holder is ZkError.LOST:
+        core.after_ms(("office", why.tried), core.config.controller_backoff_ms)
+        return
+    number = int(epoch.data)
+    controller = core.state.controller
+    held = controller.epoch if controller.active else why.tried
+    mine = isinstance(holder, ZkNode) and holder.owner == core.state.session and number == held
+    if mine and not controller.active:
+        _take_office(core, number, epoch.version)
+    elif not mine:
+        resign(core)
+    if not isinstance(holder, ZkNode):
+        _stand(core, number + 1, epoch.version)
+
+
+def _stand(core: Core, epoch: int, version: int) -> None:
+    core.ask(
+        Elected(epoch=epoch, version=version),
+        ZkMulti(
+            ops=(
+                ZkSet(path=CONTROLLER_EPOCH, data=str(epoch).encode(), version=version),
+                ZkCreate(path=CONTROLLER, data=str(core.config.broker_id).encode(), ephemeral=True),
+            )
+        ),
+    )
+
+
+def on_elected(core: Core, why: Elected, result: ZkResult) -> None:
+    """
+    Take office, or leave it to who was faster.
+
+    Whoever created /controller has fired the watch of the look before: looking again here as well would leave
+    one watch more after every election.
+    """
+    if isinstance(result, ZkDone):
+        _take_office(core, why.epoch, why.version + 1)
+    elif result not in (ZkError.NODE_EXISTS, ZkError.BAD_VERSION):
+        run_for_office(core, tried=why.epoch if result is ZkError.LOST else 0)
+
+
+def _take_office(core: Core, epoch: int, version: int) -> None:
+    core.state.controller = Controller(active=True, epoch=epoch, epoch_version=version)
+    core.observe("controller", {"epoch": epoch, "active": True})
+    read(core)
+
+
+def resign(core: Core) -> None:
+    """Leave office: nothing more is written or commanded."""
+    if core.state.controller.active:
+        core.observe("controller", {"epoch": core.state.controller.epoch, "active": False})
+    core.state.controller = Controller()
+
+
+# --- a reading ---------------------------------------------------------------------------------------
+def read(core: Core) -> None:
+    """Read ZooKeeper from the top, now or when the reading under way is done (V3 A.1, B, D.3)."""
+    controller = core.state.controller
+    if not controller.active:
+        return
+    if controller.reading:
+        controller.read_again = True
+        return
+    controller.reading, controller.read_again = True, False
+    why = ReadNames(office=controller.epoch)
+    core.ask(
+        why,
+        ZkChildren(path=BROKER_IDS, watch=True),
+        ZkChildren(path=BROKER_TOPICS, watch=True),
+        ZkExists(path=ELECTIONS, watch=True),
+    )
+
+
+def _left_office(core: Core, office: int) -> bool:
+    """A reading that outlives its office must decide nothing: it has no epoch to be checked against."""
+    return not core.state.controller.active or core.state.controller.epoch != office
+
+
+def on_names(core: Core, why: ReadNames, brokers: ZkResult, topics: ZkResult) -> None:
+    """Go on to the registrations and assignments."""
+    if _left_office(core, why.office):
+        return
+    if not isinstance(brokers, ZkNames) or not isinstance(topics, ZkNames):
+        _read_failed(core)
+        return
+    after = ReadNodes(office=why.office, brokers=tuple(int(name) for name in brokers.names), topics=topics.names)
+    gets = [ZkGet(path=broker_path(broker)) for broker in after.brokers]
+    gets += [ZkGet(path=topic_path(topic)) for topic in after.topics]
+    core.ask(after, *gets)
+
+
+def on_nodes(core: Core, why: ReadNodes, results: tuple[ZkResult, ...]) -> None:
+    """Go on to the leaderAndISR of every partition."""
+    if _left_office(core, why.office):
+        return
+    if any(result is ZkError.LOST for result in results):
+        _read_failed(core)
+        return
+    count = len(why.brokers)
+    pairs = zip(why.brokers, results[:count], strict=True)
+    live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
+    assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
+    for topic, node in zip(why.topics, results[count:], strict=True):
+        if isinstance(node, ZkNode):
+            for partition, replicas in sorted(decode_assignment(node.data).items()):
+                assignments.append((TopicPartition(topic, partition), replicas))
+    after = ReadStates(office=why.office, live=live, assignments=tuple(assignments))
+    states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
+    core.ask(after, ZkGet(path=ELECTIONS), *states)
+
+
+def on_states(core: Core, why: ReadStates, results: tuple[ZkResult, ...]) -> None:
+    """Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop what is gone."""
+    if _left_office(core, why.office):
+        return
+    if any(result is ZkError.LOST for result in results):
+        _read_failed(core)
+        return
+    controller = core.state.controller
+    live = _live(core, dict(why.live))
+    returned = live.keys() - controller.live.keys()
+    assignments = dict(why.assignments)
+    wanted, *nodes = results
+    pairs = zip(why.assignments, nodes, strict=True)
+    states = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
+    gone = {tp: replicas for tp, replicas in controller.assignments.items() if tp not in assignments}
+    first, known = not controller.in_office, _unseen(core, live)
+    controller.live, controller.assignments, controller.in_office = live, assignments, True
+    commands.forget_dead(core)
+    commands.stop_replicas(core, gone)
+    if returned:
+        commands.inform(core, returned, assignments, states, is_init=first)
+    asked = _take_elections(core, wanted)
+    for tp, replicas in assignments.items():
+        state = states.get(tp)
+        _announce_if_written(core, tp, replicas, state)
+        decision = _decision(core, replicas, state, returned)
+        if state is not None and tp in asked:  # only once; it serves every other need of a new epoch too
+            decision = election.asked_for(state, live, asked[tp]) or decision
+        if decision is not None:
+            _write(core, tp, replicas, state, decision, known=known)
+    controller.reading = False
+    if controller.read_again:
+        read(core)
+
+
+def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
+    """
+    Give who lives; who bounced since the last reading counts as gone for this one, and comes back in the next.
+
+    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120).
+    """
+    known = core.state.controller.live
+    bounced = {b for b, czxid in registered.items() if core.rules.bounce_seen and known.get(b, czxid) != czxid}
+    core.state.controller.read_again |= bool(bounced)
+    return {broker: czxid for broker, czxid in registered.items() if broker not in bounced}
+
+
+def _unseen(core: Core, live: Collection[int]) -> tuple[tuple[int, int], ...]:
+    """
+    Give who lived before this reading, as it is to be believed again when what is decided now does not stand.
+
+    Nothing but a difference has a decision made: who returned, bounced or went must be seen to once more, also
+    when it is back by then. Where registrations are told apart the old one shows that.
+    """
+    before = core.state.controller.live.items()
+    return tuple((broker, czxid) for broker, czxid in before if core.rules.bounce_seen or broker in live)
+
+
+def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
+    """Take what an operator asks for, once: the node is removed, as Kafka's for preferred election is."""
+    if not isinstance(wanted, ZkNode):
+        return {}
+    check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
+    core.ask(ElectionsTaken(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
+    return decode_elections(wanted.data)
+
+
+def _read_failed(core: Core) -> None:
+    core.state.controller.reading = False
+    core.after_ms(("controller-read",), core.config.controller_backoff_ms)
+
+
+def _decision(
+    core: Core, replicas: tuple[int, ...], state: PartitionState | None, returned: Collection[int]
+) -> election.Decision | None:
+    live, unclean = core.state.controller.live, core.config.unclean_election
+    if state is None:
+        return election.init_leader(replicas, live)
+    return election.decide(state, replicas, live, returned, core.rules, unclean_election=unclean)
+
+
+def _write(
+    core: Core,
+    tp: TopicPartition,
+    replicas: tuple[int, ...],
+    old: PartitionState | None,
+    decision: election.Decision,
+    *,
+    known: tuple[tuple[int, int], ...],
+) -> None:
+    """Publish a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6)."""
+    controller = core.state.controller
+    new = PartitionState(
+        leader=decision.leader,
+        leader_epoch=decision.leader_epoch,
+        isr=decision.isr,
+        controller_epoch=controller.epoch,
+        zk_version=0 if old is None else old.zk_version + 1,
+    )
+    check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
+    path, data = leader_and_isr_path(tp), encode_state(new)
+    why = Wrote(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known)
+    if old is None:
+        parent = ZkCreate(path=partition_path(tp))
+        core.ask(why, ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data))))
+    else:
+        core.ask(why, ZkMulti(ops=(check, ZkSet(path=path, data=data, version=old.zk_version))))
+
+
+def on_wrote(core: Core, why: Wrote, result: ZkResult) -> None:
+    """Command the brokers once the decision stands; read again when somebody was faster."""
+    controller = core.state.controller
+    if not controller.active or controller.epoch != why.state.controller_epoch:
+        return
+    if not isinstance(result, ZkDone):
+        # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed:
+        # reading again tells which, and a deposed one fails its check for ever after.
+        controller.live = dict(why.known)
+        if result is ZkError.LOST:
+            controller.uncertain[why.tp] = (why.state, why.unclean)
+        core.after_ms(("controller-read",), core.config.controller_backoff_ms if result is ZkError.LOST else 1)
+        return
+    _announce(core, why)
+
+
+def _announce_if_written(
+    core: Core, tp: TopicPartition, replicas: tuple[int, ...], found: PartitionState | None
+) -> None:
+    """A write whose answer was lost had happened: its command was never sent, and nothing else would send it."""
+    tried, unclean = core.state.controller.uncertain.pop(tp, (None, False))
+    if tried is None or found is None:
+        return
+    # The ISR aside: the new leader may have read of its office by itself, at its start, and changed that.
+    if (tried.leader, tried.leader_epoch) == (found.leader, found.leader_epoch):
+        _announce(core, Wrote(tp=tp, state=found, replicas=replicas, unclean=unclean))
+
+
+def _announce(core: Core, why: Wrote) -> None:
+    state = why.state
+    core.observe(
+        "elected",
+        {
+            "topic": why.tp.topic,
+            "partition": why.tp.partition,
+            "leader": state.leader,
+            "epoch": state.leader_epoch,
+            "isr": list(state.isr),
+            "unclean": why.unclean,
+        },
+    )
+    command = LeaderAndIsr(
+        tp=why.tp,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        zk_version=state.zk_version,
+        replicas=why.replicas,
+    )
+    commands.send_state(core, command)

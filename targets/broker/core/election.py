@@ -1,0 +1,70 @@
+"""
+Who leads next: a pure function of a partition's state and of who is alive.
+
+Source:  Kafka Replication Design V3, A (on_broker_change 3.2) and B (init_leaders); KIP-101, returning leaders.
+Where V3 elects any live assigned replica when the ISR is gone, Kafka asks first (unclean election, KIP-106).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from targets.broker.core.rules import ReturningLeader, Rules
+from targets.broker.core.zookeeper import PartitionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What to write into leaderAndISR: leader -1 for none; unclean: from outside the ISR."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    unclean: bool = False
+
+
+def init_leader(replicas: tuple[int, ...], live: Collection[int]) -> Decision | None:
+    """Give a new partition its first leader and ISR, None while no assigned replica lives (V3 B)."""
+    present = tuple(replica for replica in replicas if replica in live)
+    return Decision(leader=present[0], leader_epoch=0, isr=present) if present else None
+
+
+def decide(
+    state: PartitionState,
+    replicas: tuple[int, ...],
+    live: Collection[int],
+    returned: Collection[int],
+    rules: Rules,
+    *,
+    unclean_election: bool,
+) -> Decision | None:
+    """
+    Say what must change, None when nothing must.
+
+    Shapes:  live are the registered brokers; returned are those whose registration just appeared (all of
+             them, to a controller that takes office).
+    """
+    epoch = state.leader_epoch + 1
+    isr = tuple(member for member in state.isr if member in live)
+    if state.leader in live and isr == state.isr:
+        awaits = rules.returning_leader is ReturningLeader.AWAITS and state.leader in returned
+        return Decision(leader=state.leader, leader_epoch=epoch, isr=isr) if awaits else None
+    if isr:
+        kept = state.leader if state.leader in isr else next(r for r in (*replicas, *isr) if r in isr)
+        return Decision(leader=kept, leader_epoch=epoch, isr=isr)
+    present = [replica for replica in replicas if replica in live]
+    if present and unclean_election:
+        return Decision(leader=present[0], leader_epoch=epoch, isr=(present[0],), unclean=True)
+    if state.leader == -1:
+        return None
+    # Nobody who may lead is alive. Who was last in the ISR stays there: only it may lead again.
+    return Decision(leader=-1, leader_epoch=epoch, isr=state.isr)
+
+
+def asked_for(state: PartitionState, live: Collection[int], leader: int) -> Decision | None:
+    """Make a live ISR member leader because an operator asks for it; nobody else that lives leaves the ISR."""
+    isr = tuple(member for member in state.isr if member in live)
+    if leader == state.leader or leader not in isr:
+        return None
+    return Decision(leader=leader, leader_epoch=state.leader_epoch + 1, isr=isr)

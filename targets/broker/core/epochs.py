@@ -1,0 +1,209 @@
+"""
+The leader epoch cache: which leader epoch began at which offset (KIP-101's Leader Epoch Sequence).
+
+Plain data and no file: who changes it writes it down (`LogPort.write_epochs`) before what follows.
+Source:  KIP-101, steps 3 and 4.3 to 4.7.1, "Unclean Shutdown"; Kafka's LeaderEpochFileCache, release by release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from targets.broker.core.rules import BelowFirst, EpochCut, Rules, UndefinedQuery, UnknownEpoch
+
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_OFFSET: Final = -1
+
+
+class EpochEntry(NamedTuple):
+    """An epoch and the offset of its first record."""
+
+    epoch: int
+    start: int
+
+
+class EpochEnd(NamedTuple):
+    """Where an epoch ends (exclusive); (-1, -1) when that cannot be said."""
+
+    epoch: int
+    end: int
+
+
+UNDEFINED: Final = EpochEnd(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
+
+
+@dataclass(slots=True)
+class EpochCache:
+    """
+    The vector (epoch, start offset) of one replica, rising in both.
+
+    Every change returns whether anything changed, so that the caller writes the checkpoint only then.
+    """
+
+    rules: Rules
+    entries: list[EpochEntry] = field(default_factory=list)
+
+    @property
+    def latest(self) -> int:
+        """The last epoch, -1 when none is known."""
+        return self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH
+
+    def assign(self, epoch: int, start: int) -> bool:
+        """
+        Note that `epoch` begins at `start`, unless it began before.
+
+        What contradicts the entries is ignored up to 2.0.0 and wins from 2.0.1 on (newest_epoch_wins).
+        Raises:  ValueError for a negative epoch or offset.
+        """
+        if epoch < 0 or start < 0:
+            raise ValueError(f"epoch {epoch} at offset {start}: expected both to be at least 0")
+        last = self.entries[-1] if self.entries else None
+        if not self.rules.newest_epoch_wins:
+            if last is not None and (epoch <= last.epoch or start < last.start):
+                return False
+        elif last is not None:
+            if last.epoch == epoch and start >= last.start:
+                return False
+            while self.entries and (self.entries[-1].epoch >= epoch or self.entries[-1].start >= start):
+                self.entries.pop()
+        self.entries.append(EpochEntry(epoch, start))
+        return True
+
+    def note(self, epoch: int, start: int) -> bool:
+        """
+        Take up that a batch of `epoch` begins at `start`; one without an epoch (-1) ends what epochs can tell.
+
+        The last one would answer for records that are not its own.
+        Source:  KAFKA-7897: "clear the epoch cache so that we revert to truncation by high watermark".
+        """
+        return self.clear() if epoch == UNDEFINED_EPOCH else self.assign(epoch, start)
+
+    def end_offset_for(self, query: int, log_end_offset: int) -> EpochEnd:
+        """
+        Say where epoch `query` ends: at the start of the first larger epoch, or at the log's end.
+
+        Source:  KIP-101 step 4.3 and Request Semantics 1; KAFKA-6361, KAFKA-6857 and KAFKA-7415 for the switches.
+        """
+        if query == UNDEFINED_EPOCH:
+            if not self.entries and self.rules.undefined_query is UndefinedQuery.LOG_END:
+                return EpochEnd(UNDEFINED_EPOCH, log_end_offset)
+            return UNDEFINED
+        if query == self.latest:
+            return EpochEnd(query, log_end_offset)
+        later = next((entry for entry in self.entries if entry.epoch > query), None)
+        if later is None:
+            return UNDEFINED
+        earlier = [entry.epoch for entry in self.entries if entry.epoch <= query]
+        if not earlier:
+            first_start = self.rules.below_first_epoch is BelowFirst.FIRST_START
+            return EpochEnd(query, later.start) if first_start else UNDEFINED
+        if earlier[-1] != query and self.rules.unknown_epoch is UnknownEpoch.UNDEFINED:
+            return UNDEFINED
+        return EpochEnd(earlier[-1], later.start)
+
+    def truncate_from_end(self, end: int) -> bool:
+        """
+        Forget what begins at `end` or later, since the log now ends there; -1 changes nothing.
+
+        Under KIP-101's letter only what begins *past* the end goes (EpochCut.PAST).
+        """
+        if end < 0:
+            return False
+        past = self.rules.epoch_cut is EpochCut.PAST
+        kept = [entry for entry in self.entries if entry.start < end or (past and entry.start == end)]
+        return self._replace(kept)
+
+    def reset_last_to(self, end: int) -> bool:
+        """
+        Step 4.4 to the letter: when epochs begin past the leader's answer, the last one is reset to it.
+
+        Under Kafka's code (EpochCut.AT_OR_PAST) they are removed instead, as by truncate_from_end.
+        """
+        if self.rules.epoch_cut is EpochCut.AT_OR_PAST or self.latest < 0 or self.entries[-1].start <= end:
+            return self.truncate_from_end(end)
+        last = self.entries[-1].epoch
+        kept = [entry for entry in self.entries if entry.start <= end]
+        return self._replace([*kept, EpochEntry(last, end)])
+
+    def truncate_from_start(self, start: int) -> bool:
+        """Fold what begins before the log's new start into one entry at that start; -1 changes nothing."""
+        if start < 0:
+            return False
+        before = [entry for entry in self.entries if entry.start <= start]
+        if not before:
+            return False
+        after = [entry for entry in self.entries if entry.start > start]
+        return self._replace([EpochEntry(before[-1].epoch, start), *after])
+
+    def clear(self) -> bool:
+        """Forget everything."""
+        return self._replace([])
+
+    def previous(self, epoch: int) -> int:
+        """The last known epoch before this one, -1 when there is none."""
+        return max((entry.epoch for entry in self.entries if entry.epoch < epoch), default=UNDEFINED_EPOCH)
+
+    def next(self, epoch: int) -> int:
+        """The first known epoch after this one, -1 when there is none."""
+        return next((entry.epoch for entry in self.entries if entry.epoch > epoch), UNDEFINED_EPOCH)
+
+    def start_of(self, epoch: int) -> int:
+        """Where this epoch begins, -1 when it is not known."""
+        return next((entry.start for entry in self.entries if entry.epoch == epoch), UNDEFINED_OFFSET)
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch of the record at this offset, -1 when it lies before the first entry."""
+        held = [entry.epoch for entry in self.entries if entry.start <= offset]
+        return held[-1] if held else UNDEFINED_EPOCH
+
+    def _replace(self, kept: list[EpochEntry]) -> bool:
+        changed = kept != self.entries
+        self.entries = kept
+        return changed
+
+
+def recovered_cache(
+    rules: Rules,
+    file_epochs: Iterable[tuple[int, int]],
+    batch_epochs: Iterable[tuple[int, int]],
+    log_start_offset: int,
+    log_end_offset: int,
+) -> EpochCache:
+    """
+    Rebuild the cache of a log that was just opened: checkpoint, then batches, then the log's own bounds.
+
+    Shapes:  file_epochs as the checkpoint file has them; batch_epochs (epoch, base offset) of the batches
+             that recovery scanned, -1 for batches without an epoch: what they follow tells nothing any more.
+    The checkpoint is durable before the log is: where a power cut has undone a truncation, the old records are
+    back below entries that were written since. What the batches contradict goes, or nobody would ever ask about
+    them. (Kafka keeps such entries: its recovery only adds epochs that are newer than the checkpoint's last.)
+    Source:  KIP-101, "Unclean Shutdown", and the footnote on flushing: a missing part is rebuilt; KAFKA-7897.
+    """
+    runs = list(batch_epochs)
+    cache = EpochCache(rules, [EpochEntry(*entry) for entry in file_epochs])
+    # Entries past the log's end first: under the older conflict rule they would hide the batches' own.
+    cache.truncate_from_end(log_end_offset)
+    cache.entries = _uncontradicted(cache.entries, runs, log_end_offset)
+    for epoch, base_offset in runs:
+        if epoch > cache.latest:
+            cache.assign(epoch, base_offset)
+        elif epoch < 0 and cache.entries and cache.entries[-1].start < base_offset:
+            cache.clear()
+    cache.truncate_from_start(log_start_offset)
+    return cache
+
+
+def _uncontradicted(
+    entries: list[EpochEntry], runs: list[tuple[int, int]], log_end_offset: int
+) -> list[EpochEntry]:
+    """Give the entries before the first one at or past whose start there is a batch of an older epoch."""
+    ends = [*(base for _, base in runs[1:]), log_end_offset]
+    spans = [(epoch, end) for (epoch, _), end in zip(runs, ends, strict=True)] if runs else []
+    kept: list[EpochEntry] = []
+    for entry in entries:
+        if any(0 <= epoch < entry.epoch and end > entry.start for epoch, end in spans):
+            break
+        kept.append(entry)
+    return kept

@@ -1,0 +1,365 @@
+"""
+The follower of a partition: asks where its epoch ends, cuts its log, fetches.
+
+    TRUNCATING --answer--> FETCHING --data--> FETCHING ...        FENCED, FAILED wait for the next command
+        ^------'  as long as the walk goes on (KIP-279)
+Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.1 to 4.7.2; KIP-279; KIP-320;
+         Kafka's AbstractFetcherThread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from targets.broker.core import leader
+from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
+from targets.broker.core.log_port import AppendOrderError
+from targets.broker.core.messages import (
+    EpochQuestion,
+    ErrorCode,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchResult,
+    LeaderAndIsr,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    Response,
+    TopicPartition,
+)
+from targets.broker.core.rules import TruncateTo, UndefinedQuery
+from targets.broker.core.state import Core, Phase, Replica, Role
+from targets.broker.core.truncation import Cut, Reason, decide, walk
+
+FETCHER = "fetcher"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochAsked:
+    """KIP-101 4.2 is under way, asked in this leader epoch of this leader."""
+
+    tp: TopicPartition
+    generation: int
+    leader: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A fetch is under way; `first` is the one that a cut waits for (KIP-101's rejected alternative)."""
+
+    tp: TopicPartition
+    generation: int
+    offset: int
+    leader_epoch: int
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundsAsked:
+    """The leader said "out of range"; its own bounds were asked: the latest offset first, then the earliest."""
+
+    tp: TopicPartition
+    generation: int
+    timestamp: int
+    leader_epoch: int
+
+
+def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
+    """Follow a leader: nothing of the old one may be appended any more (V3 C), then cut, then fetch."""
+    replica.generation += 1
+    replica.role = Role.FOLLOWER
+    replica.leader = command.leader
+    _take_epoch(core, replica, command, kept=False)
+    replica.phase = Phase.TRUNCATING
+    replica.fallback = replica.high_watermark
+    if core.rules.truncate_to is TruncateTo.HIGH_WATERMARK:
+        _cut(core, replica, Cut(to=replica.high_watermark, reason=Reason.HIGH_WATERMARK))
+    proceed(core, replica)
+
+
+def keep_following(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
+    """Take a newer epoch of the same leader without cutting (V3 2.2; to 2.0.0: KAFKA-7164)."""
+    _take_epoch(core, replica, command, kept=True)
+
+
+def _take_epoch(core: Core, replica: Replica, command: LeaderAndIsr, *, kept: bool) -> None:
+    replica.leader_epoch = command.leader_epoch
+    replica.isr = command.isr
+    replica.zk_version = command.zk_version
+    core.observe_replica(
+        "follower",
+        replica,
+        epoch=replica.leader_epoch,
+        leader=replica.leader,
+        log_end_offset=replica.log.end_offset,
+        high_watermark=replica.high_watermark,
+        kept=kept,
+    )
+
+
+def proceed(core: Core, replica: Replica) -> None:
+    """Do what the phase asks for next; also the retry after a back-off."""
+    if replica.role is not Role.FOLLOWER or replica.phase in (Phase.FENCED, Phase.FAILED):
+        return
+    if replica.phase is Phase.TRUNCATING and core.rules.truncate_to is TruncateTo.FIRST_FETCH:
+        _fetch(core, replica, min(replica.fallback, replica.log.end_offset), first=True)
+        return
+    if replica.phase is Phase.TRUNCATING and not _asks(core, replica):
+        # No epoch is known here: KIP-101's fallback, the high watermark.
+        _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
+    if replica.phase is Phase.TRUNCATING:
+        _ask_epoch(core, replica)
+    else:
+        _fetch(core, replica, replica.log.end_offset)
+
+
+def _asks(core: Core, replica: Replica) -> bool:
+    """To 1.1.1 a follower asks even when it knows no epoch, and believes the answer (KAFKA-6857)."""
+    knows = replica.epochs.latest != UNDEFINED_EPOCH
+    return knows or (core.rules.epochs and core.rules.undefined_query is UndefinedQuery.LOG_END)
+
+
+def _channel(replica: Replica) -> str:
+    """One for each partition: a fetch that waits for records must not keep another partition's waiting."""
+    return f"{FETCHER}-{replica.tp}"
+
+
+def _ask_epoch(core: Core, replica: Replica) -> None:
+    question = EpochQuestion(
+        tp=replica.tp,
+        leader_epoch=replica.epochs.latest,
+        current_leader_epoch=replica.leader_epoch if core.rules.fence_truncation_query else UNDEFINED_EPOCH,
+    )
+    why = EpochAsked(
+        tp=replica.tp,
+        generation=replica.generation,
+        leader=replica.leader,
+        leader_epoch=replica.leader_epoch,
+    )
+    request = OffsetForLeaderEpochRequest(questions=(question,), replica_id=core.config.broker_id)
+    core.send(replica.leader, _channel(replica), request, why)
+
+
+def on_epoch_answer(core: Core, why: EpochAsked, response: Response | None) -> None:
+    """Cut to the leader's answer, or ask again: at once while the walk goes on, else after a back-off."""
+    replica = core.state.replicas.get(why.tp)
+    if replica is None or not _awaited(core, replica, why):
+        return
+    given = response.answers if isinstance(response, OffsetForLeaderEpochResponse) else ()
+    answer = next((item for item in given if item.tp == why.tp), None)
+    if answer is not None and answer.error is ErrorCode.UNSUPPORTED_VERSION:
+        # KIP-101, compatibility: a leader that cannot be asked leaves the high watermark.
+        _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
+    elif answer is None or answer.error is not ErrorCode.NONE:
+        if replica.generation == why.generation:  # else this replica has asked anew, and waits for that answer
+            _refused(core, replica, None if answer is None else answer.error, why.leader_epoch)
+        return
+    else:
+        end = EpochEnd(answer.leader_epoch, answer.end_offset)
+        ends = {"log_end_offset": replica.log.end_offset, "fallback": replica.fallback}
+        walks = core.rules.truncate_to is TruncateTo.EPOCH_WALK
+        _cut(core, replica, walk(end, replica.epochs, **ends) if walks else decide(end, **ends))
+    proceed(core, replica)
+
+
+def _awaited(core: Core, replica: Replica, why: EpochAsked) -> bool:
+    """
+    Whether this replica still waits for that answer.
+
+    To 1.1.1 whatever the present leader said counts, though it was asked in an older epoch (KAFKA-7786).
+    """
+    if replica.role is not Role.FOLLOWER or replica.phase is not Phase.TRUNCATING:
+        return False
+    if not core.rules.drop_stale_answer:
+        return replica.leader == why.leader
+    if replica.generation == why.generation and replica.leader_epoch != why.leader_epoch:
+        proceed(core, replica)  # the epoch rose while the leader stayed: ask anew
+        return False
+    return replica.generation == why.generation
+
+
+def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch: int) -> None:
+    """
+    Go on after an answer that helps nothing: wait for the next command when fenced, else try again.
+
+    Shapes:  leader_epoch is the one that the question was asked in; error None: no answer came.
+    Source:  KIP-320: "the fetcher [...] should await a new LeaderAndIsr".
+    """
+    if error is not ErrorCode.FENCED_LEADER_EPOCH:
+        core.after_ms(("fetch-retry", replica.tp, replica.generation), core.config.fetch_backoff_ms)
+    elif leader_epoch == replica.leader_epoch:
+        replica.phase = Phase.FENCED
+        core.observe_replica("fenced", replica, epoch=leader_epoch, leader=replica.leader)
+    else:
+        proceed(core, replica)
+
+
+def _cut(core: Core, replica: Replica, cut: Cut) -> None:
+    """KIP-101 4.4 and 4.5: first the epochs, then the log; told to the history even when nothing goes."""
+    before, latest = replica.log.end_offset, replica.epochs.latest
+    if cut.reason is Reason.EPOCH_ANSWER and cut.to < before:
+        changed = replica.epochs.reset_last_to(cut.to)
+    else:
+        changed = replica.epochs.truncate_from_end(min(cut.to, before))
+    if changed:
+        leader.write_epochs(core, replica)
+    end = before
+    if cut.to < before:
+        end = replica.log.truncate_to(cut.to, core.rules.leo_after_cut)
+        replica.generation += 1  # a flush that was asked for before says nothing of this log
+        if end < cut.to and replica.epochs.truncate_from_end(end):
+            leader.write_epochs(core, replica)
+        replica.high_watermark = min(replica.high_watermark, end)
+        replica.flush_asked = min(replica.flush_asked, end)
+    core.observe_replica(
+        "truncate",
+        replica,
+        **{"from": before, "to": cut.to, "end": end},
+        reason=cut.reason.value,
+        epoch=replica.leader_epoch,
+    )
+    replica.fallback = min(cut.to, end)
+    # A walk that gets nowhere has come to its end: asking the same again would get the same.
+    replica.phase = Phase.FETCHING if cut.done or replica.epochs.latest == latest else Phase.TRUNCATING
+
+
+def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) -> None:
+    part = FetchPartition(
+        tp=replica.tp,
+        fetch_offset=offset,
+        max_bytes=core.config.fetch_bytes_max,
+        current_leader_epoch=_current_epoch(core, replica),
+        log_start_offset=replica.log.start_offset,
+    )
+    request = FetchRequest(
+        replica_id=core.config.broker_id,
+        max_wait_ms=0 if first else core.config.fetch_wait_ms_max,
+        min_bytes=core.config.fetch_min_bytes,
+        max_bytes=core.config.fetch_bytes_max,
+        partitions=(part,),
+    )
+    why = Fetched(
+        tp=replica.tp,
+        generation=replica.generation,
+        offset=offset,
+        leader_epoch=replica.leader_epoch,
+        first=first,
+    )
+    core.send(replica.leader, _channel(replica), request, why)
+
+
+def _current_epoch(core: Core, replica: Replica) -> int:
+    """What a fetch says of its follower: the epoch in which it follows, where a leader may heed it (KIP-320)."""
+    rules = core.rules
+    heeded = rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join
+    return replica.leader_epoch if heeded else UNDEFINED_EPOCH
+
+
+def on_fetched(core: Core, why: Fetched, response: Response | None) -> None:
+    """Append what came and move the HW, then fetch again; what fails is tried again after a back-off."""
+    replica = core.state.replicas.get(why.tp)
+    phase = Phase.TRUNCATING if why.first else Phase.FETCHING
+    if replica is None or replica.generation != why.generation or replica.phase is not phase:
+        return
+    given = response.results if isinstance(response, FetchResponse) else ()
+    result = next((item for item in given if item.tp == why.tp), None)
+    if result is not None and result.error is ErrorCode.NONE and why.first:
+        _cut(core, replica, Cut(to=why.offset, reason=Reason.HIGH_WATERMARK))
+    if result is not None and result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
+        replica.phase = Phase.FETCHING
+        _ask_bound(core, replica, leader.LATEST)
+    elif result is None or result.error is not ErrorCode.NONE:
+        _refused(core, replica, None if result is None else result.error, why.leader_epoch)
+    elif _append(core, replica, result):
+        _follow_high_watermark(core, replica, result.high_watermark)
+        _fetch(core, replica, replica.log.end_offset)
+
+
+def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
+    """KIP-101 4.7.1 and 4.7.2: a new epoch is written down before its first batch is appended."""
+    if not result.batches:
+        return True
+    try:
+        if result.batches[0].base_offset < replica.log.end_offset:
+            raise AppendOrderError(
+                f"first offset {result.batches[0].base_offset} of the fetched batch is less than the log "
+                f"end offset {replica.log.end_offset}: the leader's batch spans this log's end"
+            )
+        for batch in result.batches:
+            leader.note_epoch(core, replica, batch.leader_epoch, batch.base_offset)
+        base, end = replica.log.append_as_follower(result.batches)
+    except AppendOrderError as error:
+        # Kafka's fetcher thread dies of this one (KIP-101: "an inability for replicas to make progress").
+        replica.phase = Phase.FAILED
+        core.observe_replica("stuck", replica, reason="out-of-order-append", error=str(error))
+        return False
+    epoch = result.batches[-1].leader_epoch
+    core.observe_replica("append", replica, base=base, end=end, epoch=epoch, role="follower")
+    leader.maybe_flush(core, replica)
+    return True
+
+
+def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:
+    """Take the leader's HW as far as this log reaches; a follower's HW may fall."""
+    moved = max(replica.log.start_offset, min(leaders, replica.log.end_offset))
+    if moved != replica.high_watermark:
+        replica.high_watermark = moved
+        core.observe_replica("high-watermark", replica, to=moved)
+
+
+def _ask_bound(core: Core, replica: Replica, timestamp: int) -> None:
+    epoch = _current_epoch(core, replica)
+    part = ListOffsetsPartition(tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch)
+    request = ListOffsetsRequest(replica_id=core.config.broker_id, partitions=(part,))
+    why = BoundsAsked(
+        tp=replica.tp,
+        generation=replica.generation,
+        timestamp=timestamp,
+        leader_epoch=replica.leader_epoch,
+    )
+    core.send(replica.leader, _channel(replica), request, why)
+
+
+def on_bounds(core: Core, why: BoundsAsked, response: Response | None) -> None:
+    """
+    Cut a log that is longer than the leader's to the leader's end; start anew where the leader's log begins.
+
+    Kafka to 2.0 exits in the first case unless unclean election is on (KAFKA-3924); this broker never does.
+    """
+    replica = core.state.replicas.get(why.tp)
+    if replica is None or replica.generation != why.generation or replica.phase is not Phase.FETCHING:
+        return
+    given = response.results if isinstance(response, ListOffsetsResponse) else ()
+    result = next((item for item in given if item.tp == why.tp), None)
+    if result is None or result.error is not ErrorCode.NONE or result.offset < 0:
+        _refused(core, replica, None if result is None else result.error, why.leader_epoch)
+    elif why.timestamp == leader.LATEST and result.offset < replica.log.end_offset:
+        _cut(core, replica, Cut(to=result.offset, reason=Reason.OUT_OF_RANGE))
+        proceed(core, replica)
+    elif why.timestamp == leader.LATEST:
+        _ask_bound(core, replica, leader.EARLIEST)
+    elif result.offset > replica.log.end_offset:
+        _start_anew(core, replica, result.offset)
+        proceed(core, replica)
+    else:
+        proceed(core, replica)
+
+
+def _start_anew(core: Core, replica: Replica, offset: int) -> None:
+    before = replica.log.end_offset
+    if replica.epochs.clear():
+        leader.write_epochs(core, replica)
+    replica.log.truncate_fully(offset)
+    replica.generation += 1
+    replica.high_watermark = offset
+    core.observe_replica(
+        "truncate",
+        replica,
+        **{"from": before, "to": offset, "end": offset},
+        reason=Reason.FULL.value,
+        epoch=replica.leader_epoch,
+    )

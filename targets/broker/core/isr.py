@@ -1,0 +1,162 @@
+"""
+Who is in sync: the leader counts fetches, shrinks and expands the ISR by a conditional write to ZooKeeper.
+
+Source:  Kafka Replication Design V3, G (maybe_change_ISR). Where V3 lets a replica in that lags a little
+(MIN_BYTES_LAG), Kafka's rule stands: it must have reached the high watermark. Lag is counted in time alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import NS_PER_MS, Core, Replica, Role
+from targets.broker.core.zookeeper import (
+    PartitionState,
+    ZkError,
+    ZkGet,
+    ZkMulti,
+    ZkNode,
+    ZkResult,
+    ZkSet,
+    decode_state,
+    encode_state,
+    leader_and_isr_path,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrAsked:
+    """A conditional write of a new ISR is under way."""
+
+    tp: TopicPartition
+    generation: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrRead:
+    """The connection was lost under a write: read whether it happened."""
+
+    tp: TopicPartition
+    generation: int
+    isr: tuple[int, ...]
+
+
+def note_fetch(core: Core, replica: Replica, follower: int, offset: int) -> None:
+    """Take a follower's fetch offset as its log end, and tell whether it is caught up (Kafka's two cases)."""
+    progress = replica.progress[follower]
+    if offset >= replica.log.end_offset:
+        progress.caught_up_ns = max(progress.caught_up_ns, core.now_ns)
+    elif offset >= progress.leader_end_at_last_fetch:
+        progress.caught_up_ns = max(progress.caught_up_ns, progress.last_fetch_ns)
+    progress.end = offset
+    progress.last_fetch_ns = core.now_ns
+    progress.leader_end_at_last_fetch = replica.log.end_offset
+
+
+def maybe_expand(core: Core, replica: Replica, follower: int, offset: int) -> None:
+    """Let a follower in that fetches from the high watermark or past it."""
+    caught_up = offset >= replica.high_watermark
+    if core.rules.join_isr_past_epoch_start:
+        caught_up = caught_up and offset >= replica.epoch_start
+    if follower not in replica.isr and caught_up:
+        _ask(core, replica, (*replica.isr, follower))
+
+
+def check_all(core: Core) -> None:
+    """Take followers out that were not caught up for too long; runs on a timer, fetches or not."""
+    core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
+    for replica in core.state.replicas.values():
+        if replica.role is Role.LEADER:
+            late = {f for f in replica.isr if f != core.config.broker_id and _late(core, replica, f)}
+            if late:
+                _ask(core, replica, tuple(member for member in replica.isr if member not in late))
+
+
+def _late(core: Core, replica: Replica, follower: int) -> bool:
+    progress = replica.progress.get(follower)
+    if progress is None or progress.end == replica.log.end_offset:
+        return progress is None
+    return core.now_ns - progress.caught_up_ns > core.config.replica_lag_ms_max * NS_PER_MS
+
+
+def _ask(core: Core, replica: Replica, isr: tuple[int, ...]) -> None:
+    if replica.isr_asked is not None or replica.isr_blocked:
+        return
+    replica.isr_asked = isr
+    write = ZkSet(
+        path=leader_and_isr_path(replica.tp),
+        data=encode_state(_state(core, replica, isr)),
+        version=replica.zk_version,
+    )
+    why = IsrAsked(tp=replica.tp, generation=replica.generation, isr=isr)
+    core.ask(why, ZkMulti(ops=(write,)))
+
+
+def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState:
+    return PartitionState(
+        leader=core.config.broker_id,
+        leader_epoch=replica.leader_epoch,
+        isr=isr,
+        controller_epoch=core.state.controller_epoch,
+        zk_version=replica.zk_version,
+    )
+
+
+def on_asked(core: Core, why: IsrAsked, result: ZkResult) -> None:
+    """
+    Take the new ISR when the write was made; a refused write means that somebody else decided meanwhile.
+
+    The caller moves the high watermark afterwards: a smaller ISR may commit more.
+    """
+    replica = _still_ours(core, why)
+    if replica is None:
+        return
+    if result is ZkError.LOST:
+        read(core, IsrRead(tp=why.tp, generation=why.generation, isr=why.isr))
+    elif isinstance(result, ZkError):
+        # V3, discussion 3: a zombie leader cannot shrink the ISR, so it cannot commit. It waits for a command.
+        replica.isr_asked, replica.isr_blocked = None, True
+    else:
+        _take(core, replica, why.isr, replica.zk_version + 1)
+
+
+def read(core: Core, why: IsrRead) -> None:
+    """Read what became of a write whose answer was lost."""
+    if _still_ours(core, why) is not None:
+        core.ask(why, ZkGet(path=leader_and_isr_path(why.tp)))
+
+
+def on_read(core: Core, why: IsrRead, result: ZkResult) -> None:
+    """
+    Find out whether a write happened whose answer was lost.
+
+    Where somebody wrote since, it may have happened before that: who was let in goes on to count for the HW.
+    """
+    replica = _still_ours(core, why)
+    if replica is None:
+        return
+    if isinstance(result, ZkNode):
+        found = decode_state(result)
+        ours = (core.config.broker_id, replica.leader_epoch, why.isr)
+        if found.zk_version == replica.zk_version:
+            replica.isr_asked = None  # it did not happen; the next fetch or check asks again
+        elif (found.leader, found.leader_epoch, found.isr) == ours:
+            _take(core, replica, why.isr, found.zk_version)
+        else:
+            replica.isr_blocked = True
+    elif result is ZkError.LOST:
+        core.after_ms(("isr-read", why.tp, why.generation, why.isr), core.config.controller_backoff_ms)
+    else:
+        replica.isr_blocked = True
+
+
+def _still_ours(core: Core, why: IsrAsked | IsrRead) -> Replica | None:
+    replica = core.state.replicas.get(why.tp)
+    return replica if replica is not None and replica.generation == why.generation else None
+
+
+def _take(core: Core, replica: Replica, isr: tuple[int, ...], zk_version: int) -> None:
+    replica.isr, replica.zk_version, replica.isr_asked = isr, zk_version, None
+    core.observe_replica("isr", replica, isr=list(isr), zk_version=zk_version, epoch=replica.leader_epoch)

@@ -1,0 +1,191 @@
+"""
+A broker's life in ZooKeeper: paths, registration, start-up reading, the end of a session.
+
+A broker that starts while its own old registration still stands takes it over, one multi of delete and
+create: nobody who only counts registrations can see that it was away (KAFKA-1120).
+Source:  Kafka Replication Design V3, Paths and E (on_broker_startup).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from targets.broker.core import controller, replicas
+from targets.broker.core.events import Exit
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import (
+    ADMIN,
+    BROKER_IDS,
+    BROKER_TOPICS,
+    CONTROLLER_EPOCH,
+    ZkChildren,
+    ZkCreate,
+    ZkDelete,
+    ZkDone,
+    ZkError,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkResult,
+    broker_path,
+    decode_assignment,
+    decode_registration,
+    decode_state,
+    encode_registration,
+    leader_and_isr_path,
+    topic_path,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathsMade:
+    """The standing paths were asked for; that they exist already is as good."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationRead:
+    """Is there a registration of this id, and whose?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationWritten:
+    """The registration is under way."""
+
+    taken_over: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsListed:
+    """Start-up reading, first part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicsRead:
+    """Start-up reading, second part."""
+
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatesRead:
+    """Start-up reading, third part."""
+
+    assigned: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+
+
+def on_session(core: Core, session: int) -> None:
+    """Begin anew in a new session; without one, nothing of ZooKeeper's is this broker's any more."""
+    core.state.session = session
+    core.state.registered, core.state.registration = False, 0
+    for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
+        del core.state.timers[key]
+    controller.resign(core)
+    if session:
+        core.ask(
+            PathsMade(),
+            ZkCreate(path="/brokers"),
+            ZkCreate(path=BROKER_IDS),
+            ZkCreate(path=BROKER_TOPICS),
+            ZkCreate(path=ADMIN),
+            ZkCreate(path=CONTROLLER_EPOCH, data=b"0"),
+        )
+
+
+def register(core: Core) -> None:
+    """Look before registering: the old registration may still stand."""
+    if core.state.session and not core.state.registered:
+        core.ask(RegistrationRead(), ZkGet(path=broker_path(core.config.broker_id)))
+
+
+def on_registration_read(core: Core, found: ZkResult) -> None:
+    """Register; take over this node's own old registration; give way to another node's."""
+    path = broker_path(core.config.broker_id)
+    create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
+    # Read back at once, since commands may come as soon as it stands: what numbers it tells them apart.
+    back = ZkGet(path=path)
+    if found is ZkError.NO_NODE:
+        core.ask(RegistrationWritten(taken_over=False), ZkMulti(ops=(create,)), back)
+    elif not isinstance(found, ZkNode):
+        core.after_ms(("register",), core.config.register_backoff_ms)
+    elif found.owner == core.state.session:
+        _registered(core, found, taken_over=False)  # the write whose answer was lost had happened
+    elif decode_registration(found.data).node == core.config.registration.node:
+        old = ZkDelete(path=path, version=found.version)
+        core.ask(RegistrationWritten(taken_over=True), ZkMulti(ops=(old, create)), back)
+    else:
+        other = decode_registration(found.data).node
+        core.effects.append(
+            Exit(
+                reason=f"broker id {core.config.broker_id}: registered by node {other!r}, expected nobody or "
+                f"{core.config.registration.node!r}; give one of the two another id"
+            )
+        )
+
+
+def on_registration_written(core: Core, why: RegistrationWritten, results: tuple[ZkResult, ...]) -> None:
+    """Go on when registered; otherwise look again."""
+    written, back = results
+    if isinstance(written, ZkDone) and isinstance(back, ZkNode):
+        _registered(core, back, taken_over=why.taken_over)
+    elif ZkError.LOST in results:
+        core.after_ms(("register",), core.config.register_backoff_ms)
+    else:
+        register(core)
+
+
+def _registered(core: Core, own: ZkNode, *, taken_over: bool) -> None:
+    core.state.registered, core.state.registration = True, own.czxid
+    core.observe("registered", {"taken_over": taken_over})
+    replicas.take_early(core)
+    if core.state.started:
+        controller.run_for_office(core)
+    else:
+        core.ask(TopicsListed(), ZkChildren(path=BROKER_TOPICS))
+
+
+def on_topics_listed(core: Core, result: ZkResult) -> None:
+    """V3 E.1: read the assignment of all topics."""
+    if isinstance(result, ZkNames):
+        core.ask(TopicsRead(topics=result.names), *(ZkGet(path=topic_path(t)) for t in result.names))
+    else:
+        core.after_ms(("startup",), core.config.register_backoff_ms)
+
+
+def on_topics_read(core: Core, why: TopicsRead, results: tuple[ZkResult, ...]) -> None:
+    """V3 E.2: read leader and ISR of each partition assigned to this broker."""
+    if any(result is ZkError.LOST for result in results):
+        core.after_ms(("startup",), core.config.register_backoff_ms)
+        return
+    mine: list[tuple[TopicPartition, tuple[int, ...]]] = []
+    for topic, node in zip(why.topics, results, strict=True):
+        if isinstance(node, ZkNode):
+            for partition, assigned in sorted(decode_assignment(node.data).items()):
+                if core.config.broker_id in assigned:
+                    mine.append((TopicPartition(topic, partition), assigned))
+    core.ask(StatesRead(assigned=tuple(mine)), *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
+
+
+def on_states_read(core: Core, why: StatesRead, results: tuple[ZkResult, ...]) -> None:
+    """V3 E.3 and E.4; only then may this broker become controller, so that it knows what it holds."""
+    if any(result is ZkError.LOST for result in results):
+        core.after_ms(("startup",), core.config.register_backoff_ms)
+        return
+    read = {tp: node for (tp, _), node in zip(why.assigned, results, strict=True) if isinstance(node, ZkNode)}
+    replicas.on_broker_startup(
+        core,
+        dict(why.assigned),
+        {tp: decode_state(node) for tp, node in read.items()},
+        # The controller may have been faster than this reading: what it wrote since is a new epoch.
+        {tp for tp, node in read.items() if node.mzxid > core.state.registration},
+    )
+    core.state.started = True
+    core.observe("ready", {})
+    controller.run_for_office(core)
+
+
+def read_topics_again(core: Core) -> None:
+    """Start the start-up reading over, after a lost connection."""
+    if core.state.registered and not core.state.started:
+        core.ask(TopicsListed(), ZkChildren(path=BROKER_TOPICS))

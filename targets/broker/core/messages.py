@@ -1,0 +1,389 @@
+"""
+What brokers, clients and controllers say to each other, as the core sees it.
+
+The wire layer translates Kafka's bytes to and from these; the core never sees a byte of payload.
+One version-free form for every request: a field that a version lacks has the default that Kafka gives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+Payload: TypeAlias = bytes | memoryview
+
+
+class ErrorCode(IntEnum):
+    """Kafka's error codes, those that this broker gives or understands."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    STALE_CONTROLLER_EPOCH = 11
+    MESSAGE_TOO_LARGE = 10
+    INVALID_TOPIC = 17
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    KAFKA_STORAGE_ERROR = 56
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    STALE_BROKER_EPOCH = 77
+    INVALID_RECORD = 87
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """
+    A record batch's header, with its bytes as an opaque handle.
+
+    Shapes:  base_offset..last_offset inclusive, as stored (a producer's start at 0). payload is the whole
+             batch, header included; base offset (bytes 0-7) and leader epoch (12-15) lie outside its CRC.
+    """
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+    size: int
+    payload: Payload
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the batch's last one."""
+        return self.last_offset + 1
+
+
+# --- produce -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducePartition:
+    """Batches for one partition; `error` is set by the wire layer when the bytes are no sound batches."""
+
+    tp: TopicPartition
+    batches: tuple[Batch, ...]
+    error: ErrorCode = ErrorCode.NONE
+    error_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceRequest:
+    """acks: 0 none, 1 leader, -1 all of the ISR."""
+
+    acks: int
+    timeout_ms: int
+    partitions: tuple[ProducePartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceResult:
+    """Where the records went: base_offset -1 on error."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    base_offset: int = -1
+    error_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceResponse:
+    """One result for every partition asked."""
+
+    results: tuple[ProduceResult, ...]
+
+
+# --- fetch -------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPartition:
+    """From where to read; current_leader_epoch -1 where the version has none (before v9)."""
+
+    tp: TopicPartition
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+    log_start_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """replica_id is the follower's broker id, -1 for a consumer."""
+
+    replica_id: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    partitions: tuple[FetchPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResult:
+    """What was read: whole batches, the first of which may begin before the offset asked."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    batches: tuple[Batch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResponse:
+    """One result for every partition asked."""
+
+    results: tuple[FetchResult, ...]
+
+
+# --- list offsets ------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsPartition:
+    """timestamp -1 asks for the latest offset, -2 for the earliest."""
+
+    tp: TopicPartition
+    timestamp: int
+    current_leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsRequest:
+    """replica_id is the follower's broker id (it sees the log end), -1 for a consumer (high watermark)."""
+
+    replica_id: int
+    partitions: tuple[ListOffsetsPartition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsResult:
+    """offset -1 when no record has that timestamp or on error."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    offset: int = -1
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsResponse:
+    """One result for every partition asked."""
+
+    results: tuple[ListOffsetsResult, ...]
+
+
+# --- offset for leader epoch -------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochQuestion:
+    """KIP-101 step 4.2: where does this epoch end? current_leader_epoch -1 before v2."""
+
+    tp: TopicPartition
+    leader_epoch: int
+    current_leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetForLeaderEpochRequest:
+    """replica_id -2 where the version has none (before v3)."""
+
+    questions: tuple[EpochQuestion, ...]
+    replica_id: int = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochAnswer:
+    """KIP-101 step 4.3. end_offset -1: undefined. leader_epoch -1: undefined, or a v0 answer."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    leader_epoch: int = -1
+    end_offset: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetForLeaderEpochResponse:
+    """One answer for every question."""
+
+    answers: tuple[EpochAnswer, ...]
+
+
+# --- controller to broker (V3's fields, and a controller epoch) --------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderAndIsr:
+    """V3's LeaderAndISR of one partition; leader -1: none. `replicas` is the assignment (AR)."""
+
+    tp: TopicPartition
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    zk_version: int
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderAndIsrRequest:
+    """
+    V3's LeaderAndISRRequest; controller_epoch fences a deposed controller (V3 has none).
+
+    Shapes:  broker_epoch numbers the registration that the command is meant for (KIP-380), -1 for any.
+    """
+
+    controller_id: int
+    controller_epoch: int
+    ack_timeout_ms: int
+    is_init: bool
+    partitions: tuple[LeaderAndIsr, ...]
+    broker_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderAndIsrResponse:
+    """V3's responseMap: an error code for every partition; `error` is for the whole request."""
+
+    error: ErrorCode
+    errors: tuple[tuple[TopicPartition, ErrorCode], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReplicaRequest:
+    """V3's StopReplicaRequest; controller_epoch and broker_epoch as in LeaderAndIsrRequest."""
+
+    controller_id: int
+    controller_epoch: int
+    ack_timeout_ms: int
+    partitions: tuple[TopicPartition, ...]
+    broker_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReplicaResponse:
+    """V3's responseMap: an error code for every partition; `error` is for the whole request."""
+
+    error: ErrorCode
+    errors: tuple[tuple[TopicPartition, ErrorCode], ...]
+
+
+# --- metadata and administration ---------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataRequest:
+    """topics None asks for all."""
+
+    topics: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerMetadata:
+    """A live broker and its client listener."""
+
+    broker_id: int
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionMetadata:
+    """leader -1 with LEADER_NOT_AVAILABLE when there is none."""
+
+    tp: TopicPartition
+    error: ErrorCode
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicMetadata:
+    """A topic and its partitions."""
+
+    topic: str
+    error: ErrorCode
+    partitions: tuple[PartitionMetadata, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataResponse:
+    """What ZooKeeper says; controller_id -1 when there is none."""
+
+    brokers: tuple[BrokerMetadata, ...]
+    controller_id: int
+    topics: tuple[TopicMetadata, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTopic:
+    """assignments: partition -> replicas, or () to let the broker place them."""
+
+    topic: str
+    partitions: int
+    replication_factor: int
+    assignments: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopicsRequest:
+    """Topics to make."""
+
+    topics: tuple[NewTopic, ...]
+    timeout_ms: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopicsRequest:
+    """Topics to remove."""
+
+    topics: tuple[str, ...]
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicErrors:
+    """The answer to CreateTopics and DeleteTopics: a code and a text for every topic."""
+
+    errors: tuple[tuple[str, ErrorCode, str], ...]
+    deleting: bool = False
+
+
+Request: TypeAlias = (
+    ProduceRequest
+    | FetchRequest
+    | ListOffsetsRequest
+    | OffsetForLeaderEpochRequest
+    | LeaderAndIsrRequest
+    | StopReplicaRequest
+    | MetadataRequest
+    | CreateTopicsRequest
+    | DeleteTopicsRequest
+)
+Response: TypeAlias = (
+    ProduceResponse
+    | FetchResponse
+    | ListOffsetsResponse
+    | OffsetForLeaderEpochResponse
+    | LeaderAndIsrResponse
+    | StopReplicaResponse
+    | MetadataResponse
+    | TopicErrors
+)

@@ -1,0 +1,242 @@
+"""
+What a broker does when the controller commands it, and when it starts (Kafka Replication Design V3, C and E).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from targets.broker.core import follower, leader
+from targets.broker.core.epochs import EpochCache, recovered_cache
+from targets.broker.core.events import Answer, Caller
+from targets.broker.core.log_port import LogPort, Recovery
+from targets.broker.core.messages import (
+    ErrorCode,
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    TopicPartition,
+)
+from targets.broker.core.rules import ReturningLeader
+from targets.broker.core.state import Core, Phase, Replica, Role
+from targets.broker.core.zookeeper import PartitionState
+
+# A command that names no registration: its controller does not tell one from another.
+UNKNOWN = -1
+
+
+def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
+    """Take up a log that recovery opened: epochs rebuilt (KIP-101, Unclean Shutdown), HW within the log."""
+    epochs = EpochCache(core.rules)
+    if leader.keeps_epochs(core):
+        epochs = recovered_cache(
+            core.rules, recovery.file_epochs, recovery.batch_epochs, log.start_offset, log.end_offset
+        )
+    high_watermark = max(log.start_offset, min(recovery.high_watermark, log.end_offset))
+    replica = Replica(
+        tp=log.tp,
+        log=log,
+        epochs=epochs,
+        high_watermark=high_watermark,
+        flush_asked=log.end_offset,
+    )
+    core.state.replicas[log.tp] = replica
+    core.observe_replica(
+        "recovered",
+        replica,
+        log_end_offset=log.end_offset,
+        clean=recovery.clean,
+        cut_bytes=recovery.cut_bytes,
+        reason=recovery.reason,
+        epochs=[list(entry) for entry in epochs.entries],
+        high_watermark=high_watermark,
+    )
+    # In a message format without epochs a log must have none (KAFKA-7897): they would not grow with it.
+    if core.rules.epochs and tuple(epochs.entries) != tuple(recovery.file_epochs):
+        leader.write_epochs(core, replica)
+
+
+def start_replica(core: Core, tp: TopicPartition) -> Replica:
+    """V3 startReplica: make the partition's directory unless it is there."""
+    if tp not in core.state.replicas:
+        log = core.disk.create(tp)
+        core.state.replicas[tp] = Replica(
+            tp=tp, log=log, epochs=EpochCache(core.rules), high_watermark=log.start_offset
+        )
+    return core.state.replicas[tp]
+
+
+def stop_replica(core: Core, tp: TopicPartition) -> None:
+    """V3 stopReplica: stop the fetcher, stop the checkpoint, delete the directory."""
+    replica = core.state.replicas.pop(tp, None)
+    if replica is None:
+        return
+    replica.generation += 1
+    replica.role = Role.NONE
+    core.state.checkpointed.pop(tp, None)
+    replica.log.delete()
+    core.observe_replica("stopped", replica)
+    leader.wake_fetches(core, tp)
+    leader.complete_produces(core)
+
+
+def on_broker_startup(
+    core: Core,
+    assigned: Mapping[TopicPartition, tuple[int, ...]],
+    states: Mapping[TopicPartition, PartitionState],
+    fresh: Collection[TopicPartition],
+) -> None:
+    """
+    V3 E: start each replica assigned here as ZooKeeper says, and delete what is no longer assigned.
+
+    Shapes:  fresh are the partitions whose state was written after this broker registered: an epoch that it
+             leads there is a new one already, and no newer will come.
+    What a controller named meanwhile stays: its topic may be younger than the reading that we were given.
+    """
+    me = core.config.broker_id
+    for tp, replicas in sorted(assigned.items()):
+        if me not in replicas:
+            continue
+        replica = start_replica(core, tp)
+        replica.replicas = replicas
+        state = states.get(tp)
+        if state is None or state.leader_epoch <= replica.leader_epoch:
+            continue  # not initialised yet, or the controller's command was faster
+        awaits = core.rules.returning_leader is ReturningLeader.AWAITS
+        if state.leader == me and awaits and (tp not in fresh or core.rules.bounce_seen):
+            # KIP-101, returning leaders: the epoch it led in is over; only a newer one makes it lead.
+            # KIP-380: one that was written since may still be meant for the life before this one; a command
+            # for this one tells, and may name that same epoch.
+            if tp not in fresh:
+                replica.leader_epoch = state.leader_epoch
+            core.observe_replica("awaiting", replica, epoch=state.leader_epoch)
+            continue
+        _apply(core, replica, _command(tp, state, replicas), resumed=tp not in fresh)
+    for tp in [tp for tp, replica in core.state.replicas.items() if not replica.replicas]:
+        stop_replica(core, tp)
+
+
+def _command(tp: TopicPartition, state: PartitionState, replicas: tuple[int, ...]) -> LeaderAndIsr:
+    return LeaderAndIsr(
+        tp=tp,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        zk_version=state.zk_version,
+        replicas=replicas,
+    )
+
+
+def on_leader_and_isr(core: Core, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+    """V3 on_LeaderAndISRCommand: follow only what is newer than the replica's own epoch."""
+    refusal = _refusal(core, request)
+    if refusal is not ErrorCode.NONE:
+        return LeaderAndIsrResponse(error=refusal, errors=())
+    core.state.controller_epoch = request.controller_epoch
+    errors: list[tuple[TopicPartition, ErrorCode]] = []
+    for command in request.partitions:
+        errors.append((command.tp, _on_command(core, command)))
+    if request.is_init:
+        _delete_all_but(core, {command.tp for command in request.partitions})
+    return LeaderAndIsrResponse(error=ErrorCode.NONE, errors=tuple(errors))
+
+
+def _refusal(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> ErrorCode:
+    """Refuse a deposed controller, and a command for an older registration of this broker (KIP-380)."""
+    if request.controller_epoch < core.state.controller_epoch:
+        return ErrorCode.STALE_CONTROLLER_EPOCH
+    if core.rules.bounce_seen and UNKNOWN < request.broker_epoch < core.state.registration:
+        return ErrorCode.STALE_BROKER_EPOCH
+    return ErrorCode.NONE
+
+
+def _on_command(core: Core, command: LeaderAndIsr) -> ErrorCode:
+    if core.config.broker_id not in command.replicas:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    replica = start_replica(core, command.tp)
+    replica.replicas = command.replicas
+    if command.leader_epoch <= replica.leader_epoch:
+        # Kafka answers so too: a broker acts on a command only when its epoch is larger (V3, optimizations 1).
+        same = command.leader_epoch == replica.leader_epoch
+        return ErrorCode.NONE if same else ErrorCode.STALE_CONTROLLER_EPOCH
+    _apply(core, replica, command)
+    return ErrorCode.NONE
+
+
+def _apply(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool = False) -> None:
+    was_leader = replica.role is Role.LEADER
+    if command.leader == core.config.broker_id:
+        leader.become_leader(core, replica, command, resumed=resumed)
+        return
+    if command.leader == -1:
+        _no_leader(replica, command)
+    elif _follows_already(core, replica, command):
+        follower.keep_following(core, replica, command)
+    else:
+        follower.become_follower(core, replica, command)
+    if was_leader:
+        leader.wake_fetches(core, replica.tp)
+        leader.complete_produces(core)
+
+
+def _follows_already(core: Core, replica: Replica, command: LeaderAndIsr) -> bool:
+    same = replica.role is Role.FOLLOWER and replica.leader == command.leader
+    return same and replica.phase is not Phase.FENCED and not core.rules.truncate_when_leader_unchanged
+
+
+def _no_leader(replica: Replica, command: LeaderAndIsr) -> None:
+    replica.generation += 1
+    replica.role = Role.NONE
+    replica.leader = -1
+    replica.leader_epoch = command.leader_epoch
+    replica.isr = command.isr
+    replica.zk_version = command.zk_version
+
+
+def _delete_all_but(core: Core, kept: Collection[TopicPartition]) -> None:
+    """V3 C, 3: after a command with INIT, what it does not name is no longer assigned here."""
+    for tp in [tp for tp in core.state.replicas if tp not in kept]:
+        stop_replica(core, tp)
+
+
+def on_command(core: Core, caller: Caller | None, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
+    """
+    Act on a command and answer it; one that names a registration waits until this process has its own.
+
+    It may be meant for the life before this one, whose log was another: only the registration tells (KIP-380).
+    Source:  Kafka's KafkaServer registers before it starts to process requests.
+    """
+    unknown = not (core.state.registration or core.state.started)
+    if core.rules.bounce_seen and unknown and caller is not None and request.broker_epoch != UNKNOWN:
+        core.state.early.append((caller, request))
+    elif isinstance(request, LeaderAndIsrRequest):
+        answer(core, caller, on_leader_and_isr(core, request))
+    else:
+        answer(core, caller, on_stop_replica(core, request))
+
+
+def take_early(core: Core) -> None:
+    """Act on the commands that came before this broker knew its registration."""
+    early, core.state.early = core.state.early, []
+    for caller, request in early:
+        on_command(core, caller, request)
+
+
+def on_stop_replica(core: Core, request: StopReplicaRequest) -> StopReplicaResponse:
+    """V3 on_StopReplicaCommand."""
+    refusal = _refusal(core, request)
+    if refusal is not ErrorCode.NONE:
+        return StopReplicaResponse(error=refusal, errors=())
+    core.state.controller_epoch = request.controller_epoch
+    for tp in request.partitions:
+        stop_replica(core, tp)
+    errors = tuple((tp, ErrorCode.NONE) for tp in request.partitions)
+    return StopReplicaResponse(error=ErrorCode.NONE, errors=errors)
+
+
+def answer(core: Core, caller: Caller | None, response: LeaderAndIsrResponse | StopReplicaResponse) -> None:
+    """Answer a command; None is this broker's own controller, which needs no answer."""
+    if caller is not None:
+        core.effects.append(Answer(to=caller, response=response))

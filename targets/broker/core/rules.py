@@ -1,0 +1,358 @@
+"""
+Every decision of the replication protocol that a release of Kafka changed, as one frozen value.
+
+A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
+changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
+asks which protocol it plays.
+Source:  KIP-101, KIP-279, KIP-320, KIP-380; Kafka Replication Design V3; KAFKA-6361, 6857, 6880, 7128, 7164,
+         7415, 7786.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, Final, get_type_hints
+
+from targets.broker.core.log_port import LeoAfterCut
+
+
+class TruncateTo(StrEnum):
+    """Where a new follower cuts its log."""
+
+    HIGH_WATERMARK = "high_watermark"
+    FIRST_FETCH = "first_fetch"
+    ONE_ANSWER = "one_answer"
+    EPOCH_WALK = "epoch_walk"
+
+
+class UnknownEpoch(StrEnum):
+    """What a leader answers for an epoch that it does not know, between two that it does."""
+
+    NEXT_START = "next_start"
+    UNDEFINED = "undefined"
+
+
+class UndefinedQuery(StrEnum):
+    """What a leader with an empty epoch cache answers to a follower that knows no epoch."""
+
+    LOG_END = "log_end"
+    UNDEFINED = "undefined"
+
+
+class BelowFirst(StrEnum):
+    """What a leader answers for an epoch before its first one."""
+
+    UNDEFINED = "undefined"
+    FIRST_START = "first_start"
+
+
+class ReturningLeader(StrEnum):
+    """What a broker does that starts and reads in ZooKeeper that it leads."""
+
+    RESUMES = "resumes"
+    AWAITS = "awaits"
+
+
+class EpochCut(StrEnum):
+    """Which epochs go when a log is cut (KIP-101 4.4) or found shorter after an unclean shutdown."""
+
+    AT_OR_PAST = "at_or_past"
+    PAST = "past"
+
+
+class EpochsFlushed(StrEnum):
+    """When the epoch checkpoint becomes durable: KIP-101 step 3, or its footnote."""
+
+    ON_CHANGE = "on_change"
+    WITH_SEGMENT = "with_segment"
+
+
+def _doc(doc: str, *, source: str, **values: str) -> dict[str, Any]:
+    """Say of a rule what it decides, where that stands, and what each of its values means."""
+    return {"doc": doc, "source": source, "values": values}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """
+    One value for each rule; docs/rules.md is printed from these fields and what is said of them here.
+
+    A rule that a protocol cannot reach (an epoch rule under `hw`) has the value of the oldest release.
+    """
+
+    epochs: bool = field(
+        metadata=_doc(
+            "Whether batches carry the leader epoch, and a checkpoint keeps (epoch, start offset).",
+            source="KIP-101, steps 1 to 3",
+            no="batches have epoch -1 and no epoch checkpoint is written",
+            yes="a leader stamps its epoch on every batch",
+        )
+    )
+    truncate_to: TruncateTo = field(
+        metadata=_doc(
+            "Where a new follower cuts its log.",
+            source="Kafka Replication Design V3, C; KIP-101, steps 4.2 to 4.5 and Rejected Alternatives; KIP-279",
+            high_watermark="at its own high watermark, without asking (V3, becomeFollower)",
+            first_fetch="at its own high watermark, but only when its first fetch returns (rejected by KIP-101)",
+            one_answer="where its leader says that its last epoch ends",
+            epoch_walk="where the last epoch ends that both know: it asks again, epoch by epoch (KIP-279)",
+        )
+    )
+    unknown_epoch: UnknownEpoch = field(
+        metadata=_doc(
+            "What a leader answers for an epoch that it does not know, between two that it does.",
+            source="KIP-101, step 4.3; KAFKA-6361",
+            next_start="the start of the next epoch that it knows",
+            undefined="that it cannot say, so that the follower falls back to its high watermark (KAFKA-6361's "
+            "first suggestion, not taken)",
+        )
+    )
+    undefined_query: UndefinedQuery = field(
+        metadata=_doc(
+            "What a leader with an empty epoch cache answers to a follower that knows no epoch.",
+            source="KAFKA-6857",
+            log_end="its log end, so that the follower keeps a tail that may diverge (0.11 to 1.1.1)",
+            undefined="that it cannot say, so that the follower falls back to its high watermark",
+        )
+    )
+    below_first_epoch: BelowFirst = field(
+        metadata=_doc(
+            "What a leader answers for an epoch before its first one.",
+            source="KAFKA-7415",
+            undefined="that it cannot say (to 2.0.0)",
+            first_start="the start of its first epoch",
+        )
+    )
+    epoch_assigned_on_lead: bool = field(
+        metadata=_doc(
+            "When a new leader writes its epoch down.",
+            source="KIP-101, step 3; KAFKA-7415",
+            no="with the first record that it appends, as shipped to 2.0.0",
+            yes="on becoming leader, as the KIP says",
+        )
+    )
+    newest_epoch_wins: bool = field(
+        metadata=_doc(
+            "What becomes of an epoch entry that contradicts those before it.",
+            source="Kafka's LeaderEpochFileCache, release by release",
+            no="it is ignored (to 2.0.0)",
+            yes="it wins, and what it contradicts is removed",
+        )
+    )
+    truncate_when_leader_unchanged: bool = field(
+        metadata=_doc(
+            "Whether a follower that gets a newer epoch of the same leader asks and cuts again.",
+            source="Kafka Replication Design V3, C 2.2; KAFKA-7164",
+            no="it goes on fetching (to 2.0.0)",
+            yes="it does: that leader may itself have been cut meanwhile",
+        )
+    )
+    join_isr_past_epoch_start: bool = field(
+        metadata=_doc(
+            "What a follower must have reached to join the ISR.",
+            source="KAFKA-7128",
+            no="the high watermark, which at a new leader may lag behind what is committed (to 2.0.0)",
+            yes="the high watermark and the start of the leader's epoch",
+        )
+    )
+    drop_stale_answer: bool = field(
+        metadata=_doc(
+            "What a follower does with a truncation answer that it asked for in an older epoch.",
+            source="KAFKA-7786",
+            no="it cuts by it",
+            yes="it drops it and asks again",
+        )
+    )
+    fence_truncation_query: bool = field(
+        metadata=_doc(
+            "Whether a follower says in which epoch it asks, and only a leader of that epoch answers.",
+            source="KIP-320; OffsetForLeaderEpoch from v2 on",
+            no="who leads in any epoch answers, and may be cut itself afterwards (to 2.0)",
+            yes="a leader of an older or newer epoch refuses",
+        )
+    )
+    fence_fetch: bool = field(
+        metadata=_doc(
+            "Whether a follower says in which epoch it fetches, and only a leader of that epoch serves it.",
+            source="KIP-320; KAFKA-6880; Fetch from v9 on",
+            no="a follower that missed elections goes on fetching (to 2.0)",
+            yes="a leader of an older or newer epoch refuses",
+        )
+    )
+    fence_high_watermark: bool = field(
+        metadata=_doc(
+            "Whether a fetch must have passed the fence to move the high watermark.",
+            source="KIP-320; KAFKA-8400",
+            no="a fetch from another epoch counts as an acknowledgement",
+            yes="it does not",
+        )
+    )
+    fence_isr_join: bool = field(
+        metadata=_doc(
+            "Whether a fetch must have passed the fence to let its follower into the ISR.",
+            source="KIP-320; KAFKA-8400",
+            no="a follower in another epoch may join",
+            yes="it may not",
+        )
+    )
+    forget_follower_ends: bool = field(
+        metadata=_doc(
+            "What a new leader knows of its followers' log ends.",
+            source="Kafka Replication Design V3, which leaves it open",
+            no="what it knew when it led before, which may commit what nobody has",
+            yes="nothing, until they fetch",
+        )
+    )
+    returning_leader: ReturningLeader = field(
+        metadata=_doc(
+            "What a broker does that starts and reads in ZooKeeper that it leads.",
+            source="Kafka Replication Design V3, E.3.2; KIP-101, returning leaders",
+            resumes="it leads again in its old epoch",
+            awaits="it waits for a newer epoch, which the controller gives to every registration that appears",
+        )
+    )
+    bounce_seen: bool = field(
+        metadata=_doc(
+            "Whether the controller tells a registration from the one that it replaced.",
+            source="KAFKA-1120; KIP-380",
+            no="it compares broker ids alone: a bounce between two of its readings is unseen",
+            yes="it compares registrations: a replaced one is a broker that failed and came back; and a broker "
+            "refuses commands that were meant for an older registration of it",
+        )
+    )
+    epochs_flushed: EpochsFlushed = field(
+        metadata=_doc(
+            "When the epoch checkpoint becomes durable.",
+            source="KIP-101, step 3 and its footnote",
+            on_change="with every change of it",
+            with_segment="with the log, when that is flushed; recovery rebuilds what is missing",
+        )
+    )
+    epoch_cut: EpochCut = field(
+        metadata=_doc(
+            "Which epochs go when a log is cut, or found shorter after an unclean shutdown.",
+            source="KIP-101, step 4.4 and Unclean Shutdown, against Kafka's code",
+            at_or_past="those that start at the new end or later (Kafka's code)",
+            past="those that start after it; after an answer the last one is reset to it (the KIP's letter)",
+        )
+    )
+    leo_after_cut: LeoAfterCut = field(
+        metadata=_doc(
+            "Where a log ends after a cut inside a batch, which takes the whole batch away.",
+            source="KAFKA-6361",
+            target="at the offset asked for, as in Kafka: the next append leaves a hole",
+            physical="where its last batch ends",
+        )
+    )
+
+
+_HW: Final = Rules(
+    epochs=False,
+    truncate_to=TruncateTo.HIGH_WATERMARK,
+    unknown_epoch=UnknownEpoch.NEXT_START,
+    undefined_query=UndefinedQuery.LOG_END,
+    below_first_epoch=BelowFirst.UNDEFINED,
+    epoch_assigned_on_lead=False,
+    newest_epoch_wins=False,
+    truncate_when_leader_unchanged=False,
+    join_isr_past_epoch_start=False,
+    drop_stale_answer=False,
+    fence_truncation_query=False,
+    fence_fetch=False,
+    fence_high_watermark=False,
+    fence_isr_join=False,
+    forget_follower_ends=True,
+    returning_leader=ReturningLeader.RESUMES,
+    bounce_seen=False,
+    epochs_flushed=EpochsFlushed.ON_CHANGE,
+    epoch_cut=EpochCut.AT_OR_PAST,
+    leo_after_cut=LeoAfterCut.TARGET,
+)
+_KIP101: Final = replace(
+    _HW, epochs=True, truncate_to=TruncateTo.ONE_ANSWER, returning_leader=ReturningLeader.AWAITS
+)
+_KIP279: Final = replace(
+    _KIP101,
+    truncate_to=TruncateTo.EPOCH_WALK,
+    undefined_query=UndefinedQuery.UNDEFINED,
+    drop_stale_answer=True,
+)
+# KAFKA-7128, 7164 and 7415 mended, and nothing fenced.
+_KIP279_MENDED: Final = replace(
+    _KIP279,
+    below_first_epoch=BelowFirst.FIRST_START,
+    epoch_assigned_on_lead=True,
+    newest_epoch_wins=True,
+    truncate_when_leader_unchanged=True,
+    join_isr_past_epoch_start=True,
+)
+_KIP320: Final = replace(
+    _KIP279_MENDED,
+    fence_truncation_query=True,
+    fence_fetch=True,
+    fence_high_watermark=True,
+    fence_isr_join=True,
+)
+
+# In the order of the ladder: the order of every table of results.
+PROTOCOLS: Final[dict[str, Rules]] = {
+    "hw": _HW,  # 0.8 to 0.10.2
+    "kip101": _KIP101,  # as 0.11.0 to 1.1.1 shipped it
+    "kip101-text": replace(_KIP101, epoch_assigned_on_lead=True, epoch_cut=EpochCut.PAST),  # to the letter
+    "kip279": _KIP279,  # as 2.0.0 shipped it
+    "kip279-2.0.1": _KIP279_MENDED,
+    "kip320": _KIP320,  # 2.1
+    "kip380": replace(_KIP320, bounce_seen=True),  # from 2.2 on
+}
+
+
+def with_rule(rules: Rules, text: str) -> Rules:
+    """
+    Give the rules with one of them changed: `with_rule(kip101, "truncate_to=high_watermark")`.
+
+    Raises:  ValueError naming the rule, its values and what was given.
+    """
+    name, _, value = text.partition("=")
+    kinds: Mapping[str, Any] = get_type_hints(Rules)
+    if name not in kinds:
+        raise ValueError(
+            f"rule {name!r}: no such rule; expected one of {', '.join(sorted(kinds))}{_near(name, kinds)}"
+        )
+    return replace(rules, **{name: _value(name, kinds[name], value)})
+
+
+def _value(name: str, kind: type[Any], text: str) -> Any:
+    allowed = values_of(kind)
+    if text not in allowed:
+        raise ValueError(f"rule {name}={text!r}: expected one of {', '.join(allowed)}{_near(text, allowed)}")
+    return text == "yes" if kind is bool else kind(text)
+
+
+def _near(word: str, words: Iterable[str]) -> str:
+    near = get_close_matches(word, words, n=1)
+    return f". Did you mean {near[0]!r}?" if near else ""
+
+
+def values_of(kind: type[Any]) -> tuple[str, ...]:
+    """Give the values that a rule of this type may have, as they are written on a command line."""
+    return ("no", "yes") if kind is bool else tuple(member.value for member in kind)
+
+
+def as_text(rules: Rules) -> dict[str, str]:
+    """Give every rule and its value as written on a command line, in the order of the fields."""
+    found: dict[str, str] = {}
+    for rule in fields(rules):
+        value = getattr(rules, rule.name)
+        found[rule.name] = ("yes" if value else "no") if isinstance(value, bool) else str(value.value)
+    return found
+
+
+def from_text(values: Mapping[str, str]) -> Rules:
+    """Read what as_text gave; raise ValueError where a rule is missing, unknown or has no such value."""
+    kinds = get_type_hints(Rules)
+    if set(values) != set(kinds):
+        raise ValueError(f"rules {sorted(values)}: expected exactly {sorted(kinds)}")
+    return Rules(**{name: _value(name, kinds[name], text) for name, text in values.items()})

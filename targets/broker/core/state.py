@@ -1,0 +1,244 @@
+"""
+The broker's whole state as plain data, so that it can be copied, restored and fingerprinted.
+
+No closures, futures or callbacks: what waits for an answer is a `Pending` value under the question's tag, and
+what waits for a time is a timer key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias
+
+from targets.broker.core.epochs import EpochCache
+from targets.broker.core.events import Caller, Effect, Observe, Send, ZkAsk
+from targets.broker.core.log_port import LogPort
+from targets.broker.core.messages import (
+    ErrorCode,
+    FetchRequest,
+    LeaderAndIsrRequest,
+    Request,
+    StopReplicaRequest,
+    TopicPartition,
+)
+from targets.broker.core.rules import Rules
+from targets.broker.core.zookeeper import PartitionState, Registration, ZkOp
+
+NS_PER_MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What an operator sets. Times in ms; defaults are Kafka's (0.10 to 2.4) unless a comment says else."""
+
+    broker_id: int
+    registration: Registration
+    protocol: str
+    rules: Rules
+    min_isr: int = 1
+    unclean_election: bool = False
+    # Whether batches may carry an epoch; off is an older message format (KIP-101, migration).
+    stamp_epochs: bool = True
+    replica_lag_ms_max: int = 10_000
+    fetch_wait_ms_max: int = 500
+    fetch_min_bytes: int = 1
+    fetch_bytes_max: int = 1_048_576
+    fetch_backoff_ms: int = 1_000
+    high_watermark_checkpoint_ms: int = 5_000
+    controller_backoff_ms: int = 500
+    register_backoff_ms: int = 500
+    flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
+
+
+class Role(StrEnum):
+    """What a replica is to its partition at this moment."""
+
+    NONE = "none"
+    LEADER = "leader"
+    FOLLOWER = "follower"
+
+
+class Phase(StrEnum):
+    """What a follower does (Kafka's ReplicaState, the refused fetcher and the dead one)."""
+
+    TRUNCATING = "truncating"
+    FETCHING = "fetching"
+    FENCED = "fenced"
+    FAILED = "failed"
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What the leader knows of a follower: its log end (-1: nothing yet) and when it was caught up."""
+
+    end: int = -1
+    caught_up_ns: int = 0
+    last_fetch_ns: int = 0
+    leader_end_at_last_fetch: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Replica:
+    """
+    One replica of a partition on this broker.
+
+    Invariants:  high_watermark <= log end; generation rises with every change of role or cut, and voids what
+                 was asked before.
+    """
+
+    tp: TopicPartition
+    log: LogPort
+    epochs: EpochCache
+    high_watermark: int
+    replicas: tuple[int, ...] = ()
+    role: Role = Role.NONE
+    leader: int = -1
+    leader_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    zk_version: int = -1
+    generation: int = 0
+    # as leader
+    epoch_start: int = 0
+    progress: dict[int, Progress] = field(default_factory=dict)
+    isr_asked: tuple[int, ...] | None = None
+    isr_blocked: bool = False
+    # as follower
+    phase: Phase = Phase.FAILED
+    fallback: int = 0  # where to cut when the leader knows nothing: the HW, then where the walk has come to
+    # for flush_messages
+    flush_asked: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class WaitingProduce:
+    """A produce with acks=all that waits for the high watermark: partition -> (base, required HW)."""
+
+    caller: Caller
+    required: dict[TopicPartition, tuple[int, int]]
+    done: dict[TopicPartition, tuple[ErrorCode, int]]
+    order: tuple[TopicPartition, ...]
+    texts: dict[TopicPartition, str]  # what is wrong with a refused partition, in words
+
+
+@dataclass(slots=True, kw_only=True)
+class WaitingFetch:
+    """A fetch that waits for bytes."""
+
+    caller: Caller
+    request: FetchRequest
+
+
+@dataclass(slots=True, kw_only=True)
+class Channel:
+    """Commands to one broker, in order, one under way (tag) at a time (V3, command queue per broker)."""
+
+    queue: list[LeaderAndIsrRequest | StopReplicaRequest] = field(default_factory=list)
+    tag: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Controller:
+    """What the controller knows while in office; ZooKeeper is read again before every decision."""
+
+    active: bool = False
+    epoch: int = 0
+    epoch_version: int = -1
+    in_office: bool = False  # the first reading after the election is done
+    reading: bool = False
+    read_again: bool = False
+    live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
+    assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    channels: dict[int, Channel] = field(default_factory=dict)
+    # decisions whose writes lost their answer, and whether each was an unclean one
+    uncertain: dict[TopicPartition, tuple[PartitionState, bool]] = field(default_factory=dict)
+
+
+# --- what waits for an answer ------------------------------------------------------------------------
+class Pending(Protocol):
+    """Why something was asked; the answer's handler is found by its type."""
+
+
+TimerKey: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """Everything the broker is."""
+
+    config: Config
+    session: int = 0
+    registered: bool = False
+    registration: int = 0  # what numbers this broker's registration (its czxid), 0 while none is known
+    started: bool = False
+    controller_epoch: int = 0
+    replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    controller: Controller = field(default_factory=Controller)
+    pending: dict[int, Pending] = field(default_factory=dict)
+    timers: dict[TimerKey, int] = field(default_factory=dict)
+    produces: dict[int, WaitingProduce] = field(default_factory=dict)
+    fetches: dict[int, WaitingFetch] = field(default_factory=dict)
+    # commands that came before this process was registered
+    early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
+    checkpointed: dict[TopicPartition, int] = field(default_factory=dict)
+    next_number: int = 1
+    armed_ns: int = -1
+
+
+class DiskPort(Protocol):
+    """Where new replicas' logs come from."""
+
+    def create(self, tp: TopicPartition) -> LogPort:
+        """Make an empty log."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Core:
+    """One step under way: the state, the time of the event, and the effects so far."""
+
+    state: State
+    disk: DiskPort
+    now_ns: int = 0
+    effects: list[Effect] = field(default_factory=list)
+    inbox: list[LeaderAndIsrRequest | StopReplicaRequest] = field(default_factory=list)  # to itself
+
+    @property
+    def config(self) -> Config:
+        """The operator's settings."""
+        return self.state.config
+
+    @property
+    def rules(self) -> Rules:
+        """The protocol."""
+        return self.state.config.rules
+
+    def number(self) -> int:
+        """Give a number that was never given before."""
+        self.state.next_number += 1
+        return self.state.next_number
+
+    def send(self, to: int, channel: str, request: Request, why: Pending) -> int:
+        """Ask another broker; the answer comes back to `why`."""
+        tag = self.number()
+        self.state.pending[tag] = why
+        self.effects.append(Send(to=to, tag=tag, channel=channel, request=request))
+        return tag
+
+    def ask(self, why: Pending, *ops: ZkOp) -> None:
+        """Ask ZooKeeper; the results come back to `why`."""
+        tag = self.number()
+        self.state.pending[tag] = why
+        self.effects.append(ZkAsk(tag=tag, ops=ops))
+
+    def observe(self, f: str, value: Mapping[str, Any]) -> None:
+        """Tell the history."""
+        self.effects.append(Observe(f=f, value=value))
+
+    def observe_replica(self, f: str, replica: Replica, **value: Any) -> None:
+        """Tell the history about one replica."""
+        self.observe(f, {"topic": replica.tp.topic, "partition": replica.tp.partition, **value})
+
+    def after_ms(self, key: TimerKey, delay_ms: int) -> None:
+        """Set (or move) a timer."""
+        self.state.timers[key] = self.now_ns + delay_ms * NS_PER_MS

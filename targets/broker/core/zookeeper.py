@@ -1,0 +1,252 @@
+"""
+ZooKeeper as the core sees it: operations, results, and Kafka Replication Design V3's paths and nodes.
+
+An ask is a list of operations that the driver pipelines in order; a ZkMulti among them is atomic. Results come
+back in one event, one for every operation. A lost connection answers LOST for all: nobody knows whether a write
+happened, and the core reads before it believes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from targets.broker.core.messages import TopicPartition
+
+CONTROLLER: Final = "/controller"
+CONTROLLER_EPOCH: Final = "/controller_epoch"
+BROKER_IDS: Final = "/brokers/ids"
+BROKER_TOPICS: Final = "/brokers/topics"
+ADMIN: Final = "/admin"
+ELECTIONS: Final = "/admin/elections"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkGet:
+    """Read a node."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkExists:
+    """Read a node's stat; with watch, fire once when it appears, changes or goes."""
+
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkChildren:
+    """List a node's children; with watch, fire once when the list changes."""
+
+    path: str
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkCreate:
+    """Make a node."""
+
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkSet:
+    """Write a node if it still has this version."""
+
+    path: str
+    data: bytes
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkDelete:
+    """Remove a node if it still has this version (-1: any)."""
+
+    path: str
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkCheck:
+    """Within a ZkMulti: refuse all of it unless the node has this version."""
+
+    path: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkMulti:
+    """All of these or none."""
+
+    ops: tuple[ZkCreate | ZkSet | ZkDelete | ZkCheck, ...]
+
+
+ZkOp: TypeAlias = ZkGet | ZkExists | ZkChildren | ZkCreate | ZkMulti
+
+
+class ZkError(StrEnum):
+    """Why an operation gave nothing. Only LOST leaves it open whether a write happened."""
+
+    NO_NODE = "no-node"
+    NODE_EXISTS = "node-exists"
+    BAD_VERSION = "bad-version"
+    LOST = "lost"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkNode:
+    """A node as read: owner is the session of an ephemeral, 0 for others.
+
+    czxid and mzxid number its creation and its last change among all writes that ZooKeeper ever made.
+    """
+
+    data: bytes
+    version: int
+    owner: int
+    czxid: int
+    mzxid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkNames:
+    """The children of a node, sorted."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZkDone:
+    """A write was made."""
+
+
+ZkResult: TypeAlias = ZkNode | ZkNames | ZkDone | ZkError
+
+
+def broker_path(broker_id: int) -> str:
+    """The registration of a broker."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    """The assignment of a topic's partitions."""
+    return f"{BROKER_TOPICS}/{topic}"
+
+
+def partition_path(tp: TopicPartition) -> str:
+    """The parent of a partition's leaderAndISR."""
+    return f"{BROKER_TOPICS}/{tp.topic}/{tp.partition}"
+
+
+def leader_and_isr_path(tp: TopicPartition) -> str:
+    """The one source of truth about who leads: written by the controller, its ISR by the leader too."""
+    return f"{partition_path(tp)}/leaderAndISR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionState:
+    """A leaderAndISR node: leader -1 for none, zk_version the version it was read or written at."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    controller_epoch: int
+    zk_version: int
+
+
+def encode_state(state: PartitionState) -> bytes:
+    """Write a leaderAndISR node in V3's words (`leader_epoc` is V3's spelling)."""
+    raw = {
+        "leader_epoc": state.leader_epoch,
+        "leader": state.leader,
+        "ISR": list(state.isr),
+        "controller_epoch": state.controller_epoch,
+    }
+    return json.dumps(raw).encode()
+
+
+def decode_state(node: ZkNode) -> PartitionState:
+    """Read what encode_state wrote; ValueError or KeyError when somebody else wrote there."""
+    raw: dict[str, Any] = json.loads(node.data)
+    return PartitionState(
+        leader=int(raw["leader"]),
+        leader_epoch=int(raw["leader_epoc"]),
+        isr=tuple(int(member) for member in raw["ISR"]),
+        controller_epoch=int(raw["controller_epoch"]),
+        zk_version=node.version,
+    )
+
+
+def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
+    """Write a topic node: partition -> replicas, the first of which is preferred."""
+    return json.dumps({"partitions": {str(p): list(r) for p, r in sorted(replicas.items())}}).encode()
+
+
+def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
+    """Read what encode_assignment wrote."""
+    raw: dict[str, Any] = json.loads(data)
+    return {int(p): tuple(int(b) for b in replicas) for p, replicas in raw["partitions"].items()}
+
+
+def encode_elections(wanted: dict[TopicPartition, int]) -> bytes:
+    """Write what an operator asks of the controller: partition -> the ISR member that shall lead."""
+    return json.dumps(
+        {"elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]}
+    ).encode()
+
+
+def decode_elections(data: bytes) -> dict[TopicPartition, int]:
+    """Read what encode_elections wrote; {} when somebody else wrote there."""
+    try:
+        raw: dict[str, Any] = json.loads(data)
+        return {
+            TopicPartition(str(one["topic"]), int(one["partition"])): int(one["leader"])
+            for one in raw["elections"]
+        }
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """A broker's node: where clients reach it, where brokers reach it, and which machine it is.
+
+    `node` names the machine, so that a broker that starts again takes over its own old registration and
+    never that of another machine with the same id.
+    """
+
+    node: str
+    host: str
+    port: int
+    internal_host: str
+    internal_port: int
+
+
+def encode_registration(registration: Registration) -> bytes:
+    """Write a registration node."""
+    return json.dumps(
+        {
+            "node": registration.node,
+            "host": registration.host,
+            "port": registration.port,
+            "internal": [registration.internal_host, registration.internal_port],
+        }
+    ).encode()
+
+
+def decode_registration(data: bytes) -> Registration:
+    """Read what encode_registration wrote."""
+    raw: dict[str, Any] = json.loads(data)
+    return Registration(
+        node=str(raw["node"]),
+        host=str(raw["host"]),
+        port=int(raw["port"]),
+        internal_host=str(raw["internal"][0]),
+        internal_port=int(raw["internal"][1]),
+    )

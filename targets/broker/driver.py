@@ -1,0 +1,263 @@
+"""
+The real driver: asyncio, files and kazoo around one core, which it obeys effect by effect, in order.
+
+What the broker cannot do right it does not do: a disk error ends the process (Kafka Replication Design V3,
+discussion 4: "I/O on local storage will affect the whole broker").
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from pathlib import PurePath
+
+from targets.broker.config import Driver as Settings
+from targets.broker.coordination.client import Coordination
+from targets.broker.core.broker import Broker
+from targets.broker.core.events import (
+    Answer,
+    Arm,
+    Effect,
+    Event,
+    Exit,
+    Flush,
+    Flushed,
+    Observe,
+    Send,
+    Start,
+    Tick,
+    WriteHighWatermarks,
+    ZkAnswered,
+    ZkAsk,
+)
+from targets.broker.core.log_port import LogPort
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Config
+from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
+from targets.broker.log.data_dir import DataDir, open_data_dir
+from targets.broker.network import Inbound, Peers
+from targets.broker.wire.versions import Rows, client_rows, peer_rows
+from targets.broker.witness import Witness
+
+log = logging.getLogger("fencepost.broker")
+
+
+# mallopt(3): how much free memory at the heap's end goes back to the kernel, from what size on a block is none of
+# the heap; and what they are set to.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_TRIM_BYTES, _MMAP_BYTES = 64 * 1024 * 1024, 32 * 1024 * 1024
+
+
+class BrokerExit(Exception):
+    """The broker must not go on; the text says why."""
+
+
+def keep_freed_memory() -> bool:
+    """
+    Have the C library keep memory that is freed for what is received next; False where it has no such switch.
+
+    Else every message of a megabyte gets its memory from the kernel anew, page by page and zeroed, which takes
+    longer than all else that is done with it.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    wanted = ((_M_TRIM_THRESHOLD, _TRIM_BYTES), (_M_MMAP_THRESHOLD, _MMAP_BYTES))
+    return all(mallopt(name, value) == 1 for name, value in wanted)
+
+
+class Driver:
+    """One broker process's moving parts. Everything but kazoo's own threads runs in the event loop."""
+
+    def __init__(self, config: Config, settings: Settings) -> None:
+        self._config = config
+        self._settings = settings
+        self._witness = Witness(settings.node, settings.collector)
+        self._events: deque[Event] = deque()
+        self._stepping = False
+        self._inbound: dict[int, Inbound] = {}
+        self._next_connection = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._resolving: dict[int, tuple[int, Callable[[tuple[str, int] | None], None]]] = {}
+        self._known: dict[int, tuple[str, int]] = {}
+        self._done: asyncio.Future[str] | None = None
+        self._data: DataDir | None = None
+        self._broker = Broker(config, self)
+        self._peer_rows = peer_rows(config.protocol, config.rules)
+        self._client_rows = client_rows(config.protocol, config.rules)
+        self._peers = Peers(config.broker_id, self._peer_rows, self.post, self._resolve)
+
+    # --- life ------------------------------------------------------------------------------------------------
+    async def run(self) -> str:
+        """Serve until told to stop; give why. Raises OSError as disk and sockets give it."""
+        loop = asyncio.get_running_loop()
+        keep_freed_memory()
+        self._done = loop.create_future()
+        self._witness.tell(
+            "started",
+            {"id": self._config.broker_id, "pid": os.getpid(), "protocol": self._config.protocol},
+        )
+        opened = open_data_dir(
+            self._settings.data_dir, segment_bytes=self._settings.segment_bytes, on_durable=self._on_durable
+        )
+        self._data = opened.data
+        for note in opened.notes:
+            self._witness.tell("note", {"text": note})
+        coordination = Coordination(
+            self._settings.zookeeper,
+            self._settings.session_timeout_ms,
+            lambda event: self._post_from_thread(loop, event),
+        )
+        self._coordination = coordination
+        # Before anybody can ask: a request that came first would find no replica here.
+        self.post(Start(logs=tuple(opened.logs.values())))
+        servers = [
+            await loop.create_server(partial(self._accept, rows), *address)
+            for rows, address in (
+                (self._client_rows, self._settings.listen_client),
+                (self._peer_rows, self._settings.listen_internal),
+            )
+        ]
+        coordination.start()
+        try:
+            return await self._done
+        finally:
+            for server in servers:
+                server.close()
+            self._peers.close()
+            for connection in tuple(self._inbound.values()):
+                connection.close()
+            coordination.stop()
+
+    def stop(self, reason: str) -> None:
+        """End `run` with this reason; nothing is served from here on."""
+        if self._done is not None and not self._done.done():
+            self._done.set_result(reason)
+
+    def _stopped(self) -> bool:
+        return self._done is not None and self._done.done()
+
+    def close_cleanly(self) -> None:
+        """Flush and checkpoint everything and leave the marker of a clean shutdown."""
+        assert self._data is not None, "closed before it ran"
+        replicas = self._broker.state.replicas
+        self._data.close_cleanly({tp: replica.high_watermark for tp, replica in replicas.items()})
+
+    # --- the disk port -----------------------------------------------------------------------------------------
+    def create(self, tp: TopicPartition) -> LogPort:
+        """Make a log for a replica that is new here."""
+        assert self._data is not None, "a replica before the disk is open"
+        return self._data.create_log(tp)
+
+    def _on_durable(self, path: str | PurePath, length: int) -> None:
+        self._witness.tell("flush", {"path": str(path), "length": length})
+
+    # --- events ------------------------------------------------------------------------------------------------
+    def _post_from_thread(self, loop: asyncio.AbstractEventLoop, event: Event) -> None:
+        try:
+            loop.call_soon_threadsafe(self.post, event)
+        except RuntimeError:
+            log.debug("the loop is closed; %r came too late", event)
+
+    def post(self, event: Event) -> None:
+        """Take an event; events that effects bring about are taken after it, in order. None once stopped."""
+        if self._stopped():
+            return
+        self._events.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._events:
+                self._take(self._events.popleft())
+        except Exception as error:
+            log.exception("the broker cannot go on")
+            self.stop(f"{error!r}")
+        finally:
+            self._stepping = False
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, ZkAnswered) and event.tag in self._resolving:
+            self._resolved(event)
+            return
+        for effect in self._broker.step(time.monotonic_ns(), event):
+            self._obey(effect)
+
+    # --- effects -----------------------------------------------------------------------------------------------
+    def _obey(self, effect: Effect) -> None:
+        match effect:
+            case Answer(to=to, response=response):
+                if to.connection in self._inbound:
+                    self._inbound[to.connection].answer(response)
+            case Send(to=to, channel=channel, tag=tag, request=request):
+                self._peers.ask(to, channel, tag, request)
+            case Observe(f=f, value=value):
+                self._witness.tell(f, value)
+            case ZkAsk(tag=tag, ops=ops):
+                self._coordination.ask(tag, ops)
+            case WriteHighWatermarks(high_watermarks=high_watermarks):
+                assert self._data is not None, "a checkpoint before the disk is open"
+                self._data.write_high_watermarks(dict(high_watermarks))
+            case Flush():
+                self._flush(effect)
+            case Arm(at_ns=at_ns):
+                self._arm(at_ns)
+            case Exit(reason=reason):
+                raise BrokerExit(reason)
+
+    def _arm(self, at_ns: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_s = max(0, at_ns - time.monotonic_ns()) / 1e9
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self.post, Tick())
+
+    def _flush(self, effect: Flush) -> None:
+        """Make a log durable, on the thread that appends to it; the core hears of it as an event of its own."""
+        assert self._data is not None, "a flush before the disk is open"
+        found = self._data.logs.get(effect.tp)
+        if found is not None and not found.deleted:
+            found.flush(effect.upto)
+            self.post(Flushed(tp=effect.tp, generation=effect.generation, upto=effect.upto))
+
+    # --- connections -------------------------------------------------------------------------------------------
+    def _accept(self, rows: Rows) -> Inbound:
+        self._next_connection += 1
+        connection = Inbound(self._next_connection, rows, self.post, self._hung_up)
+        self._inbound[connection.number] = connection
+        return connection
+
+    def _hung_up(self, number: int) -> None:
+        self._inbound.pop(number, None)
+
+    def _resolve(self, broker_id: int, found: Callable[[tuple[str, int] | None], None]) -> None:
+        """
+        Look a broker's inter-broker address up in ZooKeeper, as it is registered now.
+
+        Who is cut from ZooKeeper goes by where it found that broker last: a zombie's fetcher lives on, and finds
+        its leader again after a broken connection, as Apache Kafka's does (KAFKA-6880).
+        """
+        if broker_id in self._known and not self._coordination.connected:
+            found(self._known[broker_id])
+            return
+        # Tags below zero are the driver's own; the core's are above.
+        tag = -1 - len(self._resolving)
+        while tag in self._resolving:
+            tag -= 1
+        self._resolving[tag] = broker_id, found
+        self._coordination.ask(tag, (ZkGet(path=broker_path(broker_id)),))
+
+    def _resolved(self, event: ZkAnswered) -> None:
+        (broker_id, found), node = self._resolving.pop(event.tag), event.results[0]
+        if not isinstance(node, ZkNode):
+            found(None)
+            return
+        registration = decode_registration(node.data)
+        address = registration.internal_host, registration.internal_port
+        self._known[broker_id] = address
+        found(address)

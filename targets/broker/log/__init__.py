@@ -1,0 +1,18 @@
+"""A broker's logs on files, in Kafka's layout: the file implementation of the core's LogPort."""
+
+from __future__ import annotations
+
+from targets.broker.log.batch import split_produced
+from targets.broker.log.data_dir import DataDir, OpenedData, open_data_dir
+from targets.broker.log.file_log import FileLog, LogOptions
+from targets.broker.log.stored import split_stored
+
+__all__ = [
+    "DataDir",
+    "FileLog",
+    "LogOptions",
+    "OpenedData",
+    "open_data_dir",
+    "split_produced",
+    "split_stored",
+]

@@ -1,0 +1,233 @@
+"""
+A record batch (magic 2) is known by its header alone; its records pass through unread.
+
+Rules:   base offset (bytes 0-7) and partition leader epoch (12-15) lie outside the CRC, so a leader stamps
+         them and a follower appends what it was given, byte for byte.
+         A batch is judged here and nowhere else: a producer's on arrival, a leader's at its follower, and
+         what a crash left on disk.
+Source:  Kafka, DefaultRecordBatch (record batch v2); KIP-101, "the epoch in every batch".
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from crc32c import crc32c
+
+from targets.broker.core.messages import Batch, ErrorCode, Payload
+
+# base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp,
+# max timestamp, producer id, producer epoch, base sequence, record count
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+# What a leader writes anew: base offset, length (as it was), leader epoch.
+_STAMPED: Final = struct.Struct(">qii")
+_TIMESTAMP: Final = struct.Struct(">q")
+
+HEADER_BYTES: Final = _HEADER.size
+# Bytes before and within the length field, which the length does not count.
+PREFIX_BYTES: Final = 12
+LENGTH_MIN: Final = HEADER_BYTES - PREFIX_BYTES
+MAGIC: Final = 2
+
+_CRC_FROM: Final = 21
+_MAX_TIMESTAMP_AT: Final = 35
+_CODEC_MASK: Final = 0x07
+_CODEC_MAX: Final = 4
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+
+
+class Damage(StrEnum):
+    """Why bytes are no sound batch; the value is the `reason` of a `recovered` line in the history."""
+
+    TORN = "torn"
+    ZEROS = "zeros"
+    LENGTH = "length"
+    MAGIC = "magic"
+    CRC = "crc"
+    DISORDER = "disorder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """
+    The fields of a batch's first 61 bytes.
+
+    Units:   length counts the bytes after itself; timestamps are milliseconds since the epoch, -1 for none.
+    """
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes the whole batch takes."""
+        return self.length + PREFIX_BYTES
+
+    @property
+    def last_offset(self) -> int:
+        """The offset of the batch's last record, inclusive."""
+        return self.base_offset + self.last_offset_delta
+
+
+# A batch as it is to be stored, and its bytes, to be written one after the other.
+Stored: TypeAlias = tuple[Batch, tuple[Payload, ...]]
+Split: TypeAlias = tuple[tuple[Batch, ...], ErrorCode, str]
+
+
+def parse_header(buffer: Payload, position: int = 0) -> Header:
+    """Read the header at `position`; the caller has made sure that 61 bytes are there."""
+    raw = _HEADER.unpack_from(buffer, position)
+    return Header(
+        base_offset=raw[0],
+        length=raw[1],
+        leader_epoch=raw[2],
+        magic=raw[3],
+        crc=raw[4],
+        attributes=raw[5],
+        last_offset_delta=raw[6],
+        base_timestamp=raw[7],
+        max_timestamp=raw[8],
+        producer_id=raw[9],
+        producer_epoch=raw[10],
+        base_sequence=raw[11],
+        count=raw[12],
+    )
+
+
+def examine(head: Payload, room: int) -> Header | Damage:
+    """
+    Judge a header by itself, without its records.
+
+    Shapes:  head holds the batch's first bytes (61, or fewer when there are no more); room is how many
+             bytes there are from the batch's first one to the end of the file or the buffer.
+    """
+    if room < HEADER_BYTES:
+        return Damage.TORN if any(head) else Damage.ZEROS
+    header = parse_header(head)
+    if header.length == 0:
+        return Damage.ZEROS
+    if header.magic != MAGIC:
+        return Damage.MAGIC
+    if header.length < LENGTH_MIN:
+        return Damage.LENGTH
+    if header.size > room:
+        return Damage.TORN
+    if header.last_offset_delta < 0 or header.base_offset < 0:
+        return Damage.DISORDER
+    return header
+
+
+def crc_of(batch: Payload) -> int:
+    """Compute the CRC-32C of a whole batch, over all that its header's CRC covers."""
+    return int(crc32c(memoryview(batch)[_CRC_FROM:]))
+
+
+def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
+    """
+    Give a batch another base offset and leader epoch: what it is then, and its bytes, of which none is copied.
+
+    Its CRC stays true.
+    """
+    head = _STAMPED.pack(base_offset, batch.size - PREFIX_BYTES, leader_epoch)
+    last_offset = base_offset + batch.last_offset - batch.base_offset
+    stamped = Batch(
+        base_offset=base_offset,
+        last_offset=last_offset,
+        leader_epoch=leader_epoch,
+        crc=batch.crc,
+        size=batch.size,
+        payload=batch.payload,
+    )
+    return stamped, (head, memoryview(batch.payload)[len(head) :])
+
+
+def max_timestamp_of(payload: Payload) -> int:
+    """Read the greatest timestamp of a whole batch's records."""
+    return int(_TIMESTAMP.unpack_from(payload, _MAX_TIMESTAMP_AT)[0])
+
+
+def batch_of(header: Header, payload: Payload) -> Batch:
+    """Give the core's view of a batch whose bytes are `payload`."""
+    return Batch(
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        leader_epoch=header.leader_epoch,
+        crc=header.crc,
+        size=header.size,
+        payload=payload,
+    )
+
+
+def split_produced(data: Payload) -> Split:
+    """
+    Split what a producer sent into batches, or say what is wrong with the first unsound one.
+
+    Shapes:  (batches, NONE, "") or ((), error, text). Payloads are views into `data`, uncopied.
+             CORRUPT_MESSAGE for damaged bytes, UNSUPPORTED_FOR_MESSAGE_FORMAT for magic 0 and 1,
+             INVALID_RECORD for a sound batch that no producer may send.
+    Source:  Kafka, LogValidator and ProduceRequest.validateRecords.
+    """
+    view = memoryview(data)
+    batches: list[Batch] = []
+    position = 0
+    while position < len(view):
+        header = examine(view[position : position + HEADER_BYTES], len(view) - position)
+        if isinstance(header, Damage):
+            return refuse(header, view, position)
+        payload = view[position : position + header.size]
+        if crc_of(payload) != header.crc:
+            return refuse(Damage.CRC, view, position)
+        fault = _fault_of_produced(header)
+        if fault:
+            return (), ErrorCode.INVALID_RECORD, f"batch at byte {position}: {fault}"
+        batches.append(batch_of(header, payload))
+        position += header.size
+    if not batches:
+        return (), ErrorCode.INVALID_RECORD, "records: 0 bytes; expected at least one record batch"
+    return tuple(batches), ErrorCode.NONE, ""
+
+
+def refuse(damage: Damage, view: memoryview, position: int) -> Split:
+    """Give the error for bytes in which the damage begins at `position`, and its text."""
+    where = f"batch at byte {position} of {len(view)}"
+    if damage is Damage.MAGIC:
+        magic = parse_header(view, position).magic
+        if magic in (0, 1):
+            text = f"{where}: magic {magic}; expected {MAGIC}, send with a client of Kafka 0.11 or later"
+            return (), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, text
+        return (), ErrorCode.CORRUPT_MESSAGE, f"{where}: magic {magic}; expected {MAGIC}"
+    if damage is Damage.DISORDER:
+        header = parse_header(view, position)
+        text = f"{where}: base offset {header.base_offset}, last offset delta {header.last_offset_delta}"
+        return (), ErrorCode.INVALID_RECORD, f"{text}; expected neither below 0"
+    return (), ErrorCode.CORRUPT_MESSAGE, f"{where}: {damage.value}; expected a whole batch whose CRC holds"
+
+
+def _fault_of_produced(header: Header) -> str:
+    """Say why no producer may send this batch, "" when it may."""
+    if header.base_offset != 0:
+        return f"base offset {header.base_offset}; expected 0 from a producer"
+    if header.count != header.last_offset_delta + 1:
+        return f"{header.count} records over {header.last_offset_delta + 1} offsets; expected as many"
+    if header.attributes & _CODEC_MASK > _CODEC_MAX:
+        return f"compression codec {header.attributes & _CODEC_MASK}; expected at most {_CODEC_MAX}"
+    if header.attributes & _CONTROL:
+        return "a control batch; expected none from a client"
+    if header.attributes & _TRANSACTIONAL:
+        return "a transactional batch; expected none, this broker has no transactions"
+    return ""

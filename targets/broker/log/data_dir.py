@@ -1,0 +1,209 @@
+"""
+A broker's data directory: its logs, the checkpoints that cover all of them, and the clean-shutdown marker.
+
+Rules:   the marker is believed once: it is removed, durably, as soon as it was seen (KAFKA-10471).
+         A checkpoint that cannot be read never keeps a broker down (KAFKA-16541): without recovery points
+         every log is scanned whole, without high watermarks they are 0.
+Source:  Kafka, LogManager and CheckpointFile.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from targets.broker.core.log_port import Recovery
+from targets.broker.core.messages import TopicPartition
+from targets.broker.log import checkpoint
+from targets.broker.log.file_log import (
+    DELETED_SUFFIX,
+    SEGMENT_BYTES_DEFAULT,
+    FileLog,
+    LogOptions,
+)
+from targets.broker.log.recovery import Known, open_log
+
+Durable = tuple[str, int]
+
+# Kafka's own rule for topic names; it also keeps a topic from naming a path.
+_TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+_PARTITION_DIRECTORY: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
+_UNREADABLE: Final = "{}-unreadable"
+
+
+class DataDir:
+    """
+    The logs of one broker, by partition, and what is written about all of them.
+
+    Shapes:  every write returns the (path relative to the data directory, length) pairs that it made durable;
+             on_durable was told the same pairs.
+    Raises:  OSError as the disk gives it; ValueError for a topic name that Kafka does not allow.
+    """
+
+    def __init__(self, path: Path, *, segment_bytes: int, on_durable: Callable[[str, int], None]) -> None:
+        self.path = path
+        self.logs: dict[TopicPartition, FileLog] = {}
+        self._on_durable = on_durable
+        self._options = LogOptions(
+            segment_bytes=segment_bytes, on_durable=on_durable, before_cut=self._lower_recovery_point
+        )
+        self._points_on_disk: dict[TopicPartition, int] = {}
+
+    def create_log(self, tp: TopicPartition) -> FileLog:
+        """Make a new, empty log for a partition that has none here."""
+        if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
+            raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
+        log = FileLog.create(tp, self.path / str(tp), self._options)
+        self.logs[tp] = log
+        return log
+
+    def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> list[Durable]:
+        """Replace the high watermark checkpoint of all partitions, durably."""
+        return [self._write(checkpoint.HIGH_WATERMARKS_FILE, high_watermarks)]
+
+    def write_recovery_points(self) -> list[Durable]:
+        """Replace the recovery point checkpoint with what every log has flushed, durably."""
+        self._points_on_disk = {tp: log.recovery_point for tp, log in self._live().items()}
+        return [self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)]
+
+    def close_cleanly(self, high_watermarks: Mapping[TopicPartition, int]) -> list[Durable]:
+        """Flush and close every log, write all checkpoints, and leave the clean-shutdown marker last."""
+        for log in self._live().values():
+            log.flush()
+        durable = self.write_recovery_points()
+        durable += self.write_high_watermarks(high_watermarks)
+        starts = {tp: log.moved_start for tp, log in self._live().items()}
+        moved = {tp: start for tp, start in starts.items() if start is not None}
+        durable.append(self._write(checkpoint.LOG_STARTS_FILE, moved))
+        self.close()
+        (self.path / checkpoint.CLEAN_MARKER).touch()
+        checkpoint.sync_directory(self.path)
+        self._on_durable(checkpoint.CLEAN_MARKER, 0)
+        return [*durable, (checkpoint.CLEAN_MARKER, 0)]
+
+    def close(self) -> None:
+        """Close every log's files as a crash would, with nothing flushed and nothing written."""
+        for log in self._live().values():
+            log.close()
+
+    def open_logs(self, known: Mapping[TopicPartition, Known]) -> dict[TopicPartition, Recovery]:
+        """Open the log of every partition directory that is there; `known` has an entry for each."""
+        recoveries = {}
+        self._points_on_disk = {
+            tp: of_log.recovery_point for tp, of_log in known.items() if of_log.recovery_point is not None
+        }
+        for tp, of_log in known.items():
+            self.logs[tp], recoveries[tp] = open_log(tp, self.path / str(tp), of_log, self._options)
+            # A log that was cut below its recovery point must not be trusted up to it the next time.
+            self._lower_recovery_point(tp, self.logs[tp].recovery_point)
+        return recoveries
+
+    def _live(self) -> dict[TopicPartition, FileLog]:
+        return {tp: log for tp, log in self.logs.items() if not log.deleted}
+
+    def _lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
+        if self._points_on_disk.get(tp, 0) > offset:
+            self._points_on_disk[tp] = offset
+            self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)
+
+    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> Durable:
+        length = checkpoint.write_offsets(self.path / name, offsets)
+        self._on_durable(name, length)
+        return name, length
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedData:
+    """
+    A data directory as found and opened.
+
+    Shapes:  high_watermarks are as checkpointed. clean: the clean-shutdown marker was there. notes have one
+             text for every checkpoint of the directory that could not be read.
+    """
+
+    data: DataDir
+    logs: Mapping[TopicPartition, tuple[FileLog, Recovery]]
+    high_watermarks: Mapping[TopicPartition, int]
+    clean: bool
+    notes: tuple[str, ...]
+
+
+def _ignore_durable(_path: str, _length: int) -> None:
+    """Nobody wants to know."""
+
+
+def open_data_dir(
+    path: Path,
+    *,
+    segment_bytes: int = SEGMENT_BYTES_DEFAULT,
+    on_durable: Callable[[str, int], None] = _ignore_durable,
+) -> OpenedData:
+    """
+    Open every log below `path` (made when missing), recovering those that were not shut down cleanly.
+
+    Raises:  OSError as the disk gives it.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    clean = _take_marker(path)
+    for doomed in path.glob(f"*{DELETED_SUFFIX}"):
+        if doomed.is_dir():
+            shutil.rmtree(doomed)
+    for leftover in path.glob(f"*{checkpoint.TEMPORARY_SUFFIX}"):
+        leftover.unlink()
+    notes: list[str] = []
+    high_watermarks = _read(path / checkpoint.HIGH_WATERMARKS_FILE, notes)
+    points = _read(path / checkpoint.RECOVERY_POINTS_FILE, notes)
+    starts = _read(path / checkpoint.LOG_STARTS_FILE, notes)
+    words = tuple(note.partition(":")[0] for note in notes)
+    data = DataDir(path, segment_bytes=segment_bytes, on_durable=on_durable)
+    recoveries = data.open_logs(
+        {
+            tp: Known(
+                clean=clean,
+                recovery_point=points.get(tp),
+                log_start=max(0, starts.get(tp, 0)),
+                high_watermark=high_watermarks.get(tp, 0),
+                notes=words,
+            )
+            for tp in _partitions(path)
+        }
+    )
+    return OpenedData(
+        data=data,
+        logs={tp: (data.logs[tp], recovery) for tp, recovery in recoveries.items()},
+        high_watermarks=high_watermarks,
+        clean=clean,
+        notes=tuple(notes),
+    )
+
+
+def _take_marker(path: Path) -> bool:
+    marker = path / checkpoint.CLEAN_MARKER
+    if not marker.exists():
+        return False
+    marker.unlink()
+    checkpoint.sync_directory(path)
+    return True
+
+
+def _partitions(path: Path) -> list[TopicPartition]:
+    found = []
+    for directory in path.iterdir():
+        match = _PARTITION_DIRECTORY.fullmatch(directory.name)
+        if match and directory.is_dir():
+            tp = TopicPartition(match["topic"], int(match["partition"]))
+            if str(tp) == directory.name:
+                found.append(tp)
+    return sorted(found)
+
+
+def _read(path: Path, notes: list[str]) -> dict[TopicPartition, int]:
+    try:
+        return checkpoint.read_offsets(path)
+    except checkpoint.CheckpointError as error:
+        notes.append(f"{_UNREADABLE.format(path.name)}: {error}")
+        return {}

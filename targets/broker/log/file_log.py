@@ -1,0 +1,312 @@
+"""
+One replica's log on files, in Kafka's layout: `topic-0/00000000000000000000.log`, `leader-epoch-checkpoint`.
+
+Rules:   appends and truncations reach the page cache only; `flush` alone makes records durable.
+         A truncation past the recovery point on disk lowers that point first, durably: recovery trusts what
+         lies before it, and new records may soon lie there.
+         Segments go from the last to the first: a crash in between leaves a shorter log, not a torn one.
+         An epoch file written without a flush becomes durable before the records that its entries are about
+         (KIP-101, footnote to step 3).
+Source:  Kafka, UnifiedLog and LocalLog; Kafka Replication Design V3, 4 (a disk error ends the broker).
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.log import checkpoint
+from targets.broker.log.batch import Stored, stamp
+from targets.broker.log.segment import Segment
+from targets.broker.log.stored import first_offset_of
+
+SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
+# Kafka's name for a partition's directory that is on its way out: `topic-0.<32 hex digits>-delete`.
+DELETED_SUFFIX: Final = "-delete"
+
+
+def _ignore_durable(_path: str, _length: int) -> None:
+    """Nobody wants to know."""
+
+
+def _ignore_cut(_tp: TopicPartition, _offset: int) -> None:
+    """No recovery point is on disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """
+    What a log is told by its broker.
+
+    Shapes:  on_durable(path, length): the first `length` bytes of a file are durable now; path is relative to
+             the data directory. A length smaller than one told before means that the file was cut.
+             before_cut(tp, offset): called before records at or past `offset` go.
+    """
+
+    segment_bytes: int = SEGMENT_BYTES_DEFAULT
+    on_durable: Callable[[str, int], None] = _ignore_durable
+    before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
+
+
+class FileLog:
+    """
+    A LogPort on files; made by `create` or by recovery.
+
+    Shapes:  segments rise by base offset, at least one. Every record before recovery_point is durable.
+    Raises:  OSError as the disk gives it, AppendOrderError.
+    """
+
+    def __init__(
+        self,
+        *,
+        tp: TopicPartition,
+        directory: Path,
+        segments: list[Segment],
+        start_offset: int,
+        recovery_point: int,
+        options: LogOptions,
+        new_names: bool,
+    ) -> None:
+        assert segments, f"{directory}: no segment"
+        self.tp = tp
+        self.directory = directory
+        self.deleted = False
+        self._segments = segments
+        self._options = options
+        self._start = start_offset
+        self._end = max(segments[-1].next_offset, start_offset)
+        self.recovery_point = min(recovery_point, self._end)
+        # What no fsync has seen yet: files come or gone in our directory, our directory in the data
+        # directory, the content of the epoch file.
+        self._files_changed = new_names
+        self._directory_new = new_names
+        self._epochs_dirty = new_names and self._epochs_path.exists()
+
+    @staticmethod
+    def create(tp: TopicPartition, directory: Path, options: LogOptions, *, start_offset: int = 0) -> FileLog:
+        """Make a new, empty log; its directory must not be there yet."""
+        directory.mkdir()
+        return FileLog(
+            tp=tp,
+            directory=directory,
+            segments=[Segment(directory, start_offset, create=True)],
+            start_offset=start_offset,
+            recovery_point=start_offset,
+            options=options,
+            new_names=True,
+        )
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that the log holds."""
+        return self._start
+
+    @property
+    def end_offset(self) -> int:
+        """The log end offset (LEO), which may lie past the last batch after a cut inside one."""
+        return self._end
+
+    @property
+    def moved_start(self) -> int | None:
+        """The start offset when it is not the first segment's base, so that only a checkpoint can tell it."""
+        return self._start if self._start > self._segments[0].base_offset else None
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes the segments hold together."""
+        return sum(segment.size for segment in self._segments)
+
+    # --- append --------------------------------------------------------------------------------------------
+    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
+        """Give the batches their offsets and epoch and append them: (first offset, new log end offset)."""
+        first = offset = self._end
+        stored: list[Stored] = []
+        for batch in batches:
+            stored.append(stamp(batch, offset, leader_epoch))
+            offset = stored[-1][0].next_offset
+        self._append(stored)
+        return first, self._end
+
+    def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:
+        """
+        Append the batches verbatim: (first offset, new log end offset); a gap before any is accepted.
+
+        Raises:  AppendOrderError, before anything is written, when a batch begins before the log's end.
+        """
+        first = first_offset_of(batches[0], self._end) if batches else self._end
+        expected = self._end
+        for batch in batches:
+            if batch.base_offset < expected:
+                raise AppendOrderError(
+                    f"{self.tp}: batch {batch.base_offset}..{batch.last_offset}; "
+                    f"expected its first offset at or past {expected}, where the log ends"
+                )
+            expected = batch.next_offset
+        self._append([(batch, (batch.payload,)) for batch in batches])
+        return first, self._end
+
+    def _append(self, stored: Sequence[Stored]) -> None:
+        at = 0
+        while at < len(stored):
+            at += self._segments[-1].append(stored[at:] if at else stored, self._options.segment_bytes)
+            self._end = max(self._end, self._segments[-1].next_offset)
+            if at < len(stored):
+                self._add_segment(first_offset_of(stored[at][0], self._end))
+
+    def _add_segment(self, base_offset: int) -> None:
+        self._segments.append(Segment(self.directory, base_offset, create=True))
+        self._files_changed = True
+
+    def _remove_last_segment(self) -> None:
+        self._segments.pop().remove()
+        self._files_changed = True
+
+    # --- read ----------------------------------------------------------------------------------------------
+    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+        """
+        Read whole batches from the one that holds `offset`; at least one when there is one, however large.
+
+        Shapes:  no batch that begins at or past end_offset; () at the end. In a hole: the next batch.
+        """
+        found: list[Batch] = []
+        room = max_bytes
+        for segment in self._segments:
+            first = last = segment.index_of(offset)
+            while last < len(segment.entries):
+                entry = segment.entries[last]
+                full = entry.size > room and (found or last > first)
+                if full or entry.base_offset >= end_offset:
+                    break
+                room -= entry.size
+                last += 1
+            found += segment.batches(first, last)
+            if last < len(segment.entries):
+                break
+        return tuple(found)
+
+    def first_offset_at(self, timestamp_ms: int) -> int:
+        """The offset of the first batch whose greatest timestamp is not before it; -1 when there is none."""
+        for segment in self._segments:
+            for entry in segment.entries:
+                if entry.max_timestamp >= timestamp_ms:
+                    return max(entry.base_offset, self._start)
+        return -1
+
+    def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
+        """(leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
+        changes: list[tuple[int, int]] = []
+        for segment in self._segments:
+            for entry in segment.entries[segment.index_of(from_offset) :]:
+                if not changes or changes[-1][0] != entry.leader_epoch:
+                    changes.append((entry.leader_epoch, entry.base_offset))
+        return tuple(changes)
+
+    # --- truncate ------------------------------------------------------------------------------------------
+    def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
+        """
+        Remove every batch whose last offset is `offset` or later; return the new log end offset.
+
+        Shapes:  with TARGET the log ends at `offset`, also when a batch that straddles it is gone whole and
+                 leaves a hole; with PHYSICAL where the last batch that is left ends.
+        Source:  Kafka, LocalLog.truncateTo; KAFKA-6361.
+        """
+        if offset >= self._end:
+            return self._end
+        if offset < self._segments[0].base_offset:
+            self.truncate_fully(offset)
+            return self._end
+        self._options.before_cut(self.tp, offset)
+        while self._segments[-1].base_offset > offset:
+            self._remove_last_segment()
+        active = self._segments[-1]
+        durable = active.durable_bytes
+        active.cut_from(offset)
+        if active.durable_bytes < durable:
+            self._tell(active)
+        self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
+        self._start = min(self._start, self._end)
+        self.recovery_point = min(self.recovery_point, self._end)
+        return self._end
+
+    def truncate_fully(self, offset: int) -> None:
+        """Remove all batches; the log starts and ends at `offset`."""
+        self._options.before_cut(self.tp, min(offset, self._start))
+        while self._segments:
+            self._remove_last_segment()
+        self._add_segment(offset)
+        self._start = self._end = self.recovery_point = offset
+
+    def delete(self) -> None:
+        """
+        Remove the replica from the disk: first its name, durably, then its files.
+
+        Source:  Kafka, LogManager.asyncDelete: what a crash in between leaves, the next start removes.
+        """
+        self._options.before_cut(self.tp, 0)
+        self.close()
+        self.deleted = True
+        doomed = self.directory.with_name(f"{self.directory.name}.{uuid.uuid4().hex}{DELETED_SUFFIX}")
+        self.directory.rename(doomed)
+        checkpoint.sync_directory(doomed.parent)
+        shutil.rmtree(doomed)
+
+    # --- durability ----------------------------------------------------------------------------------------
+    def flush(self, upto: int | None = None) -> None:
+        """
+        Make the records before `upto` durable (all, when None), and the names of the files that hold them.
+
+        Shapes:  on_durable is told of every segment that was flushed; recovery_point rises to the first
+                 record that may not be durable.
+        """
+        limit = self._end if upto is None else upto
+        if self._epochs_dirty:
+            self._flush_epochs()
+        flushed = [s for s in self._segments if s.dirty and (s.base_offset < limit or upto is None)]
+        for segment in flushed:
+            segment.flush()
+        self._sync_names()
+        for segment in flushed:
+            self._tell(segment)
+        left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
+        self.recovery_point = max(self.recovery_point, left)
+
+    def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
+        """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""
+        length = checkpoint.write_epochs(self._epochs_path, entries, flush=flush)
+        self._epochs_dirty = not flush
+        self._files_changed = not flush
+        if flush:
+            self._sync_names()
+            self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
+
+    def close(self) -> None:
+        """Close the files; nothing is flushed."""
+        for segment in self._segments:
+            segment.close()
+
+    @property
+    def _epochs_path(self) -> Path:
+        return self.directory / checkpoint.EPOCHS_FILE
+
+    def _flush_epochs(self) -> None:
+        length = checkpoint.sync_file(self._epochs_path)
+        self._epochs_dirty = False
+        self._sync_names()
+        self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
+
+    def _sync_names(self) -> None:
+        if self._files_changed:
+            checkpoint.sync_directory(self.directory)
+            self._files_changed = False
+        if self._directory_new:
+            checkpoint.sync_directory(self.directory.parent)
+            self._directory_new = False
+
+    def _tell(self, segment: Segment) -> None:
+        self._options.on_durable(f"{self.directory.name}/{segment.path.name}", segment.durable_bytes)

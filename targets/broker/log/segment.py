@@ -1,0 +1,229 @@
+"""
+One segment: a file of record batches, and an index of their headers in memory.
+
+Rules:   writes go to the page cache and stay there until `flush`; the file's length is always the end of its
+         last batch, also after a cut.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from targets.broker.core.messages import Batch, Payload
+from targets.broker.log.batch import HEADER_BYTES, Damage, Header, Stored
+from targets.broker.log.stored import crc_of, examine, first_offset, first_offset_of, max_timestamp_of
+
+SEGMENT_SUFFIX: Final = ".log"
+_NAME_DIGITS: Final = 20
+# A batch's offset is kept relative to its segment's base in 31 bits (Kafka's offset index).
+_OFFSETS_MAX: Final = 2**31 - 1
+# How many pieces one write may have.
+_PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Where a batch lies in its segment and what its header says. last_offset is inclusive."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+    position: int
+    size: int
+    max_timestamp: int
+
+    @staticmethod
+    def of(header: Header, position: int, end_offset: int) -> Entry:
+        """Give the entry of a batch with that header, at that byte of the segment, behind end_offset."""
+        return Entry(
+            base_offset=first_offset(header.magic, header.base_offset, end_offset),
+            last_offset=header.last_offset,
+            leader_epoch=header.leader_epoch,
+            crc=header.crc,
+            position=position,
+            size=header.size,
+            max_timestamp=header.max_timestamp,
+        )
+
+    @staticmethod
+    def of_batch(batch: Batch, position: int, end_offset: int) -> Entry:
+        """Give the entry of a whole batch, at that byte of the segment, behind end_offset."""
+        return Entry(
+            base_offset=first_offset_of(batch, end_offset),
+            last_offset=batch.last_offset,
+            leader_epoch=batch.leader_epoch,
+            crc=batch.crc,
+            position=position,
+            size=batch.size,
+            max_timestamp=max_timestamp_of(batch.payload),
+        )
+
+
+class Segment:
+    """
+    A segment's file, open.
+
+    Shapes:  base_offset is the number in the file's name, the lowest offset that it may hold.
+    Raises:  OSError as the disk gives it; the broker ends on it.
+    """
+
+    def __init__(self, directory: Path, base_offset: int, *, create: bool) -> None:
+        self.base_offset = base_offset
+        self.path = directory / segment_name(base_offset)
+        flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
+        self._fd = os.open(self.path, flags, 0o644)
+        self.size = os.fstat(self._fd).st_size
+        self.entries: list[Entry] = []
+        # Bytes from the first on that are known to be durable. What was there at opening may or may not be.
+        self.durable_bytes = 0
+        self.dirty = True
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last batch, the base offset when there is none."""
+        return self.entries[-1].last_offset + 1 if self.entries else self.base_offset
+
+    def load(self, expected_offset: int, *, check_crc: bool) -> Damage | None:
+        """
+        Index the batches in the file, up to the first that is unsound; say what is wrong with that one.
+
+        Shapes:  expected_offset is the lowest offset that the first batch may have. Batches past the damage
+                 stay in the file until `cut_to_entries`.
+        """
+        self.entries.clear()
+        position, expected = 0, max(expected_offset, self.base_offset)
+        while position < self.size:
+            header = examine(os.pread(self._fd, HEADER_BYTES, position), self.size - position)
+            if isinstance(header, Damage):
+                return header
+            if check_crc and crc_of(self._read(position, header.size)) != header.crc:
+                return Damage.CRC
+            if header.base_offset < expected or header.last_offset - self.base_offset > _OFFSETS_MAX:
+                return Damage.DISORDER
+            self.entries.append(Entry.of(header, position, expected))
+            position += header.size
+            expected = header.last_offset + 1
+        return None
+
+    def append(self, stored: Sequence[Stored], size_max: int) -> int:
+        """
+        Write batches after the last one with as few writes as can be; say how many of them fitted.
+
+        Shapes:  an empty segment takes any one. A batch that does not fit, and all behind it, are another's.
+        """
+        pieces: list[Payload] = []
+        entries: list[Entry] = []
+        end, end_offset = self.size, self.next_offset
+        for batch, its_pieces in stored:
+            if not self._has_room(batch, end, size_max):
+                break
+            entries.append(Entry.of_batch(batch, end, end_offset))
+            end_offset = batch.next_offset
+            pieces += its_pieces
+            end += batch.size
+        if entries:
+            self._write(pieces)
+            assert self.size == end, f"{self.size} bytes with what was written; the headers say {end}"
+            self.entries += entries
+        return len(entries)
+
+    def _has_room(self, batch: Batch, end: int, size_max: int) -> bool:
+        """Whether the batch fits: by bytes, and by its offsets' distance."""
+        fits = not end or end + batch.size <= size_max
+        return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
+
+    def _write(self, pieces: Sequence[Payload]) -> None:
+        at = self.size
+        for first in range(0, len(pieces), _PIECES_MAX):
+            group = pieces[first : first + _PIECES_MAX]
+            written = os.pwritev(self._fd, group, at)
+            rest = memoryview(b"") if written == sum(map(len, group)) else memoryview(b"".join(group))[written:]
+            at += written
+            while rest:  # the disk is full, which the next write says, or a signal came
+                written = os.pwrite(self._fd, rest, at)
+                rest, at = rest[written:], at + written
+        self.size = at
+        self.dirty = True
+
+    def batches(self, first: int, end: int) -> list[Batch]:
+        """Read the batches first..end (indexes into entries, end exclusive) with one read, uncopied."""
+        chosen = self.entries[first:end]
+        if not chosen:
+            return []
+        start = chosen[0].position
+        view = memoryview(self._read(start, chosen[-1].position + chosen[-1].size - start))
+        return [
+            Batch(
+                base_offset=entry.base_offset,
+                last_offset=entry.last_offset,
+                leader_epoch=entry.leader_epoch,
+                crc=entry.crc,
+                size=entry.size,
+                payload=view[entry.position - start : entry.position - start + entry.size],
+            )
+            for entry in chosen
+        ]
+
+    def index_of(self, offset: int) -> int:
+        """The index of the first batch whose last offset is `offset` or later."""
+        return bisect_left(self.entries, offset, key=lambda entry: entry.last_offset)
+
+    def cut_from(self, offset: int) -> None:
+        """Remove every batch whose last offset is `offset` or later, and the file's bytes with them."""
+        del self.entries[self.index_of(offset) :]
+        self.cut_to_entries()
+
+    def cut_to_entries(self) -> int:
+        """Cut the file to the end of its last indexed batch; return how many bytes went."""
+        end = self.entries[-1].position + self.entries[-1].size if self.entries else 0
+        gone = self.size - end
+        if gone:
+            os.ftruncate(self._fd, end)
+            self.size = end
+            self.durable_bytes = min(self.durable_bytes, end)
+            self.dirty = True
+        return gone
+
+    def flush(self) -> None:
+        """Make the file's bytes and length durable; its name is its directory's business."""
+        os.fsync(self._fd)
+        self.trust()
+
+    def trust(self) -> None:
+        """Take all that is in the file for durable: it was flushed, or a clean shutdown says so."""
+        self.durable_bytes = self.size
+        self.dirty = False
+
+    def close(self) -> None:
+        """Close the file; nothing is flushed."""
+        os.close(self._fd)
+
+    def remove(self) -> None:
+        """Close the file and remove its name."""
+        self.close()
+        self.path.unlink()
+
+    def _read(self, position: int, size: int) -> bytes:
+        data = os.pread(self._fd, size, position)
+        if len(data) != size:
+            text = f"{self.path.name}: {len(data)} bytes at {position}; expected {size}"
+            raise OSError(errno.EIO, text)
+        return data
+
+
+def segment_name(base_offset: int) -> str:
+    """Kafka's name of a segment file: its base offset in 20 digits."""
+    return f"{base_offset:0{_NAME_DIGITS}d}{SEGMENT_SUFFIX}"
+
+
+def segment_offsets(directory: Path) -> list[int]:
+    """The base offsets of the segments in a directory, rising."""
+    names = (path.name.removesuffix(SEGMENT_SUFFIX) for path in directory.glob(f"*{SEGMENT_SUFFIX}"))
+    return sorted(int(name) for name in names if len(name) == _NAME_DIGITS and name.isdecimal())

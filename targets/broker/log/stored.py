@@ -1,0 +1,110 @@
+"""
+What may lie in a log: record batches, and before them entries of the message sets (magic 0 and 1) of old releases.
+
+Rules:   an entry of a message set is kept as a batch without an epoch, its bytes as they are. Its offset is that
+         of its last message; where a compressed one begins stands inside it, and nobody looks: it is taken to
+         begin where what stands before it ends. Only logs hold such entries; no producer may send them.
+Source:  Kafka, LegacyRecord, AbstractLegacyRecordBatch, and Log.analyzeAndValidateRecords, which takes the last
+         offset for the first one here, so as not to open anything.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+from zlib import crc32
+
+from targets.broker.core.messages import Batch, ErrorCode, Payload
+from targets.broker.log import batch
+from targets.broker.log.batch import HEADER_BYTES, PREFIX_BYTES, Damage, Header, Split
+
+OLD_MAGICS: Final = frozenset({0, 1})
+
+# Offset, length, CRC-32, magic, attributes; then in magic 1 the time; then key and value, each behind its length.
+_HEAD: Final = struct.Struct(">qiIbb")
+_TIMESTAMP: Final = struct.Struct(">q")
+_MAGIC_AT: Final = 16
+_LENGTH_MIN: Final = {0: 14, 1: 22}
+_UNKNOWN: Final = -1
+
+
+def is_old(entry: Payload) -> bool:
+    """Whether the bytes begin with an entry of a message set; zeros do not, which have no length."""
+    return len(entry) > _MAGIC_AT and entry[_MAGIC_AT] in OLD_MAGICS and any(entry[8:PREFIX_BYTES])
+
+
+def examine(head: Payload, room: int) -> Header | Damage:
+    """Judge a header by itself, as batch.examine does, whichever of both it is."""
+    if not is_old(head) or len(head) < _HEAD.size:
+        return batch.examine(head, room)
+    offset, length, crc, magic, attributes = _HEAD.unpack_from(head)
+    if length < _LENGTH_MIN[magic]:
+        return Damage.LENGTH
+    if length + PREFIX_BYTES > room:
+        return Damage.TORN
+    if offset < 0:
+        return Damage.DISORDER
+    time = max_timestamp_of(head)
+    return Header(
+        base_offset=offset,
+        length=length,
+        leader_epoch=_UNKNOWN,
+        magic=magic,
+        crc=crc,
+        attributes=attributes,
+        last_offset_delta=0,
+        base_timestamp=time,
+        max_timestamp=time,
+        producer_id=_UNKNOWN,
+        producer_epoch=_UNKNOWN,
+        base_sequence=_UNKNOWN,
+        count=_UNKNOWN,
+    )
+
+
+def crc_of(entry: Payload) -> int:
+    """Compute the checksum of a whole batch (CRC-32C) or entry (CRC-32), over all that its own covers."""
+    return crc32(memoryview(entry)[_MAGIC_AT:]) if is_old(entry) else batch.crc_of(entry)
+
+
+def max_timestamp_of(entry: Payload) -> int:
+    """Read the greatest timestamp of a batch or entry; -1 in magic 0, which has none."""
+    if not is_old(entry):
+        return batch.max_timestamp_of(entry)
+    return int(_TIMESTAMP.unpack_from(entry, _HEAD.size)[0]) if entry[_MAGIC_AT] else _UNKNOWN
+
+
+def first_offset(magic: int, base_offset: int, end: int) -> int:
+    """Where a batch or entry begins whose log ended at `end` before it."""
+    return end if magic in OLD_MAGICS else base_offset
+
+
+def first_offset_of(stored: Batch, end: int) -> int:
+    """Where a whole one begins, likewise."""
+    return end if is_old(stored.payload) else stored.base_offset
+
+
+def split_stored(data: Payload) -> Split:
+    """
+    Split what a leader's log holds, as its follower gets it: offsets rise, checksums hold.
+
+    Shapes:  as batch.split_produced, but no bytes at all are no error, and entries of message sets may be among
+             them, each a Batch from its offset to its offset.
+    """
+    view = memoryview(data)
+    found: list[Batch] = []
+    position = 0
+    while position < len(view):
+        header = examine(view[position : position + HEADER_BYTES], len(view) - position)
+        if isinstance(header, Damage):
+            return batch.refuse(header, view, position)
+        payload = view[position : position + header.size]
+        if crc_of(payload) != header.crc:
+            return batch.refuse(Damage.CRC, view, position)
+        if found and header.base_offset < found[-1].next_offset:
+            expected = f"expected at least {found[-1].next_offset}"
+            text = f"batch at byte {position}: base offset {header.base_offset}; {expected}"
+            return (), ErrorCode.INVALID_RECORD, text
+        found.append(batch.batch_of(header, payload))
+        position += header.size
+    return tuple(found), ErrorCode.NONE, ""

@@ -1,0 +1,354 @@
+"""
+The broker's connections: requests in, answers out in order; questions to other brokers and their answers.
+
+asyncio Protocols, not streams: bytes are received where they stay, one write for what goes out. A connection has
+one request under way at a time, as in Kafka, so that answers leave in the order of their requests; while others
+wait for it nothing more is read, so that a producer that is faster than its brokers makes larger batches.
+Who is asked is first asked for its versions, once for each connection, and both speak the newest that both know:
+a cluster may be upgraded, or taken back, one broker at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from targets.broker.core.events import Answered, Caller, Event, Hungup, Received
+from targets.broker.core.messages import (
+    EpochAnswer,
+    ErrorCode,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    Payload,
+    Request,
+    Response,
+)
+from targets.broker.log import split_produced, split_stored
+from targets.broker.wire.codec import (
+    Incoming,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    key_of,
+)
+from targets.broker.wire.frames import FrameSplitter
+from targets.broker.wire.handshake import ask_versions, common_version, read_versions
+from targets.broker.wire.scalars import Pieces, WireError
+from targets.broker.wire.versions import NOT_KNOWN, Rows
+
+log = logging.getLogger("fencepost.broker")
+
+# Pieces of a frame that are smaller than this on average cost more as writes of their own than as a copy.
+PIECE_BYTES_MIN = 32 * 1024
+CONNECT_S_MAX = 5.0
+ANSWER_S_MAX = 30.0
+# No question's: those have the core's tags, which rise from 1.
+HANDSHAKE_CORRELATION_ID = 0
+
+
+class Inbound(asyncio.BufferedProtocol):
+    """One connection of a client, a follower or a controller; rows are the APIs that it may ask."""
+
+    def __init__(
+        self, number: int, rows: Rows, post: Callable[[Event], None], gone: Callable[[int], None]
+    ) -> None:
+        self.number = number
+        self._rows = rows
+        self._post = post
+        self._gone = gone
+        self._splitter = FrameSplitter()
+        self._waiting: deque[Incoming] = deque()
+        self._current: Incoming | None = None
+        self._count = 0
+        self._unread = False
+        self._muted = False
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport), f"{transport!r} cannot be written to"
+        self._transport = transport
+
+    def pause_writing(self) -> None:
+        """Take up no further request of a client that does not read its answers: they would pile up here."""
+        self._unread = True
+
+    def resume_writing(self) -> None:
+        """Go on with what waits."""
+        self._unread = False
+        self._next()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        self._gone(self.number)
+        self._post(Hungup(connection=self.number))
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self._splitter.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for frame in self._splitter.came(nbytes):
+                incoming = decode_request(frame, split_batches=split_produced, rows=self._rows)
+                self._waiting.append(incoming)
+        except WireError as error:
+            # Whatever a client sends, only its own connection ends (Kafka does the same).
+            log.warning("connection %d: %s; closing it", self.number, error)
+            self.close()
+            return
+        self._next()
+
+    def _next(self) -> None:
+        while self._current is None and self._waiting and self._transport is not None and not self._unread:
+            incoming = self._waiting.popleft()
+            if incoming.answer is not None:
+                self._transport.write(incoming.answer)
+            elif incoming.request is not None:
+                self._count += 1
+                self._current = incoming if incoming.expects_answer else None
+                caller = Caller(connection=self.number, number=self._count)
+                self._post(Received(caller=caller, request=incoming.request))
+        if self._transport is not None and self._muted is not bool(self._waiting):
+            self._muted = not self._muted
+            (self._transport.pause_reading if self._muted else self._transport.resume_reading)()
+
+    def answer(self, response: Response) -> None:
+        """Send the answer to the request under way, then take up the next."""
+        if self._current is None or self._transport is None:
+            return
+        _send(self._transport, encode_response(self._current, response))
+        self._current = None
+        self._next()
+
+    def close(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _send(transport: asyncio.Transport, pieces: Pieces) -> None:
+    """Write a frame: joined where its pieces are small, else each as it is, uncopied."""
+    if sum(map(len, pieces)) < len(pieces) * PIECE_BYTES_MIN:
+        transport.write(b"".join(pieces))
+    else:
+        for piece in pieces:
+            transport.write(piece)
+
+
+@dataclass(slots=True)
+class _Question:
+    """A question under way to another broker."""
+
+    tag: int
+    request: Request
+    version: int
+    deadline: asyncio.TimerHandle | None = None
+
+
+class Outbound(asyncio.BufferedProtocol):
+    """
+    One connection to another broker: its versions first, then questions in order, answers by correlation id.
+
+    Shapes:  rows are what this broker knows; a question in a version that the other does not know is not sent.
+    """
+
+    def __init__(
+        self, client_id: str, rows: Rows, post: Callable[[Event], None], gone: Callable[[], None]
+    ) -> None:
+        self._client_id = client_id
+        self._rows = rows
+        self._post = post
+        self._gone = gone
+        self._splitter = FrameSplitter()
+        self._theirs: dict[int, tuple[int, int]] | None = None
+        self._waiting: list[tuple[int, Request]] = []
+        self._asked: dict[int, _Question] = {}
+        self._transport: asyncio.Transport | None = None
+        self._handshake: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport), f"{transport!r} cannot be written to"
+        self._transport = transport
+        self._handshake = asyncio.get_running_loop().call_later(ANSWER_S_MAX, self.close)
+        transport.write(ask_versions(HANDSHAKE_CORRELATION_ID, self._client_id))
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        self._end_handshake()
+        self._gone()
+        asked, self._asked = self._asked, {}
+        for question in asked.values():
+            self._finish(question, None)
+        waiting, self._waiting = self._waiting, []
+        for tag, _ in waiting:
+            self._post(Answered(tag=tag, response=None))
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self._splitter.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for frame in self._splitter.came(nbytes):
+                if self._theirs is None:
+                    self._learn(read_versions(frame, HANDSHAKE_CORRELATION_ID))
+                else:
+                    self._take(frame)
+        except WireError as error:
+            log.warning("peer: %s; closing the connection", error)
+            self.close()
+
+    def _learn(self, theirs: dict[int, tuple[int, int]]) -> None:
+        self._theirs = theirs
+        self._end_handshake()
+        waiting, self._waiting = self._waiting, []
+        for tag, request in waiting:
+            self.ask(tag, request)
+
+    def _end_handshake(self) -> None:
+        if self._handshake is not None:
+            self._handshake.cancel()
+            self._handshake = None
+
+    def _take(self, frame: Payload) -> None:
+        correlation_id = int.from_bytes(frame[:4], "big")
+        question = self._asked.get(correlation_id)
+        if question is None:
+            raise WireError(f"answer {correlation_id}: nobody asked")
+        response = self._decode(question, frame, correlation_id)
+        # Only now: a question whose answer cannot be read is answered with None when the connection ends.
+        del self._asked[correlation_id]
+        self._finish(question, response)
+
+    def _decode(self, question: _Question, frame: Payload, correlation_id: int) -> Response:
+        return decode_response(
+            frame,
+            question.request,
+            version=question.version,
+            correlation_id=correlation_id,
+            split_batches=split_stored,
+        )
+
+    def ask(self, tag: int, request: Request) -> None:
+        """Send a question; an Answered event follows, with None when the connection ends before."""
+        if self._transport is None:
+            self._post(Answered(tag=tag, response=None))
+            return
+        if self._theirs is None:
+            self._waiting.append((tag, request))
+            return
+        version = common_version(key_of(request), self._rows, self._theirs)
+        if version == NOT_KNOWN:
+            self._post(Answered(tag=tag, response=_unsupported(request)))
+            return
+        question = _Question(tag, request, version)
+        question.deadline = asyncio.get_running_loop().call_later(ANSWER_S_MAX, self.close)
+        self._asked[tag] = question
+        frame = encode_request(request, version=version, correlation_id=tag, client_id=self._client_id)
+        self._transport.write(frame)
+
+    def _finish(self, question: _Question, response: Response | None) -> None:
+        if question.deadline is not None:
+            question.deadline.cancel()
+        self._post(Answered(tag=question.tag, response=response))
+
+    def close(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _unsupported(request: Request) -> Response | None:
+    """What stands for the answer of a peer that does not know the API (KIP-101, compatibility), None for none."""
+    if not isinstance(request, OffsetForLeaderEpochRequest):
+        return None
+    answers = [EpochAnswer(tp=asked.tp, error=ErrorCode.UNSUPPORTED_VERSION) for asked in request.questions]
+    return OffsetForLeaderEpochResponse(answers=tuple(answers))
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A channel to one broker: connected, or connecting with questions that wait for it."""
+
+    protocol: Outbound | None = None
+    waiting: list[tuple[int, Request]] = field(default_factory=list)
+
+
+class Peers:
+    """
+    Connections to other brokers, made when first needed: one for each (broker, channel).
+
+    Shapes:  rows are the APIs that this broker knows towards others. resolve gives a broker's inter-broker
+             address as registered now, None when it is not registered.
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        rows: Rows,
+        post: Callable[[Event], None],
+        resolve: Callable[[int, Callable[[tuple[str, int] | None], None]], None],
+    ) -> None:
+        self._broker_id = broker_id
+        self._rows = rows
+        self._post = post
+        self._resolve = resolve
+        self._lanes: dict[tuple[int, str], _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self, to: int, channel: str, tag: int, request: Request) -> None:
+        """Ask a broker; an Answered event follows whatever happens."""
+        key = (to, channel)
+        lane = self._lanes.get(key)
+        if lane is None:
+            made = self._lanes[key] = _Lane(waiting=[(tag, request)])
+            self._resolve(to, lambda address: self._connect(key, made, address))
+        elif lane.protocol is None:
+            lane.waiting.append((tag, request))
+        else:
+            lane.protocol.ask(tag, request)
+
+    def _connect(self, key: tuple[int, str], lane: _Lane, address: tuple[str, int] | None) -> None:
+        if address is None:
+            self._fail(key, lane)
+            return
+        task = asyncio.get_running_loop().create_task(self._open(key, lane, address))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _open(self, key: tuple[int, str], lane: _Lane, address: tuple[str, int]) -> None:
+        loop = asyncio.get_running_loop()
+        # Kafka's fetchers name themselves so, and the fabric knows a link by this name.
+        client_id = f"broker-{self._broker_id}-{key[1]}"
+        try:
+            async with asyncio.timeout(CONNECT_S_MAX):
+                _, lane.protocol = await loop.create_connection(
+                    lambda: Outbound(client_id, self._rows, self._post, lambda: self._forget(key, lane)), *address
+                )
+        except (OSError, TimeoutError):
+            self._fail(key, lane)
+            return
+        waiting, lane.waiting = lane.waiting, []
+        for tag, request in waiting:
+            lane.protocol.ask(tag, request)
+
+    def _forget(self, key: tuple[int, str], lane: _Lane) -> None:
+        # Another lane may have taken its place by now, whose questions are not this one's to lose.
+        if self._lanes.get(key) is lane:
+            del self._lanes[key]
+
+    def _fail(self, key: tuple[int, str], lane: _Lane) -> None:
+        self._forget(key, lane)
+        waiting, lane.waiting = lane.waiting, []
+        for tag, _ in waiting:
+            self._post(Answered(tag=tag, response=None))
+
+    def close(self) -> None:
+        """End every connection."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        for lane in tuple(self._lanes.values()):
+            if lane.protocol is not None:
+                lane.protocol.close()

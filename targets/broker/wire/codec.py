@@ -1,0 +1,274 @@
+"""
+Kafka's bytes to the core's messages and back: Produce and Fetch by hand, all else with kio.
+
+Rules:   frames come in without their length (FrameSplitter took it) and go out with it, in pieces where there are
+         records in them: records are not copied on either way.
+         Whatever the bytes, reading gives a message or a WireError; the driver closes that connection.
+         A version that is not served is a WireError, as Kafka closes the connection, but for ApiVersions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from targets.broker.core.messages import (
+    FetchRequest,
+    FetchResponse,
+    LeaderAndIsrRequest,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+    Payload,
+    ProduceRequest,
+    ProduceResponse,
+    Request,
+    Response,
+    StopReplicaRequest,
+)
+from targets.broker.wire import admin, control, fetch, handshake, offsets, produce, versions
+from targets.broker.wire.entities import entity_bytes, read_entity, request_type, response_type
+from targets.broker.wire.frames import correlation_of
+from targets.broker.wire.produce import SplitBatches
+from targets.broker.wire.scalars import Pieces, WireError, count_bytes, read_nullable_text, text_bytes
+from targets.broker.wire.versions import ROWS, Rows
+
+# What every version of the request header begins with: api key, version, correlation id, client id's length.
+_HEADER_START: Final = struct.Struct(">hhih")
+_HEADER: Final = struct.Struct(">hhi")
+_CLIENT_ID_AT: Final = _HEADER.size
+# What every answer here begins with, behind its length: the correlation id and no tagged fields.
+_FRAME_START: Final = struct.Struct(">ii")
+RESPONSE_HEADER_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """
+    A request as it came in.
+
+    Shapes:  exactly one of request and answer is there: `answer` is a whole frame for what the wire answers
+             by itself (ApiVersions, FindCoordinator, a fetch session that was never given, too many partitions).
+    """
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    request: Request | None = None
+    answer: bytes | None = None
+
+    @property
+    def expects_answer(self) -> bool:
+        """False for a Produce with acks=0, which nobody waits for."""
+        return not (isinstance(self.request, ProduceRequest) and self.request.acks == 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Api:
+    """How kio's entities of an API become the core's messages and back; no `ask` where brokers never ask it."""
+
+    read_request: Callable[[Any, SplitBatches], Request]
+    write_response: Callable[[type[Any], Any], Any]
+    ask: type[Any] | None = None
+    write_request: Callable[[type[Any], Any], Any] | None = None
+    read_response: Callable[[Any, SplitBatches], Response] | None = None
+
+
+_APIS: Final[Mapping[int, _Api]] = {
+    versions.LIST_OFFSETS: _Api(
+        read_request=offsets.read_list_request,
+        write_response=offsets.write_list_response,
+        ask=ListOffsetsRequest,
+        write_request=offsets.write_list_request,
+        read_response=offsets.read_list_response,
+    ),
+    versions.METADATA: _Api(
+        read_request=admin.read_metadata_request, write_response=admin.write_metadata_response
+    ),
+    versions.LEADER_AND_ISR: _Api(
+        read_request=control.read_leader_request,
+        write_response=control.write_response,
+        ask=LeaderAndIsrRequest,
+        write_request=control.write_leader_request,
+        read_response=control.read_leader_response,
+    ),
+    versions.STOP_REPLICA: _Api(
+        read_request=control.read_stop_request,
+        write_response=control.write_response,
+        ask=StopReplicaRequest,
+        write_request=control.write_stop_request,
+        read_response=control.read_stop_response,
+    ),
+    versions.CREATE_TOPICS: _Api(
+        read_request=admin.read_create_request, write_response=admin.write_create_response
+    ),
+    versions.DELETE_TOPICS: _Api(
+        read_request=admin.read_delete_request, write_response=admin.write_delete_response
+    ),
+    versions.OFFSET_FOR_LEADER_EPOCH: _Api(
+        read_request=offsets.read_epoch_request,
+        write_response=offsets.write_epoch_response,
+        ask=OffsetForLeaderEpochRequest,
+        write_request=offsets.write_epoch_request,
+        read_response=offsets.read_epoch_response,
+    ),
+}
+_KEY_OF: Final[Mapping[type[Any], int]] = {
+    FetchRequest: versions.FETCH,
+    **{api.ask: key for key, api in _APIS.items() if api.ask},
+}
+
+
+def key_of(request: Request) -> int:
+    """The api key of a request that brokers ask each other."""
+    return _KEY_OF[type(request)]
+
+
+def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = ROWS) -> Incoming:
+    """
+    Read a request's frame.
+
+    Shapes:  split_batches judges a producer's bytes; payloads are views into the frame. rows are the APIs that
+             are known to whoever is asked.
+    Raises:  WireError, and nothing else, for any bytes.
+    """
+    if len(frame) < _HEADER_START.size:
+        raise WireError(f"request of {len(frame)} bytes; expected a header")
+    key, version, correlation_id, _ = _HEADER_START.unpack_from(frame)
+    row = rows.get(key)
+    if row is None:
+        raise WireError(f"api key {key}; expected one of {', '.join(map(str, sorted(rows)))}")
+    if not row.first <= version <= row.last:
+        if key == versions.API_VERSIONS:
+            # The rest may have any form; the client id is where it has been since v1.
+            unknown = b"".join(_framed(correlation_id, [entity_bytes(handshake.api_versions(version, rows))]))
+            return Incoming(
+                api_key=key, api_version=version, correlation_id=correlation_id, client_id=None, answer=unknown
+            )
+        raise WireError(f"{row.name} v{version}; expected v{row.first} to v{row.last}")
+    try:
+        read = _BY_HAND.get(key, _read_by_kio)
+        client_id, request, answer, end = read(frame, key, version, split_batches, rows)
+    except struct.error as error:
+        raise WireError(
+            f"{row.name} v{version} in {len(frame)} bytes: {error}; expected a whole message"
+        ) from error
+    if end != len(frame):
+        raise WireError(f"{row.name} v{version}: {len(frame) - end} bytes after its end; expected none")
+    return Incoming(
+        api_key=key,
+        api_version=version,
+        correlation_id=correlation_id,
+        client_id=client_id,
+        request=request,
+        answer=None if answer is None else b"".join(_framed(correlation_id, answer)),
+    )
+
+
+# Who asks, what for, what the wire answers to it by itself, and the offset after it.
+_Read: TypeAlias = tuple[str | None, Request | None, Pieces | None, int]
+
+
+def _read_by_kio(frame: Payload, key: int, version: int, split: SplitBatches, rows: Rows) -> _Read:
+    entity_type = request_type(key, version)
+    header, at = read_entity(entity_type.__header_schema__, frame, 0)
+    entity, end = read_entity(entity_type, frame, at)
+    request: Request | None = None
+    answer: Any = None
+    if key == versions.API_VERSIONS:
+        answer = handshake.api_versions(version, rows)
+    elif key == versions.FIND_COORDINATOR:
+        answer = handshake.no_coordinator(version)
+    elif key == versions.CREATE_TOPICS and admin.wants_too_many(entity):
+        answer = admin.write_create_response(response_type(key, version), admin.refuse_too_many(entity))
+    else:
+        request = _APIS[key].read_request(entity, split)
+    return header.client_id, request, None if answer is None else [entity_bytes(answer)], end
+
+
+def _read_produce(frame: Payload, _key: int, version: int, split: SplitBatches, _rows: Rows) -> _Read:
+    client_id, at = read_nullable_text(frame, _CLIENT_ID_AT)
+    request, end = produce.read_request(frame, at, version, split)
+    return client_id, request, None, end
+
+
+def _read_fetch(frame: Payload, _key: int, version: int, _split: SplitBatches, _rows: Rows) -> _Read:
+    client_id, at = read_nullable_text(frame, _CLIENT_ID_AT)
+    request, end = fetch.read_request(frame, at, version)
+    return client_id, request, fetch.no_session(version) if request is None else None, end
+
+
+_BY_HAND: Final = {versions.PRODUCE: _read_produce, versions.FETCH: _read_fetch}
+
+
+def encode_response(incoming: Incoming, response: Response) -> Pieces:
+    """Write the answer to a request, in that request's version, as the pieces of a whole frame."""
+    key, version = incoming.api_key, incoming.api_version
+    if isinstance(response, ProduceResponse):
+        pieces = produce.write_response(version, response)
+    elif isinstance(response, FetchResponse):
+        pieces = fetch.write_response(version, response)
+    else:
+        pieces = [entity_bytes(_APIS[key].write_response(response_type(key, version), response))]
+    return _framed(incoming.correlation_id, pieces)
+
+
+def encode_request(request: Request, *, version: int, correlation_id: int, client_id: str) -> bytes:
+    """Write a request from broker to broker as a whole frame; `peer_version` gives the version."""
+    key = _KEY_OF[type(request)]
+    if isinstance(request, FetchRequest):
+        body = fetch.write_request(version, request)
+    else:
+        write = _APIS[key].write_request
+        assert write is not None, f"{ROWS[key].name}: brokers never ask it"
+        body = entity_bytes(write(request_type(key, version), request))
+    # All that brokers ask has the header's first version: no tagged fields.
+    message = _HEADER.pack(key, version, correlation_id) + text_bytes(client_id) + body
+    return count_bytes(len(message)) + message
+
+
+def decode_response(
+    frame: Payload,
+    request: Request,
+    *,
+    version: int,
+    correlation_id: int,
+    split_batches: SplitBatches,
+) -> Response:
+    """
+    Read the answer to a request that `encode_request` wrote.
+
+    Shapes:  split_batches judges a leader's bytes, which may begin at any offset.
+    Raises:  WireError, and nothing else, for any bytes.
+    """
+    if correlation_of(frame) != correlation_id:
+        raise WireError(f"response to {correlation_of(frame)}; expected one to {correlation_id}")
+    key = _KEY_OF[type(request)]
+    response: Response
+    try:
+        if key == versions.FETCH:
+            response, end = fetch.read_response(frame, RESPONSE_HEADER_BYTES, version, split_batches)
+        else:
+            response, end = _response_by_kio(frame, key, version, split_batches)
+    except struct.error as error:
+        text = f"{ROWS[key].name} v{version} in {len(frame)} bytes: {error}; expected a whole message"
+        raise WireError(text) from error
+    if end != len(frame):
+        raise WireError(f"{ROWS[key].name} v{version}: {len(frame) - end} bytes after its end; expected none")
+    return response
+
+
+def _response_by_kio(frame: Payload, key: int, version: int, split: SplitBatches) -> tuple[Response, int]:
+    read = _APIS[key].read_response
+    assert read is not None, f"{ROWS[key].name}: brokers never ask it"
+    entity, end = read_entity(response_type(key, version), frame, RESPONSE_HEADER_BYTES)
+    return read(entity, split), end
+
+
+def _framed(correlation_id: int, pieces: Pieces) -> Pieces:
+    """Put the length and the response's header before the pieces."""
+    first, *others = pieces
+    length = RESPONSE_HEADER_BYTES + sum(len(piece) for piece in pieces)
+    return [_FRAME_START.pack(length, correlation_id) + bytes(first), *others]

@@ -1,0 +1,126 @@
+"""LeaderAndISR (api 4) and StopReplica (api 5), both sides: what a controller says and a broker answers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from targets.broker.core.messages import (
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    TopicPartition,
+)
+from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed
+from targets.broker.wire.produce import SplitBatches
+
+# What v0, which has no broker epoch, is meant for.
+_ANY_REGISTRATION: Final = -1
+
+
+def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrRequest:
+    """Turn the entity into the core's request."""
+    return LeaderAndIsrRequest(
+        controller_id=entity.controller_id,
+        controller_epoch=entity.controller_epoch,
+        broker_epoch=getattr(entity, "broker_epoch", _ANY_REGISTRATION),
+        ack_timeout_ms=entity.ack_timeout,
+        is_init=bool(entity.is_init),
+        partitions=tuple(
+            LeaderAndIsr(
+                tp=TopicPartition(partition.topic, partition.partition),
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                isr=tuple(listed(partition.isr, "isr")),
+                zk_version=partition.zk_version,
+                replicas=tuple(listed(partition.replicas, "replicas")),
+            )
+            for partition in listed(entity.partitions, "partitions")
+        ),
+    )
+
+
+def write_leader_request(entity: Schema, request: LeaderAndIsrRequest) -> Any:
+    """Turn the core's request into the entity."""
+    partition_type = item_type(entity, "partitions")
+    return fill(
+        entity,
+        ack_timeout=request.ack_timeout_ms,
+        is_init=int(request.is_init),
+        controller_id=request.controller_id,
+        controller_epoch=request.controller_epoch,
+        broker_epoch=request.broker_epoch,
+        partitions=tuple(
+            fill(
+                partition_type,
+                topic=partition.tp.topic,
+                partition=partition.tp.partition,
+                leader=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                isr=partition.isr,
+                zk_version=partition.zk_version,
+                replicas=partition.replicas,
+            )
+            for partition in request.partitions
+        ),
+    )
+
+
+def read_stop_request(entity: Any, _split: SplitBatches) -> StopReplicaRequest:
+    """Turn the entity into the core's request."""
+    return StopReplicaRequest(
+        controller_id=entity.controller_id,
+        controller_epoch=entity.controller_epoch,
+        broker_epoch=getattr(entity, "broker_epoch", _ANY_REGISTRATION),
+        ack_timeout_ms=entity.ack_timeout,
+        partitions=tuple(
+            TopicPartition(partition.topic, partition.partition)
+            for partition in listed(entity.partitions, "partitions")
+        ),
+    )
+
+
+def write_stop_request(entity: Schema, request: StopReplicaRequest) -> Any:
+    """Turn the core's request into the entity."""
+    partition_type = item_type(entity, "partitions")
+    return fill(
+        entity,
+        ack_timeout=request.ack_timeout_ms,
+        controller_id=request.controller_id,
+        controller_epoch=request.controller_epoch,
+        broker_epoch=request.broker_epoch,
+        partitions=tuple(
+            fill(partition_type, topic=tp.topic, partition=tp.partition) for tp in request.partitions
+        ),
+    )
+
+
+def write_response(entity: Schema, response: LeaderAndIsrResponse | StopReplicaResponse) -> Any:
+    """Turn the core's response to either into the entity."""
+    partition_type = item_type(entity, "partitions")
+    return fill(
+        entity,
+        error_code=kio_error(response.error),
+        partitions=tuple(
+            fill(partition_type, topic=tp.topic, partition=tp.partition, error_code=kio_error(error))
+            for tp, error in response.errors
+        ),
+    )
+
+
+def read_leader_response(entity: Any, _split: SplitBatches) -> LeaderAndIsrResponse:
+    """Turn the entity into the core's response."""
+    return LeaderAndIsrResponse(error=error_of(entity.error_code), errors=_errors(entity))
+
+
+def read_stop_response(entity: Any, _split: SplitBatches) -> StopReplicaResponse:
+    """Turn the entity into the core's response."""
+    return StopReplicaResponse(error=error_of(entity.error_code), errors=_errors(entity))
+
+
+def _errors(entity: Any) -> tuple[Any, ...]:
+    return tuple(
+        (TopicPartition(partition.topic, partition.partition), error_of(partition.error_code))
+        for partition in listed(entity.partitions, "partitions")
+    )

@@ -1,0 +1,236 @@
+"""
+Fetch (api 1), v4 to v11, both sides: clients and followers ask, the leader answers, followers read the answer.
+
+Rules:   no fetch sessions (the session id is 0, which tells clients so) and no transactions (the last stable
+         offset is the high watermark, no transaction was aborted).
+Source:  Kafka's FetchRequest.json and FetchResponse.json; KIP-227 (sessions), KIP-320 (current leader epoch).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Final
+
+from kio.schema.errors import ErrorCode as KioErrorCode
+
+from targets.broker.core.messages import (
+    ErrorCode,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchResult,
+    Payload,
+    TopicPartition,
+)
+from targets.broker.wire.entities import error_of
+from targets.broker.wire.produce import SplitBatches
+from targets.broker.wire.scalars import (
+    NULL_BYTES,
+    Pieces,
+    by_topic,
+    count_bytes,
+    read_count,
+    read_text,
+    take,
+    text_bytes,
+)
+
+_NO_SESSION: Final = 0
+_SESSIONLESS: Final = -1
+# Session epochs that name all that is wanted: the first of a session, or none; any other goes on with one.
+_FULL_EPOCHS: Final = (0, _SESSIONLESS)
+_READ_UNCOMMITTED: Final = 0
+
+# Versions from which on a field is there.
+_START: Final = 5
+_SESSION: Final = 7
+_EPOCH: Final = 9
+_RACK: Final = 11
+
+_LIMITS: Final = struct.Struct(">iiiib")  # replica id, wait, least and most bytes, isolation level
+_SESSIONS: Final = struct.Struct(">ii")  # id, epoch
+_INT: Final = struct.Struct(">i")
+_SIZE: Final = struct.Struct(">i")
+_THROTTLED: Final = struct.Struct(">i")
+_WHOLE: Final = struct.Struct(">hi")  # error, session id
+_RESULT: Final = struct.Struct(">ihqq")  # partition, error, high watermark, last stable offset
+_LOG_START: Final = struct.Struct(">q")
+_ABORTED: Final = struct.Struct(">qq")  # producer id, first offset
+
+
+def _asked(version: int) -> struct.Struct:
+    """A partition that is asked for: index, [epoch,] offset, [log start,] most bytes."""
+    return struct.Struct(f">i{'i' if version >= _EPOCH else ''}q{'q' if version >= _START else ''}i")
+
+
+_ASKED: Final = {version: _asked(version) for version in range(4, 12)}
+
+
+def no_session(version: int) -> Pieces:
+    """The answer to who goes on with a session, since none was ever given: ask anew, in full (KIP-227)."""
+    assert version >= _SESSION, f"fetch v{version} has no sessions"
+    refusal = _WHOLE.pack(KioErrorCode.fetch_session_id_not_found, _NO_SESSION)
+    return [_THROTTLED.pack(0) + refusal + count_bytes(0)]
+
+
+# --- requests --------------------------------------------------------------------------------------------------
+def read_request(frame: Payload, at: int, version: int) -> tuple[FetchRequest | None, int]:
+    """
+    Read a request: (request, offset after it).
+
+    Shapes:  None for one that names only what changed since its session's last one; who begins or ends a session
+             asks in full.
+    """
+    replica_id, max_wait_ms, min_bytes, max_bytes, _ = _LIMITS.unpack_from(frame, at)
+    at += _LIMITS.size
+    session_epoch = _SESSIONLESS
+    if version >= _SESSION:
+        _, session_epoch = _SESSIONS.unpack_from(frame, at)
+        at += _SESSIONS.size
+    partitions: list[FetchPartition] = []
+    topics, at = read_count(frame, at, "topics")
+    for _ in range(topics):
+        topic, at = read_text(frame, at)
+        count, at = read_count(frame, at, "partitions")
+        for _ in range(count):
+            partitions.append(_read_asked(frame, at, version, topic))
+            at += _ASKED[version].size
+    if version >= _SESSION:
+        at = _skip_forgotten(frame, at)
+    if version >= _RACK:
+        _, at = read_text(frame, at)
+    if session_epoch not in _FULL_EPOCHS:
+        return None, at
+    request = FetchRequest(
+        replica_id=replica_id,
+        max_wait_ms=max_wait_ms,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        partitions=tuple(partitions),
+    )
+    return request, at
+
+
+def _read_asked(frame: Payload, at: int, version: int, topic: str) -> FetchPartition:
+    index, *values, max_bytes = _ASKED[version].unpack_from(frame, at)
+    epoch = values.pop(0) if version >= _EPOCH else -1
+    return FetchPartition(
+        tp=TopicPartition(topic, index),
+        fetch_offset=values[0],
+        max_bytes=max_bytes,
+        current_leader_epoch=epoch,
+        log_start_offset=values[1] if version >= _START else -1,
+    )
+
+
+def _skip_forgotten(frame: Payload, at: int) -> int:
+    topics, at = read_count(frame, at, "forgotten_topics_data")
+    for _ in range(topics):
+        _, at = read_text(frame, at)
+        count, at = read_count(frame, at, "partitions")
+        _, at = take(frame, at, count * _INT.size)
+    return at
+
+
+def write_request(version: int, request: FetchRequest) -> bytes:
+    """Write a request in that version."""
+    limits = (request.replica_id, request.max_wait_ms, request.min_bytes, request.max_bytes)
+    written = bytearray(_LIMITS.pack(*limits, _READ_UNCOMMITTED))
+    if version >= _SESSION:
+        written += _SESSIONS.pack(_NO_SESSION, _SESSIONLESS)
+    topics = by_topic(request.partitions)
+    written += count_bytes(len(topics))
+    for topic, partitions in topics.items():
+        written += text_bytes(topic) + count_bytes(len(partitions))
+        for asked in partitions:
+            epoch = (asked.current_leader_epoch,) if version >= _EPOCH else ()
+            start = (asked.log_start_offset,) if version >= _START else ()
+            written += _ASKED[version].pack(
+                asked.tp.partition, *epoch, asked.fetch_offset, *start, asked.max_bytes
+            )
+    if version >= _SESSION:
+        written += count_bytes(0)
+    if version >= _RACK:
+        written += text_bytes("")
+    return bytes(written)
+
+
+# --- responses -------------------------------------------------------------------------------------------------
+def write_response(version: int, response: FetchResponse) -> Pieces:
+    """Write a response in that version, in pieces: batches' bytes are not copied."""
+    pieces: Pieces = []
+    written = bytearray(_THROTTLED.pack(0))
+    if version >= _SESSION:
+        written += _WHOLE.pack(ErrorCode.NONE, _NO_SESSION)
+    topics = by_topic(response.results)
+    written += count_bytes(len(topics))
+    for topic, results in topics.items():
+        written += text_bytes(topic) + count_bytes(len(results))
+        for result in results:
+            written += _result_bytes(version, result)
+            if result.batches:
+                pieces += (bytes(written), *(batch.payload for batch in result.batches))
+                written = bytearray()
+    return [*pieces, bytes(written)] if written else pieces
+
+
+def _result_bytes(version: int, result: FetchResult) -> bytes:
+    high_watermark = result.high_watermark
+    written = _RESULT.pack(result.tp.partition, result.error, high_watermark, high_watermark)
+    if version >= _START:
+        written += _LOG_START.pack(result.log_start_offset)
+    written += count_bytes(0)
+    if version >= _RACK:
+        written += _INT.pack(-1)
+    return written + _SIZE.pack(sum(batch.size for batch in result.batches))
+
+
+def read_response(frame: Payload, at: int, version: int, split: SplitBatches) -> tuple[FetchResponse, int]:
+    """
+    Read a response: (response, offset after it); batches that are not sound become the partition's error.
+
+    Source:  Kafka, AbstractFetcherThread: a follower backs off and asks again when a CRC does not hold.
+    """
+    _THROTTLED.unpack_from(frame, at)
+    at += _THROTTLED.size
+    whole = ErrorCode.NONE
+    if version >= _SESSION:
+        code, _ = _WHOLE.unpack_from(frame, at)
+        whole, at = error_of(code), at + _WHOLE.size
+    results: list[FetchResult] = []
+    topics, at = read_count(frame, at, "responses")
+    for _ in range(topics):
+        topic, at = read_text(frame, at)
+        count, at = read_count(frame, at, "partitions")
+        for _ in range(count):
+            result, at = _read_result(frame, at, version, topic, split)
+            results.append(replace(result, error=result.error or whole) if whole else result)
+    return FetchResponse(results=tuple(results)), at
+
+
+def _read_result(
+    frame: Payload, at: int, version: int, topic: str, split: SplitBatches
+) -> tuple[FetchResult, int]:
+    index, code, high_watermark, _ = _RESULT.unpack_from(frame, at)
+    at += _RESULT.size
+    log_start_offset = -1
+    if version >= _START:
+        (log_start_offset,) = _LOG_START.unpack_from(frame, at)
+        at += _LOG_START.size
+    (aborted,) = _SIZE.unpack_from(frame, at)
+    _, at = take(frame, at + _SIZE.size, 0 if aborted == NULL_BYTES else aborted * _ABORTED.size)
+    if version >= _RACK:
+        _INT.unpack_from(frame, at)
+        at += _INT.size
+    (size,) = _SIZE.unpack_from(frame, at)
+    records, at = take(frame, at + _SIZE.size, 0 if size == NULL_BYTES else size)
+    batches, damage, _ = split(records)
+    result = FetchResult(
+        tp=TopicPartition(topic, index),
+        error=error_of(code) or damage,
+        high_watermark=high_watermark,
+        log_start_offset=log_start_offset,
+        batches=batches,
+    )
+    return result, at

@@ -1,0 +1,165 @@
+"""ListOffsets (api 2) and OffsetForLeaderEpoch (api 23), both sides."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from targets.broker.core.messages import (
+    EpochAnswer,
+    EpochQuestion,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResult,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    TopicPartition,
+)
+from targets.broker.wire.entities import NO_TIME, Schema, error_of, fill, kio_error, listed, topics_of
+from targets.broker.wire.produce import SplitBatches
+
+_READ_UNCOMMITTED: Final = 0
+
+
+def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
+    """Turn kio's entity into the core's request."""
+    return ListOffsetsRequest(
+        replica_id=entity.replica_id,
+        partitions=tuple(
+            ListOffsetsPartition(
+                tp=TopicPartition(topic.name, partition.partition_index),
+                timestamp=partition.timestamp,
+                current_leader_epoch=getattr(partition, "current_leader_epoch", -1),
+            )
+            for topic in listed(entity.topics, "topics")
+            for partition in listed(topic.partitions, "partitions")
+        ),
+    )
+
+
+def write_list_request(entity: Schema, request: ListOffsetsRequest) -> Any:
+    """Turn the core's request into kio's entity of that version."""
+    return fill(
+        entity,
+        replica_id=request.replica_id,
+        isolation_level=_READ_UNCOMMITTED,
+        topics=topics_of(
+            entity,
+            "topics",
+            request.partitions,
+            lambda asked: {
+                "partition_index": asked.tp.partition,
+                "current_leader_epoch": asked.current_leader_epoch,
+                "timestamp": asked.timestamp,
+            },
+            name="name",
+        ),
+    )
+
+
+def write_list_response(entity: Schema, response: ListOffsetsResponse) -> Any:
+    """Turn the core's response into kio's entity of that version; the core tells no timestamps."""
+    return fill(
+        entity,
+        throttle_time=NO_TIME,
+        topics=topics_of(
+            entity,
+            "topics",
+            response.results,
+            lambda result: {
+                "partition_index": result.tp.partition,
+                "error_code": kio_error(result.error),
+                "timestamp": -1,
+                "offset": result.offset,
+                "leader_epoch": result.leader_epoch,
+            },
+            name="name",
+        ),
+    )
+
+
+def read_list_response(entity: Any, _split: SplitBatches) -> ListOffsetsResponse:
+    """Turn kio's entity into the core's response."""
+    return ListOffsetsResponse(
+        results=tuple(
+            ListOffsetsResult(
+                tp=TopicPartition(topic.name, partition.partition_index),
+                error=error_of(partition.error_code),
+                offset=partition.offset,
+                leader_epoch=getattr(partition, "leader_epoch", -1),
+            )
+            for topic in listed(entity.topics, "topics")
+            for partition in listed(topic.partitions, "partitions")
+        )
+    )
+
+
+def read_epoch_request(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpochRequest:
+    """Turn the entity into the core's questions (KIP-101, step 4.2)."""
+    return OffsetForLeaderEpochRequest(
+        replica_id=getattr(entity, "replica_id", -2),
+        questions=tuple(
+            EpochQuestion(
+                tp=TopicPartition(topic.topic, partition.partition),
+                leader_epoch=partition.leader_epoch,
+                current_leader_epoch=getattr(partition, "current_leader_epoch", -1),
+            )
+            for topic in listed(entity.topics, "topics")
+            for partition in listed(topic.partitions, "partitions")
+        ),
+    )
+
+
+def write_epoch_request(entity: Schema, request: OffsetForLeaderEpochRequest) -> Any:
+    """Turn the core's questions into the entity of that version."""
+    return fill(
+        entity,
+        replica_id=request.replica_id,
+        topics=topics_of(
+            entity,
+            "topics",
+            request.questions,
+            lambda asked: {
+                "partition": asked.tp.partition,
+                "current_leader_epoch": asked.current_leader_epoch,
+                "leader_epoch": asked.leader_epoch,
+            },
+            name="topic",
+        ),
+    )
+
+
+def write_epoch_response(entity: Schema, response: OffsetForLeaderEpochResponse) -> Any:
+    """Turn the core's answers (KIP-101, step 4.3) into the entity of that version."""
+    return fill(
+        entity,
+        throttle_time=NO_TIME,
+        topics=topics_of(
+            entity,
+            "topics",
+            response.answers,
+            lambda answer: {
+                "error_code": kio_error(answer.error),
+                "partition": answer.tp.partition,
+                "leader_epoch": answer.leader_epoch,
+                "end_offset": answer.end_offset,
+            },
+            name="topic",
+        ),
+    )
+
+
+def read_epoch_response(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpochResponse:
+    """Turn the entity into the core's answers; a v0 answer has no epoch, which is -1."""
+    return OffsetForLeaderEpochResponse(
+        answers=tuple(
+            EpochAnswer(
+                tp=TopicPartition(topic.topic, partition.partition),
+                error=error_of(partition.error_code),
+                leader_epoch=getattr(partition, "leader_epoch", -1),
+                end_offset=partition.end_offset,
+            )
+            for topic in listed(entity.topics, "topics")
+            for partition in listed(topic.partitions, "partitions")
+        )
+    )

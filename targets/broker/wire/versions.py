@@ -1,0 +1,144 @@
+"""
+Which APIs this broker speaks, and in which versions: one row each.
+
+Rules:   between brokers each protocol knows the versions that its release knew (`peer_rows`), and a rule that is
+         turned on alone brings the version whose fields it needs. An API that a protocol does not know is neither
+         listed nor answered: `hw` has no OffsetForLeaderEpoch.
+         Clients read and write under every protocol alike (`client_rows`): record batch v2 and zstd need newer
+         versions of Produce, Fetch and ListOffsets than the old releases had. All else they see as brokers do.
+         librdkafka reads features from the lowest version advertised, so Produce and Fetch are advertised from
+         0 though record batch v2 needs 3 and 4. It compresses with zstd only where Produce 7 and Fetch 10 are.
+         It believes leader epochs from Metadata 9 on, so here it never asks where they end.
+Source:  Kafka's message definitions; KIP-35 (ApiVersions), KIP-101, KIP-279, KIP-320, KIP-380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from targets.broker.core.rules import Rules, TruncateTo
+
+PRODUCE: Final = 0
+FETCH: Final = 1
+LIST_OFFSETS: Final = 2
+METADATA: Final = 3
+LEADER_AND_ISR: Final = 4
+STOP_REPLICA: Final = 5
+FIND_COORDINATOR: Final = 10
+API_VERSIONS: Final = 18
+CREATE_TOPICS: Final = 19
+DELETE_TOPICS: Final = 20
+OFFSET_FOR_LEADER_EPOCH: Final = 23
+
+# In place of a version: the protocol does not know the API.
+NOT_KNOWN: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """
+    One API.
+
+    Shapes:  first..last inclusive are served; advertised_first..last are told. peer: protocol -> newest version
+             between brokers or NOT_KNOWN, `last` for a protocol that is not named.
+    """
+
+    key: int
+    name: str
+    first: int
+    last: int
+    advertised_first: int
+    peer: Mapping[str, int] = field(default_factory=dict)
+
+
+Rows: TypeAlias = Mapping[int, Row]
+
+
+def _under(*, hw: int, kip101: int, kip279: int, kip320: int) -> Mapping[str, int]:
+    """Newest versions between brokers by protocol; kip380 speaks the newest of all."""
+    return MappingProxyType(
+        {
+            "hw": hw,
+            "kip101": kip101,
+            "kip101-text": kip101,
+            "kip279": kip279,
+            "kip279-2.0.1": kip279,
+            "kip320": kip320,
+        }
+    )
+
+
+_COMMANDS: Final = _under(hw=0, kip101=0, kip279=0, kip320=0)
+
+# All that this broker can speak, under whichever protocol.
+ROWS: Final[Rows] = MappingProxyType(
+    {
+        row.key: row
+        for row in (
+            Row(key=PRODUCE, name="produce", first=3, last=8, advertised_first=0),
+            Row(
+                key=FETCH,
+                name="fetch",
+                first=4,
+                last=11,
+                advertised_first=0,
+                peer=_under(hw=5, kip101=5, kip279=8, kip320=10),
+            ),
+            Row(
+                key=LIST_OFFSETS,
+                name="list_offsets",
+                first=1,
+                last=5,
+                advertised_first=1,
+                peer=_under(hw=1, kip101=1, kip279=2, kip320=4),
+            ),
+            Row(key=METADATA, name="metadata", first=0, last=8, advertised_first=0),
+            Row(key=LEADER_AND_ISR, name="leader_and_isr", first=0, last=1, advertised_first=0, peer=_COMMANDS),
+            Row(key=STOP_REPLICA, name="stop_replica", first=0, last=1, advertised_first=0, peer=_COMMANDS),
+            Row(key=FIND_COORDINATOR, name="find_coordinator", first=0, last=2, advertised_first=0),
+            Row(key=API_VERSIONS, name="api_versions", first=0, last=3, advertised_first=0),
+            Row(key=CREATE_TOPICS, name="create_topics", first=2, last=4, advertised_first=2),
+            Row(key=DELETE_TOPICS, name="delete_topics", first=1, last=3, advertised_first=1),
+            Row(
+                key=OFFSET_FOR_LEADER_EPOCH,
+                name="offset_for_leader_epoch",
+                first=0,
+                last=3,
+                advertised_first=0,
+                peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=2),
+            ),
+        )
+    }
+)
+_FOR_CLIENTS: Final = (PRODUCE, FETCH, LIST_OFFSETS)
+
+
+def peer_rows(protocol: str, rules: Rules) -> Rows:
+    """Give the APIs that a broker knows towards other brokers, each up to the version that it knows."""
+    needed = _needed(rules)
+    known = {key: max(row.peer.get(protocol, row.last), needed.get(key, NOT_KNOWN)) for key, row in ROWS.items()}
+    return {key: replace(row, last=known[key]) for key, row in ROWS.items() if known[key] >= row.first}
+
+
+def _needed(rules: Rules) -> Mapping[int, int]:
+    """Give the versions that carry what the rules say to each other, whatever the protocol is called."""
+    needed: dict[int, int] = {}
+    if rules.truncate_to is TruncateTo.ONE_ANSWER:
+        needed[OFFSET_FOR_LEADER_EPOCH] = 0
+    if rules.truncate_to is TruncateTo.EPOCH_WALK:
+        needed[OFFSET_FOR_LEADER_EPOCH] = 1
+    if rules.fence_truncation_query:
+        needed[OFFSET_FOR_LEADER_EPOCH] = 2
+    if rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join:
+        needed[FETCH] = 9
+    if rules.bounce_seen:
+        needed |= {LEADER_AND_ISR: 1, STOP_REPLICA: 1}
+    return needed
+
+
+def client_rows(protocol: str, rules: Rules) -> Rows:
+    """Give the APIs that a broker knows towards clients."""
+    return {**peer_rows(protocol, rules), **{key: ROWS[key] for key in _FOR_CLIENTS}}

@@ -1,0 +1,120 @@
+"""
+Elections without a failure, and what ZooKeeper holds, by Kafka's own paths; the same from 0.10.2 to 3.9.
+
+A leader is asked for as an operator does: the replicas are put in another order, which needs all of them in the
+ISR and raises the epoch, and then the preferred replica is elected, which raises it again; the ISR stays whole.
+
+Source:  Kafka's documentation, Operations, "Balancing leadership" and "Expanding your cluster".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from harness import limits
+from harness.model import PreconditionError, TargetError
+from harness.process import until
+from harness.target import PartitionTruth, ZooKeeperPort
+
+CONTROLLER: Final = "/controller"
+REASSIGN: Final = "/admin/reassign_partitions"
+PREFERRED: Final = "/admin/preferred_replica_election"
+
+
+def broker_path(broker_id: int) -> str:
+    """Give the ephemeral node of a broker."""
+    return f"/brokers/ids/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    """Give the node with a topic's assignment."""
+    return f"/brokers/topics/{topic}"
+
+
+def state_path(topic: str, partition: int) -> str:
+    """Give the node with a partition's leader and ISR."""
+    return f"{topic_path(topic)}/partitions/{partition}/state"
+
+
+def controller_id(data: bytes) -> int:
+    """Read the controller's node."""
+    return int(_json(CONTROLLER, data)["brokerid"])
+
+
+def partition_truth(data: bytes, version: int) -> PartitionTruth:
+    """Read a partition's node; version is the node's own."""
+    state = _json("a partition's state", data)
+    return PartitionTruth(
+        leader=int(state["leader"]),
+        leader_epoch=int(state["leader_epoch"]),
+        isr=tuple(int(member) for member in state["isr"]),
+        version=version,
+    )
+
+
+def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
+    """
+    Have a member of the ISR elected though nobody failed; return when the controller has taken the request.
+
+    Raises:  PreconditionError when it leads already or is not in the ISR, when replicas must be put in another
+             order and one is not in the ISR, or when the controller does not take a request in time.
+    """
+    assigned, truth = _assigned(zookeeper, topic, partition), _truth(zookeeper, topic, partition)
+    where = f"elect {broker_id} for {topic}-{partition}"
+    if truth.leader == broker_id or broker_id not in truth.isr:
+        raise PreconditionError(
+            f"{where}: leader {truth.leader}, ISR {list(truth.isr)}; expected it in the ISR, and another leader"
+        )
+    place = {"topic": topic, "partition": partition}
+    order = [broker_id, *(replica for replica in assigned if replica != broker_id)]
+    asked = ""
+    if order != assigned:
+        if set(assigned) - set(truth.isr):
+            raise PreconditionError(
+                f"{where}: ISR {list(truth.isr)} of replicas {assigned}; expected all of them in it, "
+                "or the order would not be changed"
+            )
+        _ask(zookeeper, REASSIGN, {**place, "replicas": order}, where)
+        if (now := _assigned(zookeeper, topic, partition)) != order:
+            raise PreconditionError(f"{where}: the controller left replicas {now}; expected {order}")
+        asked = f"replicas put in order {order}, "
+    _ask(zookeeper, PREFERRED, place, where)
+    return f"{asked}preferred replica {broker_id} asked for"
+
+
+def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
+    """Leave a request for the controller, and wait until it has taken it: it removes the node when it is done."""
+    if zookeeper.read(path) is not None:
+        raise PreconditionError(f"{where}: {path} is there already; expected no other request under way")
+    zookeeper.write(path, json.dumps({"version": 1, "partitions": [about]}).encode())
+    if not until(lambda: zookeeper.read(path) is None, limits.CONDITION_WAIT_S_MAX):
+        raise PreconditionError(
+            f"{where}: the controller has not taken {path} within {limits.CONDITION_WAIT_S_MAX:.0f} s"
+        )
+
+
+def _assigned(zookeeper: ZooKeeperPort, topic: str, partition: int) -> list[int]:
+    path = topic_path(topic)
+    found: Sequence[int] = _json(path, _there(zookeeper, path))["partitions"][str(partition)]
+    return list(found)
+
+
+def _truth(zookeeper: ZooKeeperPort, topic: str, partition: int) -> PartitionTruth:
+    return partition_truth(_there(zookeeper, state_path(topic, partition)), version=-1)
+
+
+def _there(zookeeper: ZooKeeperPort, path: str) -> bytes:
+    data = zookeeper.read(path)
+    if data is None:
+        raise PreconditionError(f"{path}: no such node in ZooKeeper; expected the topic to be made")
+    return data
+
+
+def _json(what: str, data: bytes) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(data)
+    except ValueError as error:
+        raise TargetError(f"{what}: {data[:120]!r}; expected JSON") from error
+    return found

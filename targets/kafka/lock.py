@@ -1,0 +1,47 @@
+"""
+Make the lock of a release anew: what Maven resolves for its coordinates, each jar with its checksum.
+
+    python -m targets.kafka.lock RELEASE...
+
+For whoever adds a release to releases.toml; what is checked in pins what everybody else gets.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.model import UsageError
+from targets.kafka.jars import Jar, digest, write_lock
+from targets.kafka.maven import find_maven, resolve
+from targets.kafka.releases import Release, release_of
+
+
+def make_lock(release: Release) -> tuple[Jar, ...]:
+    """Resolve a release with Maven and write its lock; UsageError without Maven, or with what it said."""
+    maven = find_maven()
+    if maven is None:
+        raise UsageError("Maven (mvn) is not on the PATH; only it resolves what a release asks for: install it")
+    with tempfile.TemporaryDirectory() as work:
+        found = resolve(maven, release.coordinates, Path(work))
+        jars = tuple(
+            Jar(sha256=digest(file), size=file.stat().st_size, path=file.relative_to(found).as_posix())
+            for file in sorted(found.rglob("*.jar"))
+        )
+    write_lock(release.lock, jars)
+    return jars
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make the locks of the releases that are named."""
+    for name in arguments:
+        release = release_of(name)
+        jars = make_lock(release)
+        print(f"{release.lock.name}: {len(jars)} jars, {sum(jar.size for jar in jars)} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,119 @@
+"""
+What a broker of Apache Kafka is started with: server.properties, log4j.properties and its Java's arguments.
+
+Every property here is a documented one and known to every release of the table; none is a test's own switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from harness.model import UsageError
+from harness.settings import MessageFormat, Settings
+from harness.target import NodeSpec
+from targets.kafka.releases import FORMAT, Entry, version
+
+SERVER: Final = "server.properties"
+LOG4J: Final = "log4j.properties"
+
+# Times of a run, ms. A session outlives every run: only the harness ends sessions. Nobody leaves the ISR for being
+# slow, since holds last as long as the machine is busy. The rest is small, so that a run is quick.
+SESSION_TIMEOUT_MS: Final = 90_000
+REPLICA_LAG_MS: Final = 60_000
+
+# The newest message format without epochs, and the protocol version from which on there is no choice (KIP-724).
+FORMAT_WITHOUT_EPOCHS: Final = "0.10.2"
+FORMAT_FIXED_SINCE: Final = (3, 0)
+
+ALWAYS: Final[Mapping[str, str]] = {
+    "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT",
+    "inter.broker.listener.name": "INTERNAL",
+    "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+    "zookeeper.connection.timeout.ms": "30000",
+    # What a scenario elects or makes is its own doing, never a broker's.
+    "auto.create.topics.enable": "false",
+    "auto.leader.rebalance.enable": "false",
+    "controlled.shutdown.enable": "false",
+    "replica.lag.time.max.ms": str(REPLICA_LAG_MS),
+    "replica.fetch.wait.max.ms": "50",
+    "replica.fetch.backoff.ms": "50",
+    "replica.high.watermark.checkpoint.interval.ms": "50",
+    # Consumers ask for it, even those that commit nothing.
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "log.retention.ms": "-1",
+    # Kept small, since a disk may be: indexes are preallocated, and the cleaner buffers 128 MB.
+    "log.index.size.max.bytes": "65536",
+    "log.cleaner.enable": "false",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "background.threads": "2",
+}
+
+# What the harness decides for each node, so that no rule may.
+_OWNED: Final = ("broker.id", "listeners", "advertised.listeners", "zookeeper.connect", "log.dirs")
+OWNED: Final = frozenset((*_OWNED, "listener.security.protocol.map", "inter.broker.listener.name"))
+
+LOG4J_TEXT: Final = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss,SSS} %p %m (%c)%n
+"""
+
+
+def server_properties(spec: NodeSpec, entry: Entry) -> str:
+    """
+    Give a node's server.properties: what all nodes have, the scenario's settings, the entry's, the node's own.
+
+    Raises:  UsageError when the entry cannot have what the scenario asks for.
+    Source:  KIP-103: the second listener puts brokers' own traffic, and nothing else, behind the fabric.
+    """
+    place = spec.place
+    own = (
+        str(spec.broker_id),
+        f"CLIENT://{place.client},INTERNAL://{place.internal}",
+        f"CLIENT://{place.client_outside},INTERNAL://{spec.advertised_internal}",
+        spec.zookeeper,
+        place.data_dir,
+    )
+    asked = {**ALWAYS, **entry.release.properties, **settings_of(spec.settings, entry), **entry.properties}
+    properties = {**asked, **dict(zip(_OWNED, own, strict=True))}
+    return "".join(f"{name}={value}\n" for name, value in properties.items())
+
+
+def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
+    """
+    Put a scenario's settings into Kafka's words.
+
+    Raises:  UsageError for batches without epochs where a release writes no others (from protocol version 3.0 on).
+    """
+    found = {
+        "unclean.leader.election.enable": str(settings.unclean_election).lower(),
+        "min.insync.replicas": str(settings.min_isr),
+    }
+    if settings.replica_lag_ms_max is not None:
+        found["replica.lag.time.max.ms"] = str(settings.replica_lag_ms_max)
+    if settings.message_format is MessageFormat.WITHOUT_EPOCHS:
+        if version(entry.speaks) >= FORMAT_FIXED_SINCE:
+            raise UsageError(
+                f"Apache Kafka {entry.name}: no message format without epochs at protocol version {entry.speaks}; "
+                "expected an older inter.broker.protocol.version"
+            )
+        found[FORMAT] = FORMAT_WITHOUT_EPOCHS
+    return found
+
+
+def command_line(java: Path, jvm: Sequence[str], class_path: Sequence[Path], conf_dir: str) -> tuple[str, ...]:
+    """Give the command that starts a broker whose files lie in conf_dir."""
+    return (
+        str(java),
+        *jvm,
+        f"-Dlog4j.configuration=file:{conf_dir}/{LOG4J}",
+        "-cp",
+        ":".join(map(str, class_path)),
+        "kafka.Kafka",
+        f"{conf_dir}/{SERVER}",
+    )

@@ -1,0 +1,132 @@
+"""
+The table of releases: releases.toml as values, and which protocol of ours each entry corresponds to.
+
+An entry is a release by its own number (`2.1.1`) or a release with some of its properties set (`2.1.1@1.1`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from harness.model import UsageError
+from harness.registry import pick
+
+HERE: Final = Path(__file__).parent
+LOCKS: Final = HERE / "locks"
+SPEAKS: Final = "inter.broker.protocol.version"
+FORMAT: Final = "log.message.format.version"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """
+    One release of Apache Kafka.
+
+    Shapes:  coordinates are Maven's, group:artifact:version, the broker's own first; models is the protocol of
+             ours that it corresponds to, speaks its own inter.broker.protocol.version; properties are those that a
+             run needs on this release.
+    """
+
+    name: str
+    coordinates: tuple[str, ...]
+    jvm: tuple[str, ...]
+    models: str
+    speaks: str
+    note: str
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def lock(self) -> Path:
+        """The file that pins its jars."""
+        return LOCKS / f"{self.name}.lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One column of a table: a release, and the properties that differ from what a run sets anyway."""
+
+    name: str
+    release: Release
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def speaks(self) -> str:
+        """Its inter.broker.protocol.version."""
+        return self.properties.get(SPEAKS, self.release.speaks)
+
+    @property
+    def models(self) -> str:
+        """The protocol of ours that it corresponds to: what its release can, as far as its version allows."""
+        return older(self.release.models, allowed(self.speaks))
+
+
+@cache
+def releases() -> Mapping[str, Release]:
+    """Give every release by its number, oldest first."""
+    table = _table()
+    return {
+        name: Release(
+            name=name,
+            coordinates=(raw["kafka"], *table["jars"], *raw.get("jars", ())),
+            jvm=(*table["jvm"], *raw.get("jvm", ())),
+            models=raw["models"],
+            speaks=raw["speaks"],
+            note=raw["note"],
+            properties=raw.get("set", {}),
+        )
+        for name, raw in table["release"].items()
+    }
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """Give every entry by its name: all releases, oldest first, each before its variants."""
+    found: dict[str, Entry] = {}
+    for name, release in releases().items():
+        found[name] = Entry(name=name, release=release)
+        for variant, raw in _table()["variant"].items():
+            if raw["release"] == name:
+                found[variant] = Entry(name=variant, release=release, properties=raw["set"])
+    return found
+
+
+def release_of(name: str) -> Release:
+    """Give a release by its number; UsageError, with those that there are, for one that is not in the table."""
+    return pick("release of Apache Kafka", releases(), name)
+
+
+def older(one: str, other: str) -> str:
+    """Give the older of two protocols on the ladder."""
+    ladder: list[str] = _table()["ladder"]
+    return min(one, other, key=ladder.index)
+
+
+def allowed(speaks: str) -> str:
+    """
+    Give the newest protocol that an inter.broker.protocol.version allows.
+
+    Raises:  UsageError for one that is no version, or is older than all that the table knows.
+    """
+    number = version(speaks)
+    found = [protocol for since, protocol in _table()["allows"].items() if version(since) <= number]
+    if not found:
+        raise UsageError(f"{SPEAKS}={speaks}: older than any release here; expected 0.10.2 or later")
+    return str(found[-1])
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Read a version as Kafka writes it: 1.1, 0.10.2, 2.7-IV1 (of which only the numbers count)."""
+    try:
+        return tuple(int(part) for part in text.partition("-")[0].split("."))
+    except ValueError as error:
+        raise UsageError(f"version {text!r}: expected numbers and dots, such as 0.10.2 or 2.7-IV1") from error
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads((HERE / "releases.toml").read_text(encoding="utf-8"))

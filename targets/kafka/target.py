@@ -1,0 +1,142 @@
+"""
+Apache Kafka as a target: a protocol is a release, or a release with some of its properties set (releases.toml).
+
+Its brokers tell the harness nothing: what they do is seen in ZooKeeper, on the wire and in their logs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from harness.hosts.base import Launch
+from harness.java import Java, find_java
+from harness.model import UsageError
+from harness.registry import pick
+from harness.target import (
+    MODELS,
+    NAMED,
+    OLD_REGISTRATION,
+    REFUSED,
+    NodeSpec,
+    PartitionTruth,
+    Printed,
+    ZooKeeperPort,
+)
+from targets.kafka import archive, elections, printed
+from targets.kafka.jars import cache_dir, class_path
+from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
+from targets.kafka.releases import Entry, entries, release_of, version
+
+# What stands among an entry's rules beside those names that the harness knows, and is no property.
+RELEASE: Final = "release"
+_NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, NAMED})
+# Record batches came with 0.11 (KIP-98): before it a broker takes message sets alone.
+BATCHES_SINCE: Final = (0, 11)
+_PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
+
+
+class KafkaTarget:
+    """The target `kafka`; see harness/target.py for every call."""
+
+    name = "kafka"
+
+    def protocols(self) -> Mapping[str, Mapping[str, str]]:
+        """Every release and variant of releases.toml."""
+        return {name: _rules(entry) for name, entry in entries().items()}
+
+    def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
+        """An entry with some more of its properties set; what it models follows its protocol version."""
+        entry = pick("release of Apache Kafka", entries(), protocol)
+        set_now = dict(_property(change) for change in changes)
+        made = Entry(name=entry.name, release=entry.release, properties={**entry.properties, **set_now})
+        return _rules(made, changed=bool(set_now))
+
+    def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
+        """`java … kafka.Kafka server.properties`, from the jars of the cache."""
+        del protocol  # its rules say all
+        entry = entry_of(rules)
+        jars = class_path(entry.release, cache_dir())
+        java = _java()
+        jvm = (*entry.release.jvm, *archive.flags(entry.release, java))
+        return Launch(
+            argv=command_line(java.executable, jvm, jars, spec.place.conf_dir),
+            files={SERVER: server_properties(spec, entry), LOG4J: LOG4J_TEXT},
+        )
+
+    def first_question(self, rules: Mapping[str, str]) -> str:
+        """Before KIP-101 a follower cut its log and fetched; since 2.7 (KIP-595) the fetch itself asks."""
+        asks = (0, 11) <= version(entry_of(rules).speaks) < (2, 7)
+        return "OffsetForLeaderEpoch" if asks else "Fetch"
+
+    def registration_path(self, broker_id: int) -> str:
+        """Where a broker registers."""
+        return elections.broker_path(broker_id)
+
+    def controller_path(self) -> str:
+        """Where the controller's office stands."""
+        return elections.CONTROLLER
+
+    def controller_id(self, data: bytes) -> int:
+        """Read the controller's node."""
+        return elections.controller_id(data)
+
+    def partition_path(self, topic: str, partition: int) -> str:
+        """Where a partition's leader and ISR stand."""
+        return elections.state_path(topic, partition)
+
+    def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
+        """Read a partition's node."""
+        return elections.partition_truth(data, version)
+
+    def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
+        """Reorder the replicas, then elect the preferred one."""
+        return elections.elect(zookeeper, topic, partition, broker_id)
+
+    def tells(self) -> bool:
+        """It does not."""
+        return False
+
+    def printed(self, line: str) -> Printed | None:
+        """What a line of its log tells of a replica."""
+        return printed.read(line)
+
+    def client(self, rules: Mapping[str, str]) -> str:
+        """Our own where record batches are known (from 0.11 on); librdkafka knows message sets too."""
+        return "raw" if version(entry_of(rules).release.speaks) >= BATCHES_SINCE else "librdkafka"
+
+
+def _rules(entry: Entry, *, changed: bool = False) -> dict[str, str]:
+    named = {} if changed else {NAMED: f"{KafkaTarget.name}:{entry.name}"}
+    return {
+        RELEASE: entry.release.name,
+        MODELS: entry.models,
+        OLD_REGISTRATION: REFUSED,
+        **named,
+        **entry.properties,
+    }
+
+
+def entry_of(rules: Mapping[str, str]) -> Entry:
+    """Give the entry that rules of this target stand for."""
+    properties = {name: value for name, value in rules.items() if name not in _NO_PROPERTIES}
+    return Entry(name=rules[RELEASE], release=release_of(rules[RELEASE]), properties=properties)
+
+
+def _property(change: str) -> tuple[str, str]:
+    match = _PROPERTY.fullmatch(change)
+    if match is None:
+        raise UsageError(f"rule {change!r}: expected a broker's property, such as min.insync.replicas=2")
+    if match["name"] in OWNED:
+        raise UsageError(f"rule {change!r}: the harness sets {match['name']} itself; expected another property")
+    return match["name"], match["value"]
+
+
+@cache
+def _java() -> Java:
+    return find_java()
+
+
+TARGET = KafkaTarget()

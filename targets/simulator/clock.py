@@ -1,0 +1,61 @@
+"""
+Virtual time: a heap of what is to happen, and one source of chance.
+
+Rules:   events are plain tuples, (what, who, ...), of texts and numbers: they can be copied, compared and hashed.
+         Two events at one time happen in the order in which they were planned.
+         Nothing in the simulator reads another clock or draws from another source of chance.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from random import Random
+from typing import Any, Final, TypeAlias
+
+NS_PER_MS: Final = 1_000_000
+NS_PER_S: Final = 1_000_000_000
+
+Event: TypeAlias = tuple[Any, ...]
+
+
+class Clock:
+    """
+    What time it is, what comes next, and what chance says.
+
+    Units:   nanoseconds since the world began.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.now_ns = 0
+        self.random = Random(seed)
+        self._planned: list[tuple[int, int, Event]] = []
+        self._numbers = 0
+
+    def __len__(self) -> int:
+        return len(self._planned)
+
+    def at(self, at_ns: int, event: Event) -> None:
+        """Plan an event; one that is planned for the past happens now."""
+        self._numbers += 1
+        heappush(self._planned, (max(at_ns, self.now_ns), self._numbers, event))
+
+    def after(self, delay_ns: int, event: Event) -> None:
+        """Plan an event for so much later."""
+        self.at(self.now_ns + delay_ns, event)
+
+    @property
+    def next_ns(self) -> int | None:
+        """When the next event is, None when nothing is planned."""
+        return self._planned[0][0] if self._planned else None
+
+    def pop(self) -> Event | None:
+        """Go to the next event's time and give it; None when nothing is planned."""
+        if not self._planned:
+            return None
+        self.now_ns, _, event = heappop(self._planned)
+        return event
+
+    def advance(self, to_ns: int) -> None:
+        """Let time pass in which nothing happens."""
+        assert self.next_ns is None or to_ns <= self.next_ns, "time passes an event that has not happened"
+        self.now_ns = max(self.now_ns, to_ns)

@@ -1,0 +1,260 @@
+"""
+A node's disk: its replicas' logs and the high watermark checkpoint; a power cut, and opening after it.
+
+Rules:   without chance a power cut takes all that was not flushed: appends, names, truncations, epoch files; as
+         FS_IOC_SHUTDOWN does. With chance any part of it may have become durable by itself: some batches, a torn
+         one, zeros; a truncation or its undoing; a name or none.
+         The high watermark checkpoint is flushed whenever it is written; that flushes nothing else.
+         Opening believes nothing that is not sound, as after any end without a clean shutdown.
+Source:  docs/power-loss.md; Kafka, LogLoader; targets/broker/log/recovery.py for the same on files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Final
+
+from harness.logdir.scan import BatchSeen, ReplicaLog
+from targets.broker.core.log_port import Recovery
+from targets.broker.core.messages import Batch, TopicPartition
+from targets.simulator.log import Segment, SimLog
+from targets.simulator.records import content_of
+
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+MAGIC: Final = 2
+CLEAN: Final = "clean"
+TORN: Final = "torn"
+ZEROS: Final = "zeros"
+HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
+EPOCHS_FILE: Final = "leader-epoch-checkpoint"
+
+
+class SimDisk:
+    """
+    The disk port of one node, which outlives its process.
+
+    Shapes:  on_durable(path, length) is told what a node flushed, when somebody listens.
+    """
+
+    def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self.logs: dict[TopicPartition, SimLog] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self.on_durable: Callable[[str, int], None] | None = None
+        self._segment_bytes = segment_bytes
+        self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
+
+    # --- while the node runs -------------------------------------------------------------------------------
+    def create(self, tp: TopicPartition) -> SimLog:
+        """Make an empty log."""
+        self.logs[tp] = SimLog(tp, self._segment_bytes)
+        return self.logs[tp]
+
+    def write_high_watermarks(self, high_watermarks: Iterable[tuple[TopicPartition, int]]) -> None:
+        """Replace the high watermark checkpoint, durably."""
+        self.high_watermarks = dict(high_watermarks)
+        if self.on_durable is not None:
+            self.on_durable(HIGH_WATERMARKS_FILE, sum(len(f"{tp}") + 4 for tp in self.high_watermarks))
+
+    def flush_log(self, tp: TopicPartition, upto: int) -> bool:
+        """Make a log durable; False when it is gone by now."""
+        log = self.logs.get(tp)
+        if log is None or log.deleted:
+            return False
+        log.flush(upto)
+        if self.on_durable is not None:
+            for segment in log.segments:
+                self.on_durable(f"{tp}/{_file(segment)}", segment.size)
+        return True
+
+    # --- from outside --------------------------------------------------------------------------------------
+    def sync(self) -> int:
+        """Make everything on it durable; give how many batches were not."""
+        self._forget_deleted()
+        late = sum(len(s.batches) - _common(s) for log in self.logs.values() for s in log.segments)
+        for log in self.logs.values():
+            log.flush()
+        return late
+
+    def lose_power(self, chance: Random | None) -> str:
+        """Lose what was not flushed: all of it, or what chance says; give what went."""
+        self._forget_deleted()
+        before = {tp: len(log.batches) for tp, log in self.logs.items()}
+        for tp, log in list(self.logs.items()):
+            if not (log.directory_durable or (chance is not None and chance.random() < 0.5)):
+                del self.logs[tp]
+                continue
+            log.directory_durable = True
+            if chance is None:
+                _lose_all(log)
+            else:
+                _lose_some(log, chance)
+            log.changes += 1
+        after = {tp: len(log.batches) for tp, log in self.logs.items()}
+        undone = sum(before.get(tp, 0) != after.get(tp, 0) for tp in sorted(before.keys() | after.keys()))
+        return f"{sum(before.values())} batches became {sum(after.values())}, {undone} logs changed"
+
+    def delete_active_segment(self, tp: TopicPartition) -> str | None:
+        """Remove a log's newest file, as an operator's `rm`; give its name, None when there is no log."""
+        log = self.logs.get(tp)
+        if log is None or log.deleted or not log.segments:
+            return None
+        gone = log.segments.pop()
+        log.removed.clear()
+        log.changes += 1
+        return _file(gone)
+
+    def _forget_deleted(self) -> None:
+        for tp in [tp for tp, log in self.logs.items() if log.deleted]:
+            del self.logs[tp]
+
+    # --- opening -------------------------------------------------------------------------------------------
+    def open(self) -> tuple[tuple[SimLog, Recovery], ...]:
+        """Open every log, recovering it: what is sound stays, the rest is cut, and the cut says why."""
+        self._forget_deleted()
+        return tuple((log, self._recover(log)) for _, log in sorted(self.logs.items()))
+
+    def _recover(self, log: SimLog) -> Recovery:
+        reason, cut_bytes = _cut_damage(log)
+        if not log.segments:
+            log.segments.append(Segment(base_offset=0))
+        log.reopen()
+        return Recovery(
+            clean=False,
+            cut_bytes=cut_bytes,
+            reason=reason,
+            batch_epochs=log.epoch_changes(),
+            file_epochs=log.epochs or (),
+            high_watermark=self.high_watermarks.get(log.tp, 0),
+        )
+
+    # --- as any reader of the files ------------------------------------------------------------------------
+    def replica_log(self, tp: TopicPartition) -> ReplicaLog | None:
+        """Give a log as its files hold it; None while there is none."""
+        log = self.logs.get(tp)
+        if log is None or log.deleted:
+            return None
+        high_watermark = self.high_watermarks.get(tp)
+        seen = self._seen.get(tp)
+        if seen is None or seen[0] is not log or seen[1:3] != (log.changes, high_watermark):
+            seen = self._seen[tp] = (log, log.changes, high_watermark, scan(log, high_watermark))
+        return seen[3]
+
+
+def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
+    """Read a log as the log reader reads a real one's files."""
+    found: list[BatchSeen] = []
+    problems: list[str] = []
+    unread: list[tuple[int, int | None]] = []
+    start = end = log.segments[0].base_offset if log.segments else 0
+    for index, segment in enumerate(log.segments):
+        end, position = max(end, segment.base_offset), 0
+        for batch in segment.batches:
+            content = content_of(batch.payload)
+            problem = ""
+            if batch.base_offset < end:
+                problem = f"base offset is {batch.base_offset}; expected {end} or later"
+            found.append(
+                BatchSeen(
+                    base=batch.base_offset,
+                    last=batch.last_offset,
+                    epoch=batch.leader_epoch,
+                    magic=MAGIC,
+                    crc=batch.crc,
+                    codec=content.codec,
+                    position=position,
+                    segment=_file(segment),
+                    records=tuple(
+                        (batch.base_offset + delta, digest, value)
+                        for delta, (digest, value) in enumerate(content.records)
+                    ),
+                    problem=problem,
+                )
+            )
+            position += batch.size
+            end = max(end, batch.last_offset + 1)
+        if segment.damage:
+            following = log.segments[index + 1].base_offset if index + 1 < len(log.segments) else None
+            problems.append(f"{_file(segment)}, position {position}: {segment.damage}")
+            unread.append((end, following))
+    if not log.segments:
+        problems.append(f"{log.tp}: no segment; expected at least one .log file")
+    return ReplicaLog(
+        topic=log.tp.topic,
+        partition=log.tp.partition,
+        log_start_offset=start,
+        log_end_offset=end,
+        batches=tuple(found),
+        epochs=log.epochs,
+        high_watermark=high_watermark,
+        problems=tuple(problems),
+        unread=tuple(unread),
+    )
+
+
+def _file(segment: Segment) -> str:
+    return f"{segment.base_offset:020d}.log"
+
+
+def _common(segment: Segment) -> int:
+    """How many batches from the first on are the same as the durable ones."""
+    pairs = zip(segment.batches, segment.durable, strict=False)
+    return next(
+        (i for i, (a, b) in enumerate(pairs) if a is not b), min(len(segment.batches), len(segment.durable))
+    )
+
+
+def _lose_all(log: SimLog) -> None:
+    kept = [segment for segment in (*log.segments, *log.removed) if segment.named]
+    for segment in kept:
+        _become(segment, segment.durable)
+    _settle(log, kept, log.epochs_durable)
+
+
+def _lose_some(log: SimLog, chance: Random) -> None:
+    """A journal commits names and sizes in their order, up to some moment; data is written when it likes."""
+    epochs = log.epochs if chance.random() < 0.5 else log.epochs_durable
+    if chance.random() < 0.5:
+        gone = chance.randint(0, len(log.removed))
+        del log.removed[:gone]
+        _lose_all(log)
+        _settle(log, log.segments, epochs)
+        return
+    for segment in log.segments:
+        common = _common(segment)
+        survived = chance.randint(common, len(segment.batches))
+        lost = segment.batches[survived:]
+        _become(segment, tuple(segment.batches[:survived]))
+        if lost:
+            segment.damage = chance.choice(("", TORN, ZEROS))
+            segment.damage_bytes = chance.randint(1, lost[0].size) if segment.damage else 0
+    _settle(log, log.segments, epochs)
+
+
+def _become(segment: Segment, batches: tuple[Batch, ...]) -> None:
+    segment.batches, segment.durable = list(batches), batches
+    segment.size = sum(batch.size for batch in batches)
+    segment.named = True
+
+
+def _settle(log: SimLog, segments: list[Segment], epochs: tuple[tuple[int, int], ...] | None) -> None:
+    log.segments = sorted(segments, key=lambda segment: segment.base_offset)
+    log.removed.clear()
+    log.epochs = log.epochs_durable = epochs
+
+
+def _cut_damage(log: SimLog) -> tuple[str, int]:
+    """Cut a log at the first damage in it; give what that was, and how many bytes went."""
+    for index, segment in enumerate(log.segments):
+        if segment.damage:
+            reason = segment.damage
+            gone = segment.damage_bytes + sum(
+                later.size + later.damage_bytes for later in log.segments[index + 1 :]
+            )
+            segment.damage, segment.damage_bytes = "", 0
+            while len(log.segments) > index + 1:
+                log.remove_last_segment()
+            if not segment.batches and index:
+                log.remove_last_segment()
+            return reason, gone
+    return CLEAN, 0

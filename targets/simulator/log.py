@@ -1,0 +1,234 @@
+"""
+One replica's log in memory: what is written, and beside it what is durable of that.
+
+Rules:   appends and truncations reach the page cache only; a flush alone makes records durable.
+         A truncation that was not flushed is undone by a power loss: the old tail is back.
+         What holds of files holds here: segments, names in a directory, an epoch file that is replaced whole.
+Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.messages import Batch, TopicPartition
+from targets.simulator.records import content_of, placed
+
+# A batch's offset is kept relative to its segment's base in 31 bits (Kafka's offset index).
+_OFFSETS_MAX: Final = 2**31 - 1
+
+Entries: TypeAlias = tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Segment:
+    """
+    One file of batches.
+
+    Shapes:  durable are the batches that a power loss leaves; named: so is the file's name. damage says what
+             lies behind the last batch after a power loss ("torn", "zeros"), "" for nothing, and damage_bytes
+             how many bytes that are.
+    """
+
+    base_offset: int
+    batches: list[Batch] = field(default_factory=list)
+    size: int = 0
+    durable: tuple[Batch, ...] = ()
+    named: bool = False
+    damage: str = ""
+    damage_bytes: int = 0
+
+    @property
+    def next_offset(self) -> int:
+        """The offset after the last batch, the base offset when there is none."""
+        return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
+
+    def has_room(self, batch: Batch, size_max: int) -> bool:
+        """Whether the batch fits: by bytes (an empty segment takes any), and by its offsets' distance."""
+        fits = not self.size or self.size + batch.size <= size_max
+        return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
+
+    def append(self, batch: Batch) -> None:
+        """Write a batch after the last one."""
+        self.batches.append(batch)
+        self.size += batch.size
+
+    def index_of(self, offset: int) -> int:
+        """The index of the first batch whose last offset is `offset` or later."""
+        return bisect_left(self.batches, offset, key=_last_offset)
+
+    def cut_from(self, offset: int) -> None:
+        """Remove every batch whose last offset is `offset` or later."""
+        del self.batches[self.index_of(offset) :]
+        self.size = sum(batch.size for batch in self.batches)
+
+    def flush(self) -> None:
+        """Make what is in the file durable."""
+        self.durable = tuple(self.batches)
+
+
+def _last_offset(batch: Batch) -> int:
+    return batch.last_offset
+
+
+class SimLog:
+    """
+    A LogPort on simulated files.
+
+    Shapes:  segments rise by base offset, at least one while the log is open. removed are files whose names are
+             gone from the directory only in the page cache. epochs is the epoch file, None when there is none.
+             directory_durable: a power loss leaves the directory's own name. changes rises with every write.
+    """
+
+    def __init__(self, tp: TopicPartition, segment_bytes: int, start_offset: int = 0) -> None:
+        self.tp = tp
+        self.segments = [Segment(base_offset=start_offset)]
+        self.removed: list[Segment] = []
+        self.epochs: Entries | None = None
+        self.epochs_durable: Entries | None = None
+        self.directory_durable = False
+        self.deleted = False
+        self.changes = 0
+        self._segment_bytes = segment_bytes
+        self._start = self._end = start_offset
+
+    def __repr__(self) -> str:
+        return f"SimLog({self.tp}, {self._start}..{self._end})"
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset that the log holds."""
+        return self._start
+
+    @property
+    def end_offset(self) -> int:
+        """The log end offset (LEO), which may lie past the last batch after a cut inside one."""
+        return self._end
+
+    @property
+    def batches(self) -> list[Batch]:
+        """Every batch, in order."""
+        return [batch for segment in self.segments for batch in segment.batches]
+
+    def reopen(self) -> None:
+        """Take start and end from what is there, as opening does."""
+        self._start = self.segments[0].base_offset
+        self._end = max(self.segments[-1].next_offset, self._start)
+        self.changes += 1
+
+    # --- append and read -----------------------------------------------------------------------------------
+    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
+        """Give the batches their offsets and epoch and append them: (first offset, new log end offset)."""
+        first = self._end
+        for batch in batches:
+            self._append(placed(batch, self._end, leader_epoch))
+        return first, self._end
+
+    def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:
+        """Append the batches verbatim; AppendOrderError, before anything is written, when one goes back."""
+        expected = self._end
+        for batch in batches:
+            if batch.base_offset < expected:
+                raise AppendOrderError(
+                    f"{self.tp}: batch {batch.base_offset}..{batch.last_offset}; "
+                    f"expected its first offset at or past {expected}, where the log ends"
+                )
+            expected = batch.last_offset + 1
+        for batch in batches:
+            self._append(batch)
+        return (batches[0].base_offset if batches else self._end), self._end
+
+    def _append(self, batch: Batch) -> None:
+        if not self.segments[-1].has_room(batch, self._segment_bytes):
+            self.segments.append(Segment(base_offset=batch.base_offset))
+        self.segments[-1].append(batch)
+        self._end = batch.last_offset + 1
+        self.changes += 1
+
+    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+        """Read whole batches from the one that holds `offset`; at least one when there is one, however large."""
+        found: list[Batch] = []
+        room = max_bytes
+        for segment in self.segments:
+            for batch in segment.batches[segment.index_of(offset) :]:
+                if (found and batch.size > room) or batch.base_offset >= end_offset:
+                    return tuple(found)
+                found.append(batch)
+                room -= batch.size
+        return tuple(found)
+
+    def first_offset_at(self, timestamp_ms: int) -> int:
+        """The offset of the first batch whose greatest timestamp is not before it; -1 when there is none."""
+        late = (b.base_offset for b in self.batches if content_of(b.payload).timestamp_ms >= timestamp_ms)
+        return next((max(offset, self._start) for offset in late), -1)
+
+    def epoch_changes(self) -> Entries:
+        """(leader epoch, base offset) of the batches, wherever the epoch changes."""
+        changes: list[tuple[int, int]] = []
+        for batch in self.batches:
+            if not changes or changes[-1][0] != batch.leader_epoch:
+                changes.append((batch.leader_epoch, batch.base_offset))
+        return tuple(changes)
+
+    # --- truncate ------------------------------------------------------------------------------------------
+    def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
+        """Remove every batch whose last offset is `offset` or later; return the new log end offset."""
+        if offset >= self._end:
+            return self._end
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully(offset)
+            return self._end
+        while self.segments[-1].base_offset > offset:
+            self.remove_last_segment()
+        active = self.segments[-1]
+        active.cut_from(offset)
+        self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
+        self._start = min(self._start, self._end)
+        self.changes += 1
+        return self._end
+
+    def truncate_fully(self, offset: int) -> None:
+        """Remove all batches; the log starts and ends at `offset`."""
+        while self.segments:
+            self.remove_last_segment()
+        self.segments.append(Segment(base_offset=offset))
+        self._start = self._end = offset
+        self.changes += 1
+
+    def remove_last_segment(self) -> None:
+        """Remove the newest file; until the directory is flushed, a power loss brings it back."""
+        gone = self.segments.pop()
+        if gone.named:
+            self.removed.append(gone)
+
+    def delete(self) -> None:
+        """Remove the replica from the disk, durably."""
+        self.deleted = True
+        self.changes += 1
+
+    # --- durability ----------------------------------------------------------------------------------------
+    def flush(self, upto: int | None = None) -> None:
+        """Make the records before `upto` durable (all, when None), the names of their files, and the epochs."""
+        for segment in self.segments:
+            if upto is None or segment.base_offset < upto:
+                segment.flush()
+        self.epochs_durable = self.epochs
+        self._flush_names()
+
+    def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
+        """Replace the epoch file, durably when `flush`."""
+        self.epochs = tuple((epoch, start) for epoch, start in entries)
+        self.changes += 1
+        if flush:
+            self.epochs_durable = self.epochs
+            self._flush_names()
+
+    def _flush_names(self) -> None:
+        for segment in self.segments:
+            segment.named = True
+        self.removed.clear()
+        self.directory_durable = True

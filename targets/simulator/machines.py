@@ -1,0 +1,120 @@
+"""The simulated machines and their time, as the runner and the nemeses see them (harness/parts.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from harness.logdir.scan import ReplicaLog
+from harness.model import PreconditionError
+from targets.broker.core.messages import TopicPartition
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.node import Node
+from targets.simulator.world import World
+
+T = TypeVar("T")
+
+
+class SimTime:
+    """Virtual time: waiting is what makes anything happen."""
+
+    def __init__(self, world: World) -> None:
+        """Take the world whose time it is."""
+        self._world = world
+
+    def until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Step until the condition holds; False when it does not within the time."""
+        return self._world.until(condition, seconds)
+
+    def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
+        """Do it to one after another: where nobody waits, no time passes in between."""
+        return [act(name) for name in names]
+
+
+class SimMachines:
+    """
+    The nodes of a world; see harness.parts.Machines for every call.
+
+    Shapes:  disks are the nodes whose disk can lose power; the others have one that cannot.
+    """
+
+    def __init__(self, world: World, disks: Collection[str]) -> None:
+        """Take the world whose machines they are."""
+        self.name = "sim"
+        self.power_tier = "sim"
+        self._world = world
+        self._disks = frozenset(disks)
+
+    def boot(self, name: str) -> None:
+        """Start the node's process."""
+        node = self._world.nodes[name]
+        if node.process is not None:
+            raise PreconditionError(f"start {name}: it runs already; expected a node that is down")
+        node.boot()
+
+    def alive(self, name: str) -> bool:
+        """Whether the node's process is there; a paused one is."""
+        return self._world.nodes[name].process is not None
+
+    def kill(self, name: str) -> str:
+        """End the process at once; the page cache survives."""
+        self._running("kill", name).kill()
+        return f"killed at {self._now()}"
+
+    def pause(self, name: str) -> str:
+        """Stop the process in its tracks."""
+        self._running("pause", name).pause()
+        return f"stopped at {self._now()}"
+
+    def resume(self, name: str) -> str:
+        """Let a paused node go on."""
+        node = self._running("resume", name)
+        if not node.paused:
+            raise PreconditionError(f"resume {name}: it is not paused; expected a paused node")
+        node.resume()
+        return f"runs at {self._now()}"
+
+    def flush(self, name: str) -> str:
+        """Make everything on the node's disk durable."""
+        return f"{self._world.nodes[name].disk.sync()} batches were not durable"
+
+    def power_loss(self, name: str) -> str:
+        """End the process and lose what was not flushed."""
+        if name not in self._disks:
+            raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
+        return f"killed; {self._world.nodes[name].lose_power()}"
+
+    def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
+        """Remove the newest segment of a replica's log."""
+        if self.alive(name):
+            raise PreconditionError(f"delete a segment of {name}: it runs; expected a node that is down")
+        gone = self._world.nodes[name].disk.delete_active_segment(TopicPartition(topic, partition))
+        if gone is None:
+            raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
+        return f"{gone} deleted"
+
+    def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
+        """A replica's log as its disk holds it."""
+        return self._world.nodes[name].disk.replica_log(TopicPartition(topic, partition))
+
+    def log_text(self, name: str) -> str:
+        """What the node's processes printed so far."""
+        return "\n".join(self._world.nodes[name].printed)
+
+    def drain(self, name: str) -> None:
+        """Nothing is on its way: what a node tells is told at once."""
+
+    def close(self) -> None:
+        """Take every node down; safe to call twice."""
+        for node in self._world.nodes.values():
+            if node.process is not None:
+                node.kill()
+
+    def _running(self, what: str, name: str) -> Node:
+        node = self._world.nodes[name]
+        if node.process is None:
+            raise PreconditionError(f"{what} {name}: no process is there; expected one that runs")
+        return node
+
+    def _now(self) -> str:
+        return f"{self._world.clock.now_ns / NS_PER_MS:.1f} ms of virtual time"

@@ -1,0 +1,296 @@
+"""
+One node: a machine with a disk, and on it, as long as it lives, a process that obeys the core.
+
+Rules:   effects are performed in the core's order, and what they bring about at once is taken after them.
+         A paused node loses nothing: what comes meanwhile is taken, in its order, when it goes on.
+         A process that may not go on ends by itself, and its ZooKeeper session with it.
+Source:  targets/broker/driver.py, which does the same on asyncio, files and kazoo.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from targets.broker.core.broker import Broker
+from targets.broker.core.events import (
+    Answer,
+    Arm,
+    Effect,
+    Event,
+    Exit,
+    Flush,
+    Flushed,
+    Observe,
+    Send,
+    Start,
+    Tick,
+    WriteHighWatermarks,
+    ZkAnswered,
+    ZkAsk,
+)
+from targets.broker.core.log_port import LogPort
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Config
+from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
+from targets.simulator import clock
+from targets.simulator.disk import SimDisk
+from targets.simulator.network import Network
+from targets.simulator.peers import Inbounds, Outbounds
+from targets.simulator.pipe import REQUESTS, Frame, Pipe
+from targets.simulator.rules import ZOOKEEPER
+from targets.simulator.session import ZkClient
+from targets.simulator.trace import Detail, Trace
+
+# A made-up process number for each life; the history wants one.
+PID_FIRST: Final = 1_000
+
+
+class Watcher(Protocol):
+    """Who hears of every step of every core: oracles."""
+
+    def __call__(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
+        """Take a step that was just performed."""
+
+
+class Setting(Protocol):
+    """What a node needs of its world."""
+
+    clock: clock.Clock
+    network: Network
+    trace: Trace
+    watchers: list[Watcher]
+    core_steps: int
+    session_timeout_ms: int
+    chance: bool
+
+    def tell(self, name: str, f: str, value: Mapping[str, Any]) -> None:
+        """Take what a broker tells the history."""
+
+    def next_life(self) -> int:
+        """Give a number that no process had before."""
+
+
+class Process:
+    """One life of a broker on a node. Everything of it is gone when it ends, but its disk."""
+
+    def __init__(self, world: Setting, node: Node, config: Config) -> None:
+        self.life = world.next_life()
+        self.broker = Broker(config, self)
+        self._world = world
+        self._node = node
+        self._queue: deque[Event] = deque()
+        self._stepping = False
+        self._resolving: dict[int, tuple[int, str]] = {}
+        self._known: dict[int, str] = {}
+        self.zookeeper = ZkClient(
+            name=node.name,
+            life=self.life,
+            clock=world.clock,
+            network=world.network,
+            timeout_ms=world.session_timeout_ms,
+            chance=world.chance,
+            post=self.post,
+        )
+        self.inbounds = Inbounds(world.network, self.post)
+        self.outbounds = Outbounds(
+            name=node.name,
+            life=self.life,
+            clock=world.clock,
+            network=world.network,
+            post=self.post,
+            resolve=self._resolve,
+        )
+        self._perform: dict[type[Effect], Callable[[Any], None]] = {
+            Answer: lambda effect: self.inbounds.answer(effect.to, effect.response),
+            Send: lambda effect: self.outbounds.ask(effect.to, effect.channel, effect.tag, effect.request),
+            ZkAsk: lambda effect: self.zookeeper.ask(effect.tag, effect.ops),
+            Observe: lambda effect: world.tell(node.name, effect.f, effect.value),
+            Arm: lambda effect: world.clock.at(effect.at_ns, ("tick", node.name, self.life, effect.at_ns)),
+            WriteHighWatermarks: lambda effect: node.disk.write_high_watermarks(effect.high_watermarks),
+            Flush: self._flush,
+            Exit: lambda effect: node.end(self, effect.reason),
+        }
+
+    def start(self) -> None:
+        """Come up: open the disk, then dial ZooKeeper."""
+        config = self.broker.state.config
+        about = {"id": config.broker_id, "pid": PID_FIRST + self.life, "protocol": config.protocol}
+        self._world.tell(self._node.name, "started", about)
+        self.post(Start(logs=self._node.disk.open()))
+        self.zookeeper.connect()
+
+    # --- the disk port -----------------------------------------------------------------------------------------
+    def create(self, tp: TopicPartition) -> LogPort:
+        """Make a log for a replica that is new here."""
+        return self._node.disk.create(tp)
+
+    def _flush(self, effect: Flush) -> None:
+        if self._node.disk.flush_log(effect.tp, effect.upto):
+            self.post(Flushed(tp=effect.tp, generation=effect.generation, upto=effect.upto))
+
+    # --- events ------------------------------------------------------------------------------------------------
+    def post(self, event: Event) -> None:
+        """Take an event; what effects bring about is taken after it, in order. None once it has ended."""
+        self._queue.append(event)
+        if self._stepping:
+            return
+        self._stepping = True
+        try:
+            while self._queue and self._node.process is self:
+                self._take(self._queue.popleft())
+        finally:
+            self._stepping = False
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, ZkAnswered) and event.tag in self._resolving:
+            self._resolved(event)
+            return
+        world, name = self._world, self._node.name
+        try:
+            effects = self.broker.step(world.clock.now_ns, event)
+        except Exception as error:  # whatever goes wrong ends the real broker too
+            self._node.printed.append(traceback.format_exc())
+            self._node.end(self, f"{error!r}")
+            return
+        world.core_steps += 1
+        if world.trace.detail is Detail.FULL:
+            world.trace.note(f"{world.clock.now_ns} {name} {event!r} -> {effects!r}")
+        for effect in effects:
+            self._perform[type(effect)](effect)
+        for watcher in world.watchers:
+            watcher(name, event, effects)
+
+    def on_tick(self, at_ns: int) -> None:
+        """Send the tick that was armed last; an earlier one is void."""
+        if self.broker.state.armed_ns == at_ns:
+            self.post(Tick())
+
+    # --- addresses ---------------------------------------------------------------------------------------------
+    def _resolve(self, key: tuple[int, str]) -> None:
+        # As the broker's own driver: who is cut from ZooKeeper goes by where it found that broker last.
+        if key[0] in self._known and not self.zookeeper.connected:
+            self.outbounds.resolved(key, self._known[key[0]])
+            return
+        # Tags below zero are the driver's own; the core's are above.
+        tag = min(self._resolving, default=0) - 1
+        self._resolving[tag] = key
+        self.zookeeper.ask(tag, (ZkGet(path=broker_path(key[0])),))
+
+    def _resolved(self, event: ZkAnswered) -> None:
+        key, found = self._resolving.pop(event.tag), event.results[0]
+        node = decode_registration(found.data).node if isinstance(found, ZkNode) else None
+        if node is not None:
+            self._known[key[0]] = node
+        self.outbounds.resolved(key, node)
+
+
+class Node:
+    """
+    A machine.
+
+    Shapes:  process is None while the node is down; ended says why it went down by itself, "" when it did not.
+    """
+
+    def __init__(self, world: Setting, name: str, config: Config, disk: SimDisk) -> None:
+        self.name = name
+        self.disk = disk
+        self.config = config
+        self.process: Process | None = None
+        self.paused = False
+        self.ended = ""
+        self.printed: list[str] = []
+        self._world = world
+        self._backlog: deque[Callable[[], None]] = deque()
+
+    @property
+    def listening(self) -> bool:
+        """Whether somebody may dial it: a paused one's kernel still takes connections."""
+        return self.process is not None
+
+    @property
+    def broker(self) -> Broker | None:
+        """The core that runs here now."""
+        return None if self.process is None else self.process.broker
+
+    # --- life --------------------------------------------------------------------------------------------------
+    def boot(self) -> None:
+        """Start a process on what the disk holds."""
+        assert self.process is None, f"{self.name} runs already"
+        self.ended, self.paused = "", False
+        self.process = Process(self._world, self, self.config)
+        self.process.start()
+
+    def kill(self) -> None:
+        """End the process at once; the page cache survives."""
+        self.process, self.paused = None, False
+        self._backlog.clear()
+        self._world.network.hang_up_all(self.name)
+
+    def lose_power(self) -> str:
+        """End the process and lose what was not flushed, or what chance takes of it; give what went."""
+        self.kill()
+        return self.disk.lose_power(self._world.clock.random if self._world.chance else None)
+
+    def end(self, process: Process, reason: str) -> None:
+        """End by itself: what a process does that must not go on."""
+        if self.process is process:
+            self.ended = reason
+            self.printed.append(f"ended: {reason}")
+            process.zookeeper.close()
+            self.kill()
+
+    def pause(self) -> None:
+        """Stop in its tracks."""
+        self.paused = True
+
+    def resume(self) -> None:
+        """Go on, with all that came meanwhile."""
+        self.paused = False
+        while self._backlog and not self.paused:
+            self._backlog.popleft()()
+
+    # --- what comes --------------------------------------------------------------------------------------------
+    def on_frame(self, pipe: Pipe, direction: int, frame: Frame) -> None:
+        """Take a frame, now or when the node goes on."""
+        if self.paused:
+            self._backlog.append(lambda: self.on_frame(pipe, direction, frame))
+        elif self.process is None:
+            return
+        elif direction == REQUESTS:
+            self.process.inbounds.on_frame(pipe, frame)
+        elif pipe.dst == ZOOKEEPER:
+            self.process.zookeeper.on_frame(pipe, frame)
+        else:
+            self.process.outbounds.on_frame(pipe, frame)
+
+    def on_end(self, pipe: Pipe) -> None:
+        """Take note that a connection is gone, now or when the node goes on."""
+        if self.paused:
+            self._backlog.append(lambda: self.on_end(pipe))
+        elif self.process is None:
+            return
+        elif pipe.dst == self.name:
+            self.process.inbounds.on_end(pipe)
+        elif pipe.dst == ZOOKEEPER:
+            self.process.zookeeper.on_end(pipe)
+        else:
+            self.process.outbounds.on_end(pipe)
+
+    def on_planned(self, what: str, life: int, *rest: int) -> None:
+        """Do what this process planned, unless it is gone; when it goes on, while it is paused."""
+        process = self.process
+        if process is None or process.life != life:
+            return
+        if self.paused:
+            self._backlog.append(lambda: self.on_planned(what, life, *rest))
+        elif what == "tick":
+            process.on_tick(*rest)
+        elif what == "ping":
+            process.zookeeper.on_ping_due(*rest)
+        elif what == "redial":
+            process.zookeeper.connect()
+        else:
+            process.outbounds.on_late(*rest)

@@ -1,0 +1,402 @@
+"""
+What one client does, as a small machine that the world's events drive: find whom to ask, ask it, take the answer.
+
+    produce   ok      acknowledged, with its offset; with acks=0 no more than sent
+              fail    surely not appended: nothing left, or the broker refused before it appended
+              info    all else: no answer in time, or an answer that came after the append
+    read      ok      every record from 0 to the high watermark of the first answer
+              fail    it did not come so far; a read moves nothing
+Rules:   every request that changes anything is sent once; who leads may be asked again.
+Source:  workloads/raw.py, whose operations and history these are.
+Length:  the three operations of one client share how it asks; a reader follows one from top to bottom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from harness.limits import CLIENT_OPERATION_S_MAX
+from harness.model import OpType, PreconditionError, Source
+from targets.broker.core.messages import (
+    CreateTopicsRequest,
+    ErrorCode,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    NewTopic,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
+    Request,
+    Response,
+    TopicErrors,
+    TopicPartition,
+)
+from targets.broker.core.zookeeper import CONTROLLER, broker_path, decode_state, leader_and_isr_path
+from targets.simulator.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.pipe import REQUESTS, Frame, Pipe
+from targets.simulator.records import content_of, make_batch
+from targets.simulator.world import World
+
+RETRY_NS: Final = 50 * NS_PER_MS
+FETCH_BYTES: Final = 1_048_576
+# The world's first moment in records' timestamps: any will do, and every world has the same.
+EPOCH_MS: Final = 1_700_000_000_000
+# The part of its time that a client leaves to the broker, so that it hears "timed out" rather than nothing.
+BROKERS_SHARE: Final = 0.8
+NO_ANSWER: Final = "no answer"
+LOST: Final = "connection lost before an answer"
+REFUSED_TO_CONNECT: Final = "connection refused"
+NOBODY: Final = "nobody leads; expected who leads"
+
+# Refused before the append, whatever acks.
+REFUSED: Final = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.INVALID_TOPIC,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+# Refused before the append too, unless the ISR was waited for: then it is also said to who waited in vain.
+REFUSED_UNLESS_WAITING: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    }
+)
+
+
+class Operation:
+    """
+    One operation of one client under way.
+
+    Shapes:  name is the client's in the history and on the network. via is the node that is asked, whoever leads.
+             done: nothing more happens. error says why it failed, "" when it did not.
+    Units:   timeout_s is for the whole operation, None: as long as any may take.
+    """
+
+    def __init__(self, world: World, name: str, *, via: str = "", timeout_s: float | None = None) -> None:
+        """Take the world; whoever makes an operation begins it."""
+        self.name = name
+        self.done = False
+        self.error = ""
+        self.world = world
+        self._via = via
+        self._pipe: Pipe | None = None
+        self._asked = 0
+        self._sent = False
+        seconds = CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s
+        self._deadline_ns = world.clock.now_ns + int(seconds * NS_PER_S)
+        world.add_end(name, self)
+        world.on_call(name, self._on_call)
+        world.clock.at(self._deadline_ns, ("call", name, "late", 0))
+
+    @property
+    def listening(self) -> bool:
+        """Nobody dials a client."""
+        return False
+
+    # --- for each kind of operation --------------------------------------------------------------------------
+    def target(self) -> str | None:
+        """The node to ask next, None while there is none."""
+        raise NotImplementedError
+
+    def request(self) -> Request:
+        """What to ask it."""
+        raise NotImplementedError
+
+    def answered(self, response: Response) -> None:
+        """Take an answer: ask the next thing, ask again, or end."""
+        raise NotImplementedError
+
+    def failed(self, error: str, *, sent: bool) -> None:
+        """Take note that no answer comes, to what was sent or to what was not."""
+        raise NotImplementedError
+
+    # --- asking ----------------------------------------------------------------------------------------------
+    def ask(self) -> None:
+        """Ask now; as long as there is nobody to be asked, later."""
+        self._asked += 1
+        self._sent = False
+        self._try()
+
+    def ask_later(self) -> None:
+        """Ask after a while, within the operation's time."""
+        self._asked += 1
+        self._sent = False
+        self.world.clock.after(RETRY_NS, ("call", self.name, "again", self._asked))
+
+    def end(self, error: str = "") -> None:
+        """Be done; the connection is closed."""
+        self.done, self.error = True, error
+        self._close()
+        self.world.network.ends.pop(self.name, None)
+
+    @property
+    def left_ms(self) -> int:
+        """How much of its time the operation leaves to a broker."""
+        return max(1, int((self._deadline_ns - self.world.clock.now_ns) * BROKERS_SHARE) // NS_PER_MS)
+
+    def sent(self) -> None:
+        """Take note that the question is on its way."""
+
+    def _try(self) -> None:
+        name = self._via or self.target()
+        if name is None:
+            self.ask_later()
+            return
+        if not self.world.nodes[name].listening:
+            self.failed(f"{name}: {REFUSED_TO_CONNECT}", sent=False)
+            return
+        if self._pipe is None or self._pipe.over or self._pipe.dst != name:
+            self._close()
+            self._pipe = self.world.network.dial(self.name, name, "client", outside=True)
+        request = self.request()
+        self.world.network.send(self._pipe, REQUESTS, (self._asked, request), request)
+        self._sent = True
+        self.sent()
+
+    def _close(self) -> None:
+        if self._pipe is not None and not self._pipe.over:
+            self.world.network.hang_up(self._pipe, REQUESTS)
+        self._pipe = None
+
+    def _on_call(self, what: str, asked: int) -> None:
+        if self.done:
+            return
+        if what == "late":
+            self.late()
+        elif asked == self._asked:
+            self._try()
+
+    def late(self) -> None:
+        """Give up: time is out."""
+        self._asked += 1
+        self._close()
+        self.failed(NO_ANSWER if self._sent else NOBODY, sent=self._sent)
+
+    def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
+        """Take an answer, if it is the one that is waited for."""
+        asked, response = frame.body
+        if pipe is self._pipe and asked == self._asked and not self.done:
+            self._sent = False
+            self.answered(response)
+
+    def on_end(self, pipe: Pipe) -> None:
+        """Take note that the connection is gone."""
+        if pipe is self._pipe and not self.done:
+            self._pipe = None
+            if self._sent:
+                self._asked += 1
+                self.failed(LOST, sent=True)
+
+    # --- what clients know -----------------------------------------------------------------------------------
+    def leader_of(self, tp: TopicPartition) -> str | None:
+        """Who leads, as brokers would tell from ZooKeeper: a leader that is not registered is none."""
+        nodes = self.world.zookeeper.tree.nodes
+        state = nodes.get(leader_and_isr_path(tp))
+        leader = -1 if state is None else decode_state(state).leader
+        return self.world.name_of(leader) if broker_path(leader) in nodes else None
+
+    def record(self, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
+        """Write one op of this client."""
+        self.world.observe(Source.CLIENT, self.name, type_, f, value)
+
+
+class CreateTopic(Operation):
+    """Make a topic of one partition on these brokers."""
+
+    def __init__(self, world: World, name: str, topic: str, replicas: Sequence[int]) -> None:
+        """Begin."""
+        super().__init__(world, name)
+        self._new = NewTopic(
+            topic=topic, partitions=-1, replication_factor=-1, assignments=((0, tuple(replicas)),)
+        )
+        self.ask()
+
+    def target(self) -> str | None:
+        """The controller."""
+        node = self.world.zookeeper.tree.nodes.get(CONTROLLER)
+        return None if node is None else self.world.name_of(int(node.data))
+
+    def request(self) -> Request:
+        """Make it."""
+        return CreateTopicsRequest(topics=(self._new,), timeout_ms=self.left_ms)
+
+    def answered(self, response: Response) -> None:
+        """Be done."""
+        assert isinstance(response, TopicErrors), f"{response!r} is no answer to a topic that is made"
+        (_, error, text), *_ = response.errors
+        self.end("" if error is ErrorCode.NONE else f"{error.name} {text}".strip())
+
+    def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
+        """It may or may not have been made."""
+        self.end(error)
+
+
+class Produce(Operation):
+    """
+    Send records in one batch, or each in one of its own; one op of the history for every record.
+
+    Shapes:  offsets are by value, with acks=0 nobody tells any. None is sent after one that was not acknowledged.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        tp: TopicPartition,
+        group: str,
+        values: Sequence[str],
+        *,
+        acks: int,
+        codec: str = "none",
+        singly: bool = False,
+        via: str = "",
+        timeout_s: float | None = None,
+    ) -> None:
+        """Begin."""
+        super().__init__(world, name, via=via, timeout_s=timeout_s)
+        self.offsets: dict[str, int] = {}
+        self._tp = tp
+        self._acks = acks
+        self._codec = codec
+        self._about = {"topic": tp.topic, "partition": tp.partition, "name": group, "acks": acks, "codec": codec}
+        self._count = len(values)
+        self._left = [(value,) for value in values] if singly else [tuple(values)]
+        self._next()
+
+    def result(self) -> list[int]:
+        """Give the offsets of what is done; PreconditionError when a record was not acknowledged."""
+        about = f"produce {self._about['name']} acks={self._acks}"
+        if not self.done:
+            raise PreconditionError(f"{about}: still under way; expected its outcome")
+        if self.error:
+            raise PreconditionError(
+                f"{about}: {len(self.offsets)} of {self._count} records acknowledged; {self.error}"
+            )
+        return list(self.offsets.values())
+
+    def _next(self) -> None:
+        if not self._left:
+            self.end()
+            return
+        for value in self._left[0]:
+            self.record(OpType.INVOKE, "produce", {**self._about, "value": value})
+        self.ask()
+
+    def target(self) -> str | None:
+        """The leader."""
+        return self.leader_of(self._tp)
+
+    def request(self) -> Request:
+        """Append the next batch."""
+        timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS
+        batch = make_batch(self._left[0], codec=self._codec, timestamp_ms=timestamp_ms)
+        part = ProducePartition(tp=self._tp, batches=(batch,))
+        return ProduceRequest(acks=self._acks, timeout_ms=self.left_ms, partitions=(part,))
+
+    def sent(self) -> None:
+        """With acks=0 to be sent is all that can be known."""
+        if self._acks == 0:
+            self._outcome(OpType.OK)
+
+    def answered(self, response: Response) -> None:
+        """Take the leader's word for every record of the batch."""
+        assert isinstance(response, ProduceResponse), f"{response!r} is no answer to a produce"
+        result = response.results[0]
+        if result.error is ErrorCode.NONE:
+            self._outcome(OpType.OK, base=result.base_offset)
+            return
+        refused = result.error in REFUSED or (self._acks != -1 and result.error in REFUSED_UNLESS_WAITING)
+        self._outcome(OpType.FAIL if refused else OpType.INFO, error=result.error.name)
+
+    def failed(self, error: str, *, sent: bool) -> None:
+        """What was sent may or may not have been appended."""
+        self._outcome(OpType.INFO if sent else OpType.FAIL, error=error)
+
+    def _outcome(self, type_: OpType, *, base: int | None = None, error: str = "") -> None:
+        for number, value in enumerate(self._left.pop(0)):
+            told: dict[str, Any] = {"error": error} if error else {}
+            if base is not None:
+                told["offset"] = self.offsets[value] = base + number
+            self.record(type_, "produce", {**self._about, "value": value, **told})
+        if type_ is OpType.OK:
+            self._next()
+        else:
+            self.end(error)
+
+
+class Read(Operation):
+    """Read from offset 0 to the high watermark, as a consumer may; records are (offset, value)."""
+
+    def __init__(self, world: World, name: str, tp: TopicPartition, *, via: str = "") -> None:
+        """Begin."""
+        super().__init__(world, name, via=via)
+        self.records: list[tuple[int, str]] = []
+        self._tp = tp
+        self._place = {"topic": tp.topic, "partition": tp.partition}
+        self._position = 0
+        self._end: int | None = None
+        self._saw = "no node was asked"
+        self.record(OpType.INVOKE, "read", self._place)
+        self.ask()
+
+    def target(self) -> str | None:
+        """The leader."""
+        return self.leader_of(self._tp)
+
+    def request(self) -> Request:
+        """Fetch on."""
+        part = FetchPartition(tp=self._tp, fetch_offset=self._position, max_bytes=FETCH_BYTES)
+        return FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=FETCH_BYTES, partitions=(part,))
+
+    def answered(self, response: Response) -> None:
+        """Go on until the first answer's high watermark is reached; where it is refused, ask who leads again."""
+        assert isinstance(response, FetchResponse), f"{response!r} is no answer to a fetch"
+        result = response.results[0]
+        if result.error is not ErrorCode.NONE:
+            self._saw = f"{result.error.name} at {self._position}"
+            if result.error in REFUSED_UNLESS_WAITING:
+                self.ask_later()
+            else:
+                self._fail(self._saw)
+            return
+        self._end = result.high_watermark if self._end is None else self._end
+        for batch in result.batches:
+            for offset, (_, value) in enumerate(content_of(batch.payload).records, start=batch.base_offset):
+                if self._position <= offset < self._end:
+                    self.records.append((offset, value))
+            self._position = max(self._position, batch.last_offset + 1)
+        if self._position < self._end:
+            if result.batches:
+                self.ask()
+            else:
+                self._saw = f"nothing at {self._position}"
+                self.ask_later()
+            return
+        told = {"records": [list(record) for record in self.records], "high_watermark": self._end}
+        self.record(OpType.OK, "read", {**self._place, **told})
+        self.end()
+
+    def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
+        """Ask again who leads: a read moves nothing."""
+        self._saw = error
+        self.ask_later()
+
+    def late(self) -> None:
+        """Give up: time is out."""
+        self._fail(f"{self._saw}; came to {self._position} of {self._end}")
+
+    def _fail(self, error: str) -> None:
+        came = {} if self._end is None else {"position": self._position, "high_watermark": self._end}
+        self.record(OpType.FAIL, "read", {**self._place, **came, "error": error})
+        self.end(error)

@@ -1,0 +1,185 @@
+"""
+A node's connections to others, as the broker's own driver has them: questions out, requests in.
+
+Rules:   one connection for each (broker, channel), dialled when first needed, to the address that is registered
+         then. A connection in takes one request at a time, so that answers leave in the order of their requests.
+         A question without an answer is given up with its connection, after ANSWER_NS_MAX at the latest.
+Source:  targets/broker/network.py.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from targets.broker.core.events import Answered, Caller, Event, Hungup, Received
+from targets.broker.core.messages import ProduceRequest, Request, Response
+from targets.simulator.clock import NS_PER_S, Clock
+from targets.simulator.network import Network
+from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
+
+ANSWER_NS_MAX: Final = 30 * NS_PER_S
+
+
+@dataclass(slots=True)
+class _Incoming:
+    """A request that came: its sender's tag, itself, and whether it is the second of a doubled one."""
+
+    tag: int
+    request: Request
+    copy: bool
+
+
+@dataclass(slots=True)
+class _Inbound:
+    """One connection in: the request under way, and those that wait for its answer."""
+
+    current: _Incoming | None = None
+    waiting: deque[_Incoming] = field(default_factory=deque)
+    count: int = 0
+
+
+class Inbounds:
+    """All connections in."""
+
+    def __init__(self, network: Network, post: Callable[[Event], None]) -> None:
+        self._network = network
+        self._post = post
+        self._open: dict[int, _Inbound] = {}
+
+    def on_frame(self, pipe: Pipe, frame: Frame) -> None:
+        """Take a request up, now or when those before it are answered."""
+        inbound = self._open.get(pipe.number)
+        if inbound is None:
+            inbound = self._open[pipe.number] = _Inbound()
+        tag, request = frame.body
+        inbound.waiting.append(_Incoming(tag, request, frame.copy))
+        self._next(pipe.number, inbound)
+
+    def _next(self, number: int, inbound: _Inbound) -> None:
+        while inbound.current is None and inbound.waiting:
+            incoming = inbound.waiting.popleft()
+            inbound.count += 1
+            if not (isinstance(incoming.request, ProduceRequest) and incoming.request.acks == 0):
+                inbound.current = incoming
+            self._post(Received(caller=Caller(connection=number, number=inbound.count), request=incoming.request))
+
+    def answer(self, to: Caller, response: Response) -> None:
+        """Send the answer to the request under way, then take up the next."""
+        inbound, pipe = self._open.get(to.connection), self._network.pipes.get(to.connection)
+        if inbound is None or inbound.current is None:
+            return
+        incoming, inbound.current = inbound.current, None
+        if pipe is not None and not incoming.copy:
+            self._network.send(pipe, ANSWERS, (incoming.tag, response), incoming.request)
+        self._next(to.connection, inbound)
+
+    def on_end(self, pipe: Pipe) -> None:
+        """Tell the core that nobody waits on that connection any more."""
+        self._open.pop(pipe.number, None)
+        self._post(Hungup(connection=pipe.number))
+
+
+@dataclass(slots=True)
+class _Lane:
+    """A channel to one broker: connected, or resolving with questions that wait for it; tag -> when asked."""
+
+    pipe: Pipe | None = None
+    waiting: list[tuple[int, Request]] = field(default_factory=list)
+    asked: dict[int, int] = field(default_factory=dict)
+    watched: bool = False
+
+
+class Outbounds:
+    """
+    All connections out.
+
+    Shapes:  resolve asks for a broker's node as registered now; `resolved` is called with the answer.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        life: int,
+        clock: Clock,
+        network: Network,
+        post: Callable[[Event], None],
+        resolve: Callable[[tuple[int, str]], None],
+    ) -> None:
+        self._name = name
+        self._life = life
+        self._clock = clock
+        self._network = network
+        self._post = post
+        self._resolve = resolve
+        self._lanes: dict[tuple[int, str], _Lane] = {}
+        self._of_pipe: dict[int, tuple[int, str]] = {}
+
+    def ask(self, to: int, channel: str, tag: int, request: Request) -> None:
+        """Ask a broker; an Answered event follows whatever happens."""
+        key = (to, channel)
+        lane = self._lanes.get(key)
+        if lane is None:
+            self._lanes[key] = _Lane(waiting=[(tag, request)])
+            self._resolve(key)
+        elif lane.pipe is None:
+            lane.waiting.append((tag, request))
+        else:
+            self._send(lane, tag, request)
+
+    def resolved(self, key: tuple[int, str], node: str | None) -> None:
+        """Dial the node that is registered; nobody answers for a broker that is not."""
+        lane = self._lanes[key]
+        if node is None:
+            del self._lanes[key]
+            self._give_up([tag for tag, _ in lane.waiting])
+            return
+        lane.pipe = self._network.dial(self._name, node, key[1])
+        self._of_pipe[lane.pipe.number] = key
+        waiting, lane.waiting = lane.waiting, []
+        for tag, request in waiting:
+            self._send(lane, tag, request)
+
+    def _send(self, lane: _Lane, tag: int, request: Request) -> None:
+        assert lane.pipe is not None, "a question is sent on a connection"
+        lane.asked[tag] = self._clock.now_ns
+        self._network.send(lane.pipe, REQUESTS, (tag, request), request)
+        if not lane.watched:
+            lane.watched = True
+            self._clock.after(ANSWER_NS_MAX, ("late", self._name, self._life, lane.pipe.number))
+
+    def on_late(self, number: int) -> None:
+        """Give a connection up whose oldest question has waited too long."""
+        key = self._of_pipe.get(number)
+        if key is None:
+            return
+        lane = self._lanes[key]
+        assert lane.pipe is not None, "a connection that was dialled has a pipe"
+        oldest = next(iter(lane.asked.values()), None)
+        if oldest is None:
+            lane.watched = False
+        elif oldest + ANSWER_NS_MAX <= self._clock.now_ns:
+            self._network.hang_up(lane.pipe, REQUESTS)
+            self.on_end(lane.pipe)
+        else:
+            self._clock.at(oldest + ANSWER_NS_MAX, ("late", self._name, self._life, number))
+
+    def on_frame(self, pipe: Pipe, frame: Frame) -> None:
+        """Hand an answer to whoever asked."""
+        tag, response = frame.body
+        key = self._of_pipe.get(pipe.number)
+        if key is not None and self._lanes[key].asked.pop(tag, None) is not None:
+            self._post(Answered(tag=tag, response=response))
+
+    def on_end(self, pipe: Pipe) -> None:
+        """Give up all that was asked on a connection that is gone."""
+        key = self._of_pipe.pop(pipe.number, None)
+        if key is not None:
+            self._give_up(list(self._lanes.pop(key).asked))
+
+    def _give_up(self, tags: list[int]) -> None:
+        for tag in tags:
+            self._post(Answered(tag=tag, response=None))

@@ -1,0 +1,79 @@
+"""
+Records in the simulator: a batch's payload is a short text of what a real batch would hold.
+
+Rules:   a payload is made once, by the client; leaders and followers hand it on untouched, as the core does.
+         Digests are those of the log reader over the same content, so that histories are equal in kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+from zlib import crc32
+
+from harness.logdir.records import Record
+from targets.broker.core.messages import Batch, Payload
+
+HEADER_BYTES: Final = 61
+# What a record of a real batch takes beside its value: lengths, deltas, attributes.
+RECORD_BYTES: Final = 7
+_SEPARATOR: Final = "\x1f"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """
+    What a payload holds.
+
+    Shapes:  records are (digest, value), in order.
+    Units:   timestamp_ms is milliseconds since 1970, the same for all records of a batch.
+    """
+
+    codec: str
+    timestamp_ms: int
+    records: tuple[tuple[str, str], ...]
+
+
+def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int) -> Batch:
+    """Make a batch as a producer sends it: offsets from 0, no epoch."""
+    payload = _SEPARATOR.join((codec, str(timestamp_ms), *values)).encode()
+    return Batch(
+        base_offset=0,
+        last_offset=len(values) - 1,
+        leader_epoch=-1,
+        crc=crc32(payload),
+        size=HEADER_BYTES + sum(len(value) + RECORD_BYTES for value in values),
+        payload=payload,
+    )
+
+
+def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
+    """Give the batch with its place and epoch, which lie outside what its CRC covers."""
+    return Batch(
+        base_offset=base_offset,
+        last_offset=base_offset + batch.last_offset - batch.base_offset,
+        leader_epoch=leader_epoch,
+        crc=batch.crc,
+        size=batch.size,
+        payload=batch.payload,
+    )
+
+
+def content_of(payload: Payload) -> Content:
+    """Read what make_batch wrote."""
+    return _read(bytes(payload))
+
+
+@lru_cache(maxsize=4096)
+def _read(payload: bytes) -> Content:
+    codec, timestamp, *values = payload.decode().split(_SEPARATOR)
+    records = [
+        Record(offset=0, timestamp=int(timestamp), key=None, value=value.encode(), headers=()) for value in values
+    ]
+    return Content(
+        codec=codec,
+        timestamp_ms=int(timestamp),
+        records=tuple((record.digest, value) for record, value in zip(records, values, strict=True)),
+    )

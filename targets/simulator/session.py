@@ -1,0 +1,213 @@
+"""
+A node's side of ZooKeeper: asks out, results, watches and sessions back, as the real client brings them.
+
+Rules:   every ask is answered once; LOST when the connection went before its results came.
+         What is asked without a connection waits for one, and is lost with the session if that has expired.
+         When a connection is lost and the session stands, every watch fires, since it stands no longer.
+Source:  kazoo, and targets/broker/coordination/client.py for how the broker uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
+from targets.broker.core.zookeeper import ZkChildren, ZkError, ZkExists, ZkNode, ZkOp, ZkResult
+from targets.simulator.clock import NS_PER_MS, Clock
+from targets.simulator.network import Network
+from targets.simulator.pipe import REQUESTS, Frame, Pipe
+from targets.simulator.rules import ZOOKEEPER
+from targets.simulator.tree import CHILDREN, DATA
+from targets.simulator.zookeeper import ASK, CLOSE, CONNECT, CONNECTED, DONE, FIRED, PING, PONG
+
+RETRY_NS: Final = 50 * NS_PER_MS
+RETRY_NS_MAX: Final = 500 * NS_PER_MS
+# How often an ask is taken apart where chance decides, so that somebody else's write may come in between.
+SPLIT_SHARE: Final = 0.2
+
+
+@dataclass(slots=True, kw_only=True)
+class _Ask:
+    """An ask under way and its results so far."""
+
+    ops: tuple[ZkOp, ...]
+    results: list[ZkResult | None]
+    left: int
+
+
+class ZkClient:
+    """
+    The connection of one process to ZooKeeper.
+
+    Shapes:  timer is how this process's planned events begin: (what, node, life); post takes the core's events.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        life: int,
+        clock: Clock,
+        network: Network,
+        timeout_ms: int,
+        chance: bool,
+        post: Callable[[Event], None],
+    ) -> None:
+        self.announced = 0
+        self._name = name
+        self._life = life
+        self._clock = clock
+        self._network = network
+        # A ping goes out when a third of the timeout is over, and is missed after the second.
+        self._ping_ns = timeout_ms * NS_PER_MS // 3
+        self._chance = chance
+        self._post = post
+        self._pipe: Pipe | None = None
+        self._session = 0
+        self._connected = False
+        self._asks: dict[int, _Ask] = {}
+        self._waiting: list[int] = []
+        self._watches: dict[tuple[str, str], None] = {}
+        self._pinged = False
+        self._retry_ns = RETRY_NS
+
+    # --- connecting ------------------------------------------------------------------------------------------
+    @property
+    def connected(self) -> bool:
+        """Whether ZooKeeper can be asked now; what is asked while it cannot waits until it can."""
+        return self._connected
+
+    def connect(self) -> None:
+        """Dial, and go on with the session that there was."""
+        if self._pipe is None:
+            self._pipe = self._network.dial(self._name, ZOOKEEPER, ZOOKEEPER)
+            self._network.send(self._pipe, REQUESTS, (CONNECT, self._session))
+            self._plan_ping()
+
+    def close(self) -> None:
+        """End the session at once."""
+        if self._pipe is not None:
+            self._network.send(self._pipe, REQUESTS, (CLOSE,))
+
+    def _plan_ping(self) -> None:
+        assert self._pipe is not None, "a ping needs a connection"
+        self._pinged = False
+        self._clock.after(self._ping_ns, ("ping", self._name, self._life, self._pipe.number))
+
+    def on_ping_due(self, pipe: int) -> None:
+        """Send a ping, or give the connection up when the last one was not answered."""
+        if self._pipe is None or self._pipe.number != pipe:
+            return
+        if self._pinged or not self._connected:
+            self._network.hang_up(self._pipe, REQUESTS)
+            self._lost()
+            return
+        self._network.send(self._pipe, REQUESTS, (PING,))
+        self._pinged = True
+        self._clock.after(self._ping_ns, ("ping", self._name, self._life, pipe))
+
+    def on_end(self, pipe: Pipe) -> None:
+        """Take note that a connection is gone."""
+        if self._pipe is pipe:
+            self._lost()
+
+    def _lost(self) -> None:
+        self._pipe = None
+        if self._connected:
+            self._connected = False
+            self._lose_asks()
+            watches, self._watches = self._watches, {}
+            for kind in (CHILDREN, DATA):
+                for path in [path for of_kind, path in watches if of_kind == kind]:
+                    if self.announced:
+                        self._post(ZkFired(path=path))
+        self._clock.after(self._retry_ns, ("redial", self._name, self._life))
+        self._retry_ns = min(2 * self._retry_ns, RETRY_NS_MAX)
+
+    def _lose_asks(self) -> None:
+        asks, self._asks = self._asks, {}
+        self._waiting.clear()
+        for tag, ask in asks.items():
+            results = tuple(ZkError.LOST if result is None else result for result in ask.results)
+            self._post(ZkAnswered(tag=tag, session=self.announced, results=results))
+
+    def _on_connected(self, session: int) -> None:
+        self._retry_ns = RETRY_NS
+        if session:
+            self._connected, self._session = True, session
+            self._announce(session)
+            waiting, self._waiting = self._waiting, []
+            for tag in waiting:
+                self._send(tag)
+            return
+        # The session has expired: nothing of it is left, and the next one begins on a new connection.
+        assert self._pipe is not None, "an answer needs a connection"
+        self._network.hang_up(self._pipe, REQUESTS)
+        self._pipe, self._session = None, 0
+        self._watches.clear()
+        self._announce(0)
+        self._lose_asks()
+        self.connect()
+
+    def _announce(self, session: int) -> None:
+        if session != self.announced:
+            self.announced = session
+            self._post(ZkSession(session=session))
+
+    # --- asking ----------------------------------------------------------------------------------------------
+    def ask(self, tag: int, ops: tuple[ZkOp, ...]) -> None:
+        """Send the operations in order; one ZkAnswered follows, with a result for each."""
+        # An empty ask reads something too, so that it keeps its place in the order.
+        sent = ops or (ZkExists(path="/"),)
+        self._asks[tag] = _Ask(ops=sent, results=[None] * len(ops), left=len(sent))
+        if self._connected:
+            self._send(tag)
+        else:
+            self._waiting.append(tag)
+
+    def _send(self, tag: int) -> None:
+        assert self._pipe is not None, "an ask is sent on a connection"
+        ops = self._asks[tag].ops
+        cut = len(ops)
+        if self._chance and cut > 1 and self._clock.random.random() < SPLIT_SHARE:
+            cut = self._clock.random.randrange(1, cut)
+        for first, part in ((0, ops[:cut]), (cut, ops[cut:])):
+            if part:
+                self._network.send(self._pipe, REQUESTS, (ASK, tag, first, part))
+
+    def on_frame(self, pipe: Pipe, frame: Frame) -> None:
+        """Take what the server sent, unless it comes over a connection that was given up."""
+        if pipe is not self._pipe:
+            return
+        what, *rest = frame.body
+        if what == CONNECTED:
+            self._on_connected(*rest)
+        elif what == DONE:
+            self._on_done(*rest)
+        elif what == FIRED:
+            kind, path = rest
+            if (kind, path) in self._watches:
+                del self._watches[kind, path]
+                self._post(ZkFired(path=path))
+        elif what == PONG:
+            self._pinged = False
+
+    def _on_done(self, tag: int, first: int, results: tuple[ZkResult, ...]) -> None:
+        ask = self._asks[tag]
+        for place, (op, result) in enumerate(zip(ask.ops[first:], results, strict=False), start=first):
+            self._note_watch(op, result)
+            if ask.results:
+                ask.results[place] = result
+            ask.left -= 1
+        if ask.left == 0:
+            del self._asks[tag]
+            found = tuple(ZkError.LOST if result is None else result for result in ask.results)
+            self._post(ZkAnswered(tag=tag, session=self.announced, results=found))
+
+    def _note_watch(self, op: ZkOp, result: ZkResult) -> None:
+        if isinstance(op, ZkExists) and op.watch and (isinstance(result, ZkNode) or result is ZkError.NO_NODE):
+            self._watches[DATA, op.path] = None
+        elif isinstance(op, ZkChildren) and op.watch and not isinstance(result, ZkError):
+            self._watches[CHILDREN, op.path] = None

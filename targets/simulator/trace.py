@@ -1,0 +1,58 @@
+"""
+A rolling hash of all that happens in a world, so that two runs of one seed can be compared, step by step.
+
+    NONE  nothing is kept, nothing is paid       EVENTS  what happened, when, to whom, and what was told
+    FULL  every event and every effect of every core, whole
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from hashlib import blake2b
+from itertools import zip_longest
+from typing import Final
+
+DIGEST_BYTES: Final = 16
+
+
+class Detail(IntEnum):
+    """How much of each step goes into the hash."""
+
+    NONE = 0
+    EVENTS = 1
+    FULL = 2
+
+
+class Trace:
+    """
+    Take steps as text; give the hash of all so far.
+
+    Shapes:  with keep, lines has every step's own text, so that the first difference can be named.
+    """
+
+    def __init__(self, detail: Detail = Detail.NONE, *, keep: bool = False) -> None:
+        self.detail = detail
+        self.lines: list[str] = []
+        self._keep = keep
+        self._hash = blake2b(digest_size=DIGEST_BYTES)
+
+    def note(self, line: str) -> None:
+        """Take a step."""
+        self._hash.update(line.encode())
+        self._hash.update(b"\n")
+        if self._keep:
+            self.lines.append(line)
+
+    @property
+    def digest(self) -> str:
+        """The hash of every step so far."""
+        return self._hash.copy().hexdigest()
+
+
+def first_difference(ours: Sequence[str], theirs: Sequence[str]) -> str | None:
+    """Name the first step in which two kept traces differ; None when they are equal."""
+    for number, (a, b) in enumerate(zip_longest(ours, theirs)):
+        if a != b:
+            return f"step {number}:\n  {a or 'nothing'}\n  {b or 'nothing'}"
+    return None

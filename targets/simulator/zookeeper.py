@@ -1,0 +1,166 @@
+"""
+A ZooKeeper server in virtual time: sessions over connections, in front of the tree.
+
+Rules:   a session lives as long as something is heard of it within its timeout, whatever its connection.
+         Watches and results leave in one order on one connection; a watch that a write fires leaves before what is
+         read after that write.
+         A connection that is lost leaves it open whether what was on its way was done.
+Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; kazoo, for what a client does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from targets.broker.core.zookeeper import ZkCreate, ZkMulti, ZkOp, ZkResult
+from targets.simulator.clock import NS_PER_MS, Clock
+from targets.simulator.network import Network
+from targets.simulator.pipe import ANSWERS, Frame, Pipe
+from targets.simulator.tree import Tree
+
+# Real session ids are large: no number of ours is taken for one.
+SESSION_FIRST: Final = 0x1000_0000_0000_0001
+
+CONNECT: Final = "connect"
+CONNECTED: Final = "connected"
+ASK: Final = "ask"
+DONE: Final = "done"
+FIRED: Final = "fired"
+PING: Final = "ping"
+PONG: Final = "pong"
+CLOSE: Final = "close"
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """Somebody's session: whose it is, the connection that it has now (0: none), when it was last heard of."""
+
+    number: int
+    owner: str
+    pipe: int
+    heard_ns: int
+
+
+class ZooKeeper:
+    """
+    The server, an end of pipes named "zookeeper".
+
+    Shapes:  losing says for a node what becomes of its next write: True, done, False, not; its connection is lost
+             either way, and the node does not know. ended counts the sessions that are over.
+    """
+
+    def __init__(self, clock: Clock, network: Network, session_timeout_ms: int) -> None:
+        self.tree = Tree(self._fire)
+        self.sessions: dict[int, Session] = {}
+        self.losing: dict[str, bool] = {}
+        self.ended = 0
+        self._clock = clock
+        self._network = network
+        self._timeout_ns = session_timeout_ms * NS_PER_MS
+        self._given = 0
+        self._of_pipe: dict[int, int] = {}
+
+    @property
+    def listening(self) -> bool:
+        """It always runs."""
+        return True
+
+    # --- from clients ----------------------------------------------------------------------------------------
+    def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
+        """Take a client's frame."""
+        what, *rest = frame.body
+        if what == CONNECT:
+            self._connect(pipe, *rest)
+            return
+        session = self.sessions.get(self._of_pipe.get(pipe.number, 0))
+        if session is None:
+            return  # its session has ended, and the end of the connection is on its way
+        session.heard_ns = self._clock.now_ns
+        if what == ASK:
+            self._ask(pipe, session, *rest)
+        elif what == PING:
+            self._network.send(pipe, ANSWERS, (PONG,))
+        elif what == CLOSE:
+            self._end(session)
+
+    def on_end(self, pipe: Pipe) -> None:
+        """Keep the session; its watches go with the connection that set them."""
+        number = self._of_pipe.pop(pipe.number, 0)
+        self.tree.forget(pipe.number)
+        if number in self.sessions and self.sessions[number].pipe == pipe.number:
+            self.sessions[number].pipe = 0
+
+    def _connect(self, pipe: Pipe, number: int) -> None:
+        """Begin a session (0), or go on with one; 0 is the answer for one that has expired."""
+        session = self.sessions.get(number)
+        if number == 0:
+            session = Session(
+                number=SESSION_FIRST + self._given, owner=pipe.src, pipe=pipe.number, heard_ns=self._clock.now_ns
+            )
+            self._given += 1
+            self.sessions[session.number] = session
+            self._clock.after(self._timeout_ns, ("session", session.number))
+        if session is not None:
+            if session.pipe not in (0, pipe.number) and session.pipe in self._network.pipes:
+                self._hang_up(self._network.pipes[session.pipe])
+            session.pipe, session.heard_ns = pipe.number, self._clock.now_ns
+            self._of_pipe[pipe.number] = session.number
+        self._network.send(pipe, ANSWERS, (CONNECTED, 0 if session is None else session.number))
+
+    def _ask(self, pipe: Pipe, session: Session, tag: int, first: int, ops: tuple[ZkOp, ...]) -> None:
+        lost = self.losing.pop(session.owner, None) if any(map(_writes, ops)) else None
+        if lost is False:
+            self._network.reset(pipe, "the connection is lost before a write")
+            return
+        results: tuple[ZkResult, ...] = tuple(self.tree.do(op, session.number, pipe.number) for op in ops)
+        if lost is None:
+            self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
+        else:
+            self._network.reset(pipe, "the connection is lost after a write")
+
+    def _fire(self, watcher: int, kind: str, path: str) -> None:
+        pipe = self._network.pipes.get(watcher)
+        if pipe is not None:
+            self._network.send(pipe, ANSWERS, (FIRED, kind, path))
+
+    # --- the ends of sessions --------------------------------------------------------------------------------
+    def on_session_due(self, number: int) -> None:
+        """End a session that was not heard of for too long; look again later when it was."""
+        session = self.sessions.get(number)
+        if session is None:
+            return
+        until = session.heard_ns + self._timeout_ns
+        if until <= self._clock.now_ns:
+            self._end(session)
+        else:
+            self._clock.at(until, ("session", number))
+
+    def expire(self, number: int) -> None:
+        """End a session from outside, as whoever knows its id and password can."""
+        session = self.sessions.get(number)
+        if session is not None:
+            self._end(session)
+
+    def _end(self, session: Session) -> None:
+        self.ended += 1
+        del self.sessions[session.number]
+        pipe = self._network.pipes.get(session.pipe)
+        self.tree.forget(session.pipe)
+        self.tree.end_session(session.number)
+        if pipe is not None:
+            self._hang_up(pipe)
+
+    def _hang_up(self, pipe: Pipe) -> None:
+        self._of_pipe.pop(pipe.number, None)
+        self.tree.forget(pipe.number)
+        self._network.hang_up(pipe, ANSWERS)
+
+    def session_of(self, path: str) -> int:
+        """The session that holds an ephemeral node, 0 for none."""
+        node = self.tree.nodes.get(path)
+        return 0 if node is None else node.owner
+
+
+def _writes(op: ZkOp) -> bool:
+    return isinstance(op, ZkCreate | ZkMulti)

@@ -1,0 +1,37 @@
+"""Measurements that nobody made, for the tests of what is done with them."""
+
+from __future__ import annotations
+
+from benchmarks.figures import OURS, Cell, Round
+from benchmarks.job import Measured, Work
+
+KAFKA = "Apache Kafka"
+BIG, SMALL = Cell(acks=-1, record_bytes=1000), Cell(acks=1, record_bytes=100)
+
+
+def measured(records: int, *, seconds: float = 2.0, cpu_s: float = 1.0, size: int = 1000) -> Measured:
+    """A window with so many records in it."""
+    return Measured(
+        records=records,
+        record_bytes=size,
+        seconds=seconds,
+        broker_cpu_s=cpu_s,
+        client_cpu_s=0.5,
+        failed=0,
+        p50_ms=4.0,
+        p99_ms=9.0,
+    )
+
+
+def a_round(records: int, *, cpu_s: float = 1.0) -> Round:
+    """One repeat in which every work did the same."""
+    return {work: measured(records, cpu_s=cpu_s) for work in Work}
+
+
+RESULTS = {
+    BIG: {
+        OURS: [a_round(1000), a_round(3000), a_round(2000)],
+        KAFKA: [a_round(4000), a_round(4000), a_round(8000)],
+    },
+    SMALL: {OURS: [a_round(5000)], KAFKA: [a_round(4000)]},
+}

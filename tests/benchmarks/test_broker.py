@@ -1,0 +1,163 @@
+"""The benchmark's command: what is measured, in which words, and that a tiny run ends and counts right."""
+
+from __future__ import annotations
+
+import io
+import pstats
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from rich.console import Console
+
+from benchmarks import broker
+from benchmarks.broker import as_json, cells_of, line_of, parser, peers_of, run, run_load, verdict, warm_up
+from benchmarks.clusters import Standing, our_peer, running
+from benchmarks.figures import OURS, Cell
+from benchmarks.job import Job, Work
+from harness import limits
+from harness.model import FencepostError, UsageError
+from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_round
+from tests.benchmarks.test_job import JOB
+
+TINY = ("--alone", "--seconds=0.4", "--warm=0.1", "--repeats=1", "--acks=-1", "--bytes=1000")
+
+
+def test_all_four_loads_are_measured_unless_some_are_named() -> None:
+    assert [
+        Cell(acks=acks, record_bytes=size) for size, acks in ((1000, -1), (1000, 1), (100, -1), (100, 1))
+    ] == cells_of(None, None)
+    assert [Cell(acks=0, record_bytes=1000), Cell(acks=0, record_bytes=100)] == cells_of([0], None)
+    assert [Cell(acks=-1, record_bytes=7), Cell(acks=1, record_bytes=7)] == cells_of(None, [7])
+
+
+def test_ours_stands_alone_and_it_is_said_why_where_kafkas_jars_cannot_be_had(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused(*_: object) -> None:
+        raise UsageError("no way out of here")
+
+    monkeypatch.setattr(broker, "fetch", refused)
+    said: list[str] = []
+    assert [OURS] == [peer.name for peer in peers_of(parser().parse_args([]), said.append)]
+    assert ["Apache Kafka 3.9.1 cannot be had, so that ours stands alone: no way out of here"] == said
+
+
+def test_both_are_measured_where_kafkas_jars_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker, "fetch", lambda *_: None)
+    options = parser().parse_args([])
+    assert [OURS, "Apache Kafka 3.9.1"] == [peer.name for peer in peers_of(options, lambda _: None)]
+    assert [OURS] == [peer.name for peer in peers_of(parser().parse_args(["--alone"]), lambda _: None)]
+
+
+def test_verdict_says_by_how_much_the_goal_is_missed_lowest_first() -> None:
+    first, *others = verdict(RESULTS)
+    assert f"{BIG}, produce MB/s: 25% of {KAFKA}'s; 25% short of the goal of 50%" == first
+    assert f"{SMALL}, consume MB/s: 125% of {KAFKA}'s; the goal is met" == others[-1]
+    assert 4 == len(verdict(RESULTS))
+
+
+def test_every_measurement_is_kept_by_load_peer_repeat_and_work() -> None:
+    found = as_json(RESULTS)
+    assert (3 + 3 + 1 + 1) * len(Work) == len(found)
+    assert ("acks=all, 1 KB", OURS, 2, "consume", 2000) == tuple(
+        found[3 * len(Work) - 1][key] for key in ("load", "peer", "repeat", "work", "records")
+    )
+
+
+def test_line_of_a_round_tells_speeds_and_what_failed() -> None:
+    taken = {work: replace(one, failed=2) for work, one in a_round(1000).items()}
+    line = line_of(BIG, 0, OURS, taken)
+    assert line.startswith("acks=all, 1 KB, repeat 1: ours: produce 0.5 MB/s, consume 0.5 MB/s; 6 failed; load ")
+
+
+def test_clusters_are_warmed_up_with_every_load_for_the_time_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[tuple[Cell, float, float]] = []
+    monkeypatch.setattr(
+        broker, "measure", lambda _one, cell, _topic, o: loads.append((cell, o.warm, o.seconds)) or {}
+    )
+    warm_up(None, parser().parse_args(["--warm-up=40", "--seconds=3"]))  # type: ignore[arg-type]
+    assert [(cell, 0.0, 5.0) for cell in cells_of(None, None)] == loads
+    loads.clear()
+    warm_up(None, parser().parse_args(["--warm-up=0"]))  # type: ignore[arg-type]
+    assert [] == loads
+
+
+def test_load_process_that_fails_is_an_error_with_its_last_words() -> None:
+    with pytest.raises(FencepostError, match=r"produce on t: exit code 1; it said:[^$]*FileNotFoundError"):
+        run_load(replace(JOB, work=Work.PRODUCE, warm_s=0.0, pids=(2**22 + 1,)))
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    """Our brokers, as they are measured."""
+    with running(our_peer(OURS), tmp_path_factory.mktemp("standing") / "ours") as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_tiny_load_counts_what_is_in_the_log(standing: Standing, acks: int) -> None:
+    topic, partitions = f"t{acks}", 2
+    standing.create(topic, partitions)
+    job = Job(
+        work=Work.PRODUCE,
+        bootstrap=standing.bootstrap,
+        topic=topic,
+        partitions=partitions,
+        acks=acks,
+        record_bytes=1000,
+        warm_s=0.2,
+        window_s=0.4,
+        pids=standing.pids,
+    )
+    produced = run_load(job)
+    stored = records_in(standing, topic, partitions)
+    assert 0 < produced.records < stored
+    assert produced.failed == 0
+    assert None is not produced.p50_ms <= (produced.p99_ms or 0)
+    alone = run_load(replace(job, work=Work.ALONE, warm_s=0.0))
+    assert alone.failed == 0
+    # One at a time: all but the first, which opens the window; between the two counts stand the second's own.
+    assert alone.records + 1 + partitions == records_in(standing, topic, partitions) - stored
+    consumed = run_load(replace(job, work=Work.CONSUME))
+    assert 0 < consumed.records
+    standing.delete(topic)
+
+
+@pytest.mark.slow
+def test_tiny_run_of_ours_ends_with_every_figure_and_its_profiles(tmp_path: Path) -> None:
+    options = parser().parse_args([*TINY, "--warm-up=0", f"--profile={tmp_path / 'profiles'}"])
+    told = io.StringIO()
+    results = run(options, tmp_path / "clusters", Console(file=told))
+    assert {Cell(acks=-1, record_bytes=1000): [OURS]} == {cell: list(found) for cell, found in results.items()}
+    ((only,),) = (found[OURS] for found in results.values())
+    assert set(Work) == only.keys()
+    assert all(one.records > 0 and one.failed == 0 and one.broker_cpu_s >= 0 for one in only.values())
+    assert "repeat 1: ours: produce" in told.getvalue()
+    for name in "ABC":
+        calls = pstats.Stats(str(tmp_path / "profiles" / f"{name}.pstats")).stats  # type: ignore[attr-defined]
+        assert any(function == "step" for _, _, function in calls)
+
+
+def records_in(standing: Standing, topic: str, partitions: int) -> int:
+    """
+    How many records a topic has, with one more to each partition, by its high watermarks.
+
+    The one more is acknowledged by all, so that every record before it stands below the high watermark.
+    """
+    producer = Producer({"bootstrap.servers": standing.bootstrap, "acks": "all"})
+    for number in range(partitions):
+        producer.produce(topic, b"last", partition=number)
+    assert 0 == producer.flush(limits.CLIENT_OPERATION_S_MAX)
+    consumer = Consumer({"bootstrap.servers": standing.bootstrap, "group.id": "x"})
+    places = [TopicPartition(topic, number) for number in range(partitions)]
+    try:
+        ends = [
+            consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)[1] for place in places
+        ]
+    finally:
+        consumer.close()
+    return sum(ends)

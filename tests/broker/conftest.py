@@ -1,0 +1,101 @@
+"""A coordination on a real ZooKeeper, in a chroot of its own and behind a link that a test may hold or cut."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from kazoo.client import KazooClient
+
+from harness import limits
+from harness.fabric.fabric import Fabric
+from harness.fabric.rules import Hold
+from harness.hosts.base import Address
+from targets.broker.coordination.client import Coordination
+from targets.broker.core.events import Event, ZkAnswered, ZkSession
+from targets.zookeeper.sessions import close_session
+
+NODE = "A"
+# Longer than any test, so that no session ends but by a test's own hand.
+SESSION_TIMEOUT_MS = 60_000
+_chroots = itertools.count()
+
+
+@dataclass(slots=True, kw_only=True)
+class Connected:
+    """A coordination below a chroot of its own, what it posted, and the link through which it speaks."""
+
+    coordination: Coordination
+    address: Address
+    chroot: str
+    session: int
+    fabric: Fabric
+    other: KazooClient
+    events: queue.Queue[Event]
+    seen: list[Event] = field(default_factory=list)
+
+    def next(self) -> Event:
+        """The next event; queue.Empty when none comes in time."""
+        self.seen.append(self.events.get(timeout=limits.CONDITION_WAIT_S_MAX))
+        return self.seen[-1]
+
+    def answer(self, tag: int) -> ZkAnswered:
+        """Everything up to the answer of that ask."""
+        while True:
+            event = self.next()
+            if isinstance(event, ZkAnswered) and event.tag == tag:
+                return event
+
+    def until_session(self) -> list[Event]:
+        """Everything up to the next new session."""
+        events: list[Event] = []
+        while not (events and isinstance(events[-1], ZkSession) and events[-1].session):
+            events.append(self.next())
+        return events
+
+    def hold_answers(self) -> Hold:
+        """Stop what ZooKeeper says."""
+        return self.fabric.hold("ZooKeeper", NODE, "zookeeper", "answer")
+
+    def expire(self) -> None:
+        """End the session on the server's side."""
+        close_session(self.address, self.session & 0xFFFFFFFFFFFFFFFF)
+
+
+@pytest.fixture(scope="module")
+def other(zookeeper: Address) -> Iterator[KazooClient]:
+    """Somebody else who writes."""
+    writer = KazooClient(str(zookeeper))
+    writer.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+    yield writer
+    writer.stop()
+    writer.close()
+
+
+@pytest.fixture
+def zk(zookeeper: Address, other: KazooClient) -> Iterator[Connected]:
+    """A coordination in its first session."""
+    chroot = f"/coordination-{next(_chroots)}"
+    other.ensure_path(chroot)
+    with Fabric("127.0.0.1", lambda *_: None) as fabric:
+        fabric.add_broker(NODE, 1, zookeeper)
+        link = fabric.add_zookeeper_link(NODE, zookeeper)
+        events: queue.Queue[Event] = queue.Queue()
+        coordination = Coordination(f"{link}{chroot}", SESSION_TIMEOUT_MS, events.put)
+        coordination.start()
+        first = events.get(timeout=limits.CONDITION_WAIT_S_MAX)
+        assert isinstance(first, ZkSession)
+        yield Connected(
+            coordination=coordination,
+            address=zookeeper,
+            chroot=chroot,
+            session=first.session,
+            fabric=fabric,
+            other=other,
+            events=events,
+        )
+        fabric.heal_all()
+        coordination.stop()

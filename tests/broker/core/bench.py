@@ -1,0 +1,227 @@
+"""
+A bench for one core: a log in memory, a ZooKeeper in a dict, and what the broker wants to send laid out to see.
+
+No clock and no network: a test hands in events and reads effects, so that every sentence of the protocol can be
+shown by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from targets.broker.core.broker import Broker
+from targets.broker.core.events import (
+    Answer,
+    Answered,
+    Arm,
+    Caller,
+    Effect,
+    Event,
+    Observe,
+    Received,
+    Send,
+    Start,
+    Tick,
+    ZkAnswered,
+    ZkAsk,
+    ZkFired,
+    ZkSession,
+)
+from targets.broker.core.log_port import LogPort, Recovery
+from targets.broker.core.messages import (
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    Request,
+    Response,
+    TopicPartition,
+)
+from targets.broker.core.rules import PROTOCOLS, Rules
+from targets.broker.core.state import NS_PER_MS, Config, Replica
+from targets.broker.core.zookeeper import Registration, ZkCheck, ZkChildren, ZkError, ZkExists, ZkGet, ZkMulti
+from tests.broker.core.memory import TP, MemoryLog, MemoryZk, batch, log_of, recovery
+
+
+class Bench:
+    """One broker, its ZooKeeper, and what it did."""
+
+    def __init__(
+        self, rules: Rules | str = "kip101", broker_id: int = 1, zk: MemoryZk | None = None, **settings: Any
+    ) -> None:
+        config = Config(
+            broker_id=broker_id,
+            registration=registration(broker_id),
+            protocol=rules if isinstance(rules, str) else "mutant",
+            rules=PROTOCOLS[rules] if isinstance(rules, str) else rules,
+            **settings,
+        )
+        self.zk = MemoryZk() if zk is None else zk
+        self.made: list[MemoryLog] = []
+        self.broker = Broker(config, self)
+        self.now_ns = 0
+        self.session = 0
+        self.effects: list[Effect] = []
+        self.held: list[ZkAsk] = []
+        self._callers = 0
+        self._hold: tuple[str, bool] | None = None
+        self._lose: list[tuple[str, bool, bool]] = []
+
+    def create(self, tp: TopicPartition) -> LogPort:
+        """The disk port: new logs are empty."""
+        self.made.append(MemoryLog(tp))
+        return self.made[-1]
+
+    # --- driving -------------------------------------------------------------------------------------------------
+    def step(self, event: Event) -> list[Effect]:
+        """One event, then all that ZooKeeper answers to it; gives every effect."""
+        effects = self.broker.step(self.now_ns, event)
+        self.effects += effects
+        for ask in [e for e in effects if isinstance(e, ZkAsk)]:
+            if self._hold is not None and _is_about(ask, *self._hold):
+                self.held.append(ask)
+            else:
+                effects += self._answer_ask(ask)
+        return effects
+
+    def _answer_ask(self, ask: ZkAsk) -> list[Effect]:
+        lost = next((loss for loss in self._lose if _is_about(ask, loss[0], loss[1])), None)
+        if lost is not None:
+            self._lose.remove(lost)
+        if lost is None or lost[2]:
+            results = tuple(self.zk.do(op, self.session) for op in ask.ops)
+        if lost is not None:
+            results = (ZkError.LOST,) * len(ask.ops)
+        return self.step(ZkAnswered(tag=ask.tag, session=self.session, results=results))
+
+    def lose(self, path: str, *, happened: bool, writes: bool = False) -> None:
+        """The next ask about this path (or write to it) loses its connection, after it was done or before."""
+        self._lose.append((path, writes, happened))
+
+    def hold(self, path: str, *, writes: bool = False) -> None:
+        """Asks about this path (or writes to it) wait, until `release`."""
+        self._hold = (path, writes)
+
+    def release(self) -> list[Effect]:
+        """Do and answer what was held, and hold no more."""
+        self._hold, held, self.held = None, self.held, []
+        return [effect for ask in held for effect in self._answer_ask(ask)]
+
+    def start(self, *logs: tuple[MemoryLog, Recovery], session: int = 0) -> list[Effect]:
+        """The process comes up with these logs, then gets a ZooKeeper session (0: none yet)."""
+        effects = self.step(Start(logs=logs))
+        return effects + (self.connect(session) if session else [])
+
+    def connect(self, session: int) -> list[Effect]:
+        """A ZooKeeper session begins; 0: it is gone."""
+        self.session = session
+        return self.step(ZkSession(session=session))
+
+    def request(self, request: Request) -> list[Effect]:
+        """Somebody asks."""
+        self._callers += 1
+        return self.step(Received(caller=Caller(connection=self._callers, number=1), request=request))
+
+    def answer(self, response: Response | None, to: Send | None = None) -> list[Effect]:
+        """The last question sent (or this one) is answered; None: its connection is lost."""
+        return self.step(Answered(tag=(to or self.sent()[-1]).tag, response=response))
+
+    def fire(self, path: str) -> list[Effect]:
+        """A watch fires."""
+        return self.step(ZkFired(path=path))
+
+    def pass_ms(self, ms: int) -> list[Effect]:
+        """Time goes by, and what is due is done."""
+        self.now_ns += ms * NS_PER_MS
+        return self.step(Tick())
+
+    def command(
+        self,
+        *,
+        leader: int,
+        epoch: int,
+        isr: Sequence[int] = (1, 2),
+        replicas: Sequence[int] = (1, 2),
+        controller_epoch: int = 1,
+        tp: TopicPartition = TP,
+        is_init: bool = False,
+        zk_version: int = 0,
+    ) -> list[Effect]:
+        """The controller says who leads."""
+        state = LeaderAndIsr(
+            tp=tp,
+            leader=leader,
+            leader_epoch=epoch,
+            isr=tuple(isr),
+            zk_version=zk_version,
+            replicas=tuple(replicas),
+        )
+        return self.request(
+            LeaderAndIsrRequest(
+                controller_id=9,
+                controller_epoch=controller_epoch,
+                ack_timeout_ms=1,
+                is_init=is_init,
+                partitions=(state,),
+            )
+        )
+
+    # --- looking -------------------------------------------------------------------------------------------------
+    @property
+    def broker_id(self) -> int:
+        """Which broker this is."""
+        return self.broker.state.config.broker_id
+
+    @property
+    def replica(self) -> Replica:
+        """The replica of the only partition."""
+        return self.broker.state.replicas[TP]
+
+    def sent(self, effects: Sequence[Effect] | None = None) -> list[Send]:
+        """Questions to other brokers."""
+        return [e for e in (self.effects if effects is None else effects) if isinstance(e, Send)]
+
+    def observed(self, f: str, effects: Sequence[Effect] | None = None) -> list[Mapping[str, Any]]:
+        """What the history was told."""
+        chosen = self.effects if effects is None else effects
+        return [e.value for e in chosen if isinstance(e, Observe) and e.f == f]
+
+
+def _is_about(ask: ZkAsk, path: str, writes: bool) -> bool:
+    parts = [part for op in ask.ops for part in (op.ops if isinstance(op, ZkMulti) else (op,))]
+    reads = ZkCheck if not writes else (ZkCheck, ZkGet, ZkExists, ZkChildren)
+    return any(part.path == path and not isinstance(part, reads) for part in parts)
+
+
+def answers(effects: Sequence[Effect]) -> list[Response]:
+    """What callers were answered."""
+    return [effect.response for effect in effects if isinstance(effect, Answer)]
+
+
+def kinds(effects: Sequence[Effect]) -> list[str]:
+    """Names of effects, in order, without timers."""
+    return [type(effect).__name__ for effect in effects if not isinstance(effect, Arm)]
+
+
+def registration(broker_id: int, node: str | None = None) -> Registration:
+    """Where broker n lives."""
+    return Registration(
+        node=node or f"node-{broker_id}",
+        host="127.0.0.1",
+        port=9000 + broker_id,
+        internal_host="127.0.0.1",
+        internal_port=9100 + broker_id,
+    )
+
+
+__all__ = [
+    "TP",
+    "Bench",
+    "MemoryLog",
+    "MemoryZk",
+    "answers",
+    "batch",
+    "kinds",
+    "log_of",
+    "recovery",
+    "registration",
+]

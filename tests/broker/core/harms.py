@@ -1,0 +1,283 @@
+"""
+Plays that do harm where a rule of replication is missing; each gives whether the harm came.
+
+Harm is what a client or an auditor would call so: a member of the ISR that lacks an acknowledged record (`owing`),
+two replicas that hold different records at an offset while one follows the other (`diverging`), or a partition
+that nobody leads for ever. Brokers are numbers; what a play tells is in its docstring.
+"""
+
+from __future__ import annotations
+
+from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest
+from targets.broker.core.rules import Rules
+from targets.broker.core.state import Role
+from tests.broker.core.cluster import Cluster
+from tests.broker.core.stage import Stage
+
+
+# --- two replicas ------------------------------------------------------------------------------------------------
+def restarts_behind(rules: Rules) -> bool:
+    """Scenario 1: 1 holds m2, its high watermark does not; it restarts, its fetch is late, and its leader dies."""
+    stage = Stage(rules, high_watermark_checkpoint_ms=100)
+    stage.elect(2)
+    stage.write(2, 101, acks=-1)
+    stage.pass_ms(1_000)
+    stage.write(2, 102, acks=-1)
+    stage.stop(1)
+    stage.hold(1, 2, FetchRequest)
+    stage.start(1)
+    stage.crash(2)
+    stage.elect(1, isr=(1,))
+    assert stage.acknowledged() == [101, 102]
+    return stage.owing() == [102]
+
+
+def returns_to_another_history(rules: Rules) -> bool:
+    """Scenario 2: both lose power, 2 its m2 as well; it leads and writes m3 where m2 was, then 1 returns."""
+    stage = Stage(rules, high_watermark_checkpoint_ms=100)
+    stage.elect(1)
+    for crc in (101, 102):
+        stage.write(1, crc, acks=-1)
+    stage.pass_ms(1_000)
+    sessions = [stage.stop(1), stage.stop(2)]
+    stage.lose_power(2, kept=1)
+    for session in sessions:
+        stage.expire(session)
+    stage.start(2)
+    stage.elect(2, isr=(2,))
+    stage.write(2, 103, 2)
+    stage.start(1)
+    stage.pass_ms(2_000)
+    return stage.diverging(1, 2) == [1]
+
+
+def asks_for_an_epoch_that_its_leader_does_not_know(rules: Rules) -> bool:
+    """KAFKA-6361, n = 20: 2 wrote 11 to 20 in epoch 2, and 1, which leads epoch 3 from 21, never heard of it."""
+    stage = Stage(rules)
+    stage.elect(1, epoch=1)
+    stage.write(1, 1, 11, acks=-1)
+    stage.pass_ms(1_000)
+    stage.deafen(2, 1)
+    stage.write(1, 2, 10)
+    stage.mute(1, 2)
+    stage.mute(2, 1)
+    stage.elect(2)
+    stage.write(2, 3, 10)
+    stage.elect(1)
+    stage.write(1, 4, 10)
+    stage.release()
+    return stage.diverging(1, 2) == list(range(11, 21))
+
+
+def falls_back_though_the_leader_could_have_said(rules: Rules) -> bool:
+    """The same with a late high watermark: who is told "undefined" cuts what is committed, and is then elected."""
+    stage = Stage(rules)
+    stage.elect(1, epoch=1)
+    stage.write(1, 1, 11, acks=-1)
+    stage.mute(1, 2)
+    stage.mute(2, 1)
+    stage.elect(2)
+    stage.write(2, 3, 5)
+    stage.elect(1)
+    stage.write(1, 4, 5)
+    stage.release(2, OffsetForLeaderEpochRequest)
+    stage.crash(1)
+    stage.elect(2)
+    assert 1 in stage.acknowledged()
+    return 1 in stage.owing()
+
+
+def asks_without_an_epoch(rules: Rules) -> bool:
+    """KAFKA-6857: no batch carries an epoch; 2 holds at 1 what its leader does not, past its high watermark."""
+    stage = Stage(
+        rules,
+        logs={1: [(-1, 1, 101), (-1, 1, 103)], 2: [(-1, 1, 101), (-1, 1, 102)]},
+        high_watermarks={1: 1, 2: 1},
+        stamp_epochs=False,
+    )
+    stage.elect(1)
+    return stage.diverging(1, 2) == [1]
+
+
+def asks_for_an_epoch_before_its_leaders_first(rules: Rules) -> bool:
+    """KAFKA-7415, second half: both believe to lead, and each writes its first record; then 2 follows 1."""
+    stage = Stage(rules)
+    stage.mute(1, 2)
+    stage.mute(2, 1)
+    stage.elect(1, tell=[1])
+    stage.elect(2, tell=[2])
+    stage.write(1, 100)
+    again = stage.elect(1, tell=[1])
+    stage.write(2, 101)
+    stage.write(1, 102)
+    stage.tell(2, again)
+    stage.release()
+    return stage.diverging(1, 2) == [0]
+
+
+def asks_a_leader_that_has_written_nothing(rules: Rules) -> bool:
+    """KAFKA-7415, first half: 1 led epoch 1 and wrote; 2 leads epoch 2 and has not; 1 is cut, then elected."""
+    stage = Stage(rules)
+    stage.elect(2)
+    stage.write(2, 100, acks=-1)
+    stage.mute(2, 1)
+    stage.mute(1, 2)
+    stage.elect(1)
+    stage.write(1, 101)
+    stage.elect(2)
+    stage.release(1, OffsetForLeaderEpochRequest)
+    stage.crash(2)
+    stage.elect(1)
+    assert stage.acknowledged() == [100]
+    return 100 in stage.owing()
+
+
+def returns_to_lead_what_it_has_half_lost(rules: Rules) -> bool:
+    """Scenario 3: both lose power, 1 its m2 as well; it returns first and finds that it leads; 2 returns later."""
+    stage = Stage(rules, high_watermark_checkpoint_ms=100)
+    stage.elect(1)
+    for crc in (101, 102):
+        stage.write(1, crc, acks=-1)
+    stage.pass_ms(1_000)
+    sessions = [stage.stop(1), stage.stop(2)]
+    stage.lose_power(1, kept=1)
+    for session in sessions:
+        stage.expire(session)
+    stage.start(1)
+    stage.write(1, 103)
+    stage.elect(1)
+    stage.write(1, 104)
+    stage.start(2)
+    stage.pass_ms(2_000)
+    return stage.diverging(1, 2) == [1]
+
+
+def walks_past_an_epoch_that_it_does_not_forget(rules: Rules) -> bool:
+    """KIP-101's appendix: each wrote alone; an epoch that outlives its cut would be asked for again."""
+    stage = Stage(
+        rules,
+        logs={1: [(1, 1, 103), (3, 1, 104)], 2: [(0, 1, 101), (2, 1, 102)]},
+        high_watermarks={1: 2, 2: 2},
+    )
+    stage.elect(1, epoch=3)
+    return stage.diverging(1, 2) == [0]
+
+
+def bounces_unseen(rules: Rules) -> bool:
+    """KAFKA-1120: a leader is gone and back between two readings of the controller, and awaits a new epoch."""
+    cluster = Cluster(rules, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    old = cluster.stop(1)
+    cluster.start(1)
+    cluster.expire(old)
+    cluster.pass_ms(10_000)
+    return Role.LEADER not in [role for role, _ in cluster.roles().values()]
+
+
+# --- three replicas ----------------------------------------------------------------------------------------------
+def copied_by_3(rules: Rules) -> Stage:
+    """1 leads epoch 0 and wrote at 0 what 3 copied and 2 did not; 3's next fetch, at 1 in epoch 0, is held."""
+    stage = Stage(rules, (1, 2, 3))
+    stage.mute(2, 1)
+    stage.elect(1)
+    stage.hold(3, 1, FetchRequest)
+    stage.write(1, 100)
+    assert stage.ends(1, 2, 3) == [1, 0, 1]
+    return stage
+
+
+def hears_nothing_of_another_leader(rules: Rules) -> bool:
+    """KAFKA-7164: 2 led meanwhile and 1 was cut; 3 hears only that 1 leads, as it did."""
+    stage = copied_by_3(rules)
+    stage.elect(2, tell=[2, 1])
+    stage.elect(1)
+    stage.write(1, 101)
+    stage.release(3)
+    return stage.diverging(1, 3) == [0]
+
+
+def is_let_in_before_the_epochs_start(rules: Rules) -> bool:
+    """KAFKA-7128: 1 and 2 acknowledged 10 to 14; 2 leads with a late high watermark, and 3 fetches at 10."""
+    ten = [(0, 10, 1)]
+    stage = Stage(rules, (1, 2, 3), logs={1: ten, 2: ten, 3: ten}, high_watermarks={1: 10, 2: 10, 3: 10})
+    stage.mute(3, 1)
+    stage.elect(1, isr=(1, 2))
+    stage.write(1, 2, 5, acks=-1)
+    assert (stage.acknowledged(), stage.replica(2).high_watermark) == ([2], 10)
+    stage.mute(1, 2)
+    stage.deafen(3, 2)
+    stage.elect(2)
+    assert stage.replica(2).epoch_start == 15
+    return stage.owing() == [2]
+
+
+def believes_an_answer_of_an_older_epoch(rules: Rules) -> bool:
+    """KAFKA-7786: 1 answers 3 in epoch 1; before 3 hears it, 1 was cut by 2, and leads and writes in epoch 3."""
+    stage = copied_by_3(rules)
+    stage.hold(3, 1, OffsetForLeaderEpochRequest, answers=True)
+    stage.elect(1, tell=[1, 3])
+    stage.elect(2, tell=[2, 1])
+    stage.elect(1)
+    stage.write(1, 101)
+    stage.release(3)
+    return stage.diverging(1, 3) == [0]
+
+
+def asks_a_leader_that_is_cut_afterwards(rules: Rules) -> bool:
+    """3 hears of epoch 2 before 1 hears of epoch 1: 1 still leads epoch 0 when 3 asks it, and is cut then."""
+    stage = copied_by_3(rules)
+    one = stage.elect(2, tell=[2])
+    two = stage.elect(1, tell=[3])
+    stage.tell(1, one)
+    assert stage.ends(1) == [0]
+    stage.tell(1, two)
+    stage.write(1, 101)
+    stage.release(3)
+    stage.pass_ms(2_000)
+    return stage.diverging(1, 3) == [0]
+
+
+def fetches_in_an_epoch_that_is_over(rules: Rules) -> bool:
+    """KAFKA-6880: 3 fetches at 1 in epoch 0 from 1, which was cut and leads epoch 2; then 3 hears of it."""
+    stage = copied_by_3(rules)
+    stage.elect(2, tell=[2, 1])
+    stage.elect(1, tell=[1, 2])
+    stage.write(1, 101)
+    stage.write(1, 102)
+    stage.release(3)
+    stage.elect(1)
+    return stage.diverging(1, 3) == [0]
+
+
+def acknowledges_what_it_does_not_hold(rules: Rules) -> bool:
+    """3's refused fetch at 1, in epoch 0, counts for what 1 wrote at 0 in epoch 2."""
+    stage = copied_by_3(rules)
+    stage.elect(2, tell=[2, 1])
+    stage.crash(2)
+    stage.elect(1, isr=(1, 3), tell=[1])
+    stage.write(1, 101, acks=-1)
+    stage.release(3)
+    return stage.owing() == [101]
+
+
+def joins_by_a_fetch_that_is_refused(rules: Rules) -> bool:
+    """1 alone acknowledged what it wrote at 0 in epoch 2; 3's refused fetch at 1, in epoch 0, lets it in."""
+    stage = copied_by_3(rules)
+    stage.elect(2, tell=[2, 1])
+    stage.crash(2)
+    stage.elect(1, isr=(1,), tell=[1])
+    stage.write(1, 101, acks=-1)
+    stage.release(3)
+    return stage.owing() == [101]
+
+
+def is_believed_to_hold_what_it_held(rules: Rules) -> bool:
+    """3 had reached 1 when 1 led epoch 0; 1 leads epoch 2, was cut between, and 3 has not yet fetched."""
+    stage = copied_by_3(rules)
+    stage.release(3)
+    stage.hold(3, 1, FetchRequest)
+    stage.elect(2, tell=[2, 1])
+    stage.crash(2)
+    stage.elect(1, isr=(1, 3), tell=[1])
+    stage.write(1, 101, acks=-1)
+    return stage.owing() == [101]

@@ -1,0 +1,266 @@
+"""
+A log in a list and a ZooKeeper in a dict: all that a core touches, for tests.
+
+The ZooKeeper knows conditional writes, multis, ephemerals and watches, which is all that the core uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from targets.broker.core.log_port import AppendOrderError, LeoAfterCut, Recovery
+from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.zookeeper import (
+    PartitionState,
+    ZkCheck,
+    ZkChildren,
+    ZkCreate,
+    ZkDelete,
+    ZkDone,
+    ZkError,
+    ZkExists,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkOp,
+    ZkResult,
+    ZkSet,
+    decode_state,
+    encode_state,
+    leader_and_isr_path,
+)
+
+TP = TopicPartition("t", 0)
+
+
+def batch(count: int = 1, *, base: int = 0, epoch: int = -1, crc: int = 7) -> Batch:
+    """A batch of so many records, as a producer sends it (base 0) or as a leader stored it."""
+    last = base + count - 1
+    return Batch(base_offset=base, last_offset=last, leader_epoch=epoch, crc=crc, size=61 + count, payload=b"")
+
+
+@dataclass(slots=True)
+class MemoryLog:
+    """A LogPort that is a list."""
+
+    tp: TopicPartition
+    batches: list[Batch] = field(default_factory=list)
+    start_offset: int = 0
+    end_offset: int = 0
+    epoch_writes: list[tuple[list[tuple[int, int]], bool, int]] = field(default_factory=list)
+    deleted: bool = False
+
+    def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
+        base = self.end_offset
+        for item in batches:
+            first = self.end_offset
+            last = first + item.last_offset - item.base_offset
+            self.batches.append(replace(item, base_offset=first, last_offset=last, leader_epoch=leader_epoch))
+            self.end_offset = last + 1
+        return base, self.end_offset
+
+    def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:
+        base = batches[0].base_offset
+        for item in batches:
+            if item.base_offset < self.end_offset:
+                raise AppendOrderError(f"{item.base_offset} < {self.end_offset}")
+            self.batches.append(item)
+            self.end_offset = item.next_offset
+        return base, self.end_offset
+
+    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+        found: list[Batch] = []
+        for item in self.batches:
+            if item.last_offset >= offset and item.base_offset < end_offset:
+                if found and sum(b.size for b in found) + item.size > max_bytes:
+                    break
+                found.append(item)
+        return tuple(found)
+
+    def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
+        self.batches = [item for item in self.batches if item.last_offset < offset]
+        physical = self.batches[-1].next_offset if self.batches else self.start_offset
+        self.end_offset = offset if leo is LeoAfterCut.TARGET else physical
+        return self.end_offset
+
+    def truncate_fully(self, offset: int) -> None:
+        self.batches = []
+        self.start_offset = self.end_offset = offset
+
+    def first_offset_at(self, timestamp_ms: int) -> int:
+        """Here a batch's crc stands for its time."""
+        return next((item.base_offset for item in self.batches if item.crc >= timestamp_ms), -1)
+
+    def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
+        self.epoch_writes.append(([tuple(e) for e in entries], flush, self.end_offset))  # type: ignore[misc]
+
+    def delete(self) -> None:
+        self.deleted = True
+
+
+def log_of(*spans: tuple[int, int], tp: TopicPartition = TP) -> MemoryLog:
+    """A log of batches given as (leader epoch, records)."""
+    log = MemoryLog(tp)
+    for epoch, count in spans:
+        log.append_as_leader([batch(count)], epoch)
+    return log
+
+
+def recovery(
+    log: MemoryLog,
+    *,
+    high_watermark: int = 0,
+    file_epochs: Sequence[tuple[int, int]] | None = None,
+    clean: bool = True,
+) -> Recovery:
+    """What opening such a log found; by default the epoch checkpoint holds the epochs past the last -1."""
+    epochs: list[tuple[int, int]] = []
+    for item in log.batches:
+        if not epochs or epochs[-1][0] != item.leader_epoch:
+            epochs.append((item.leader_epoch, item.base_offset))
+    if file_epochs is None:
+        without = [at for at, (epoch, _) in enumerate(epochs) if epoch < 0]
+        file_epochs = epochs[without[-1] + 1 :] if without else epochs
+    return Recovery(
+        clean=clean,
+        cut_bytes=0,
+        reason="clean",
+        batch_epochs=tuple(epochs),
+        file_epochs=tuple(file_epochs),
+        high_watermark=high_watermark,
+    )
+
+
+class MemoryZk:
+    """
+    Nodes in a dict; writes are conditional (version -1: whatever it is), ephemerals belong to a session.
+
+    Watches fire once, into `due`, in the order in which they were set: (session, path). With callbacks_differ,
+    two that one session sets on a path fire twice, as a client does that is given a new callback each time.
+    """
+
+    def __init__(self, *, callbacks_differ: bool = False) -> None:
+        self.callbacks_differ = callbacks_differ
+        self.nodes: dict[str, ZkNode] = {}
+        self.zxid = 0
+        self.watches: list[tuple[str, str, int]] = []
+        self.due: list[tuple[int, str]] = []
+
+    def do(self, op: ZkOp, session: int) -> ZkResult:
+        if session == 0:
+            return ZkError.LOST
+        match op:
+            case ZkGet(path=path):
+                return self.nodes.get(path, ZkError.NO_NODE)
+            case ZkExists(path=path, watch=watch):
+                if watch:
+                    self._watch("node", path, session)
+                node = self.nodes.get(path)
+                return ZkError.NO_NODE if node is None else replace(node, data=b"")
+            case ZkChildren(path=path, watch=watch):
+                if watch:
+                    self._watch("children", path, session)
+                if path not in self.nodes:
+                    return ZkError.NO_NODE
+                below = [p[len(path) + 1 :] for p in self.nodes if p.startswith(path + "/")]
+                return ZkNames(names=tuple(sorted(name for name in below if "/" not in name)))
+            case ZkMulti(ops=parts):
+                return self._multi(parts, session)
+            case ZkCreate():
+                return self._multi((op,), session)
+
+    def _watch(self, kind: str, path: str, session: int) -> None:
+        if self.callbacks_differ or (kind, path, session) not in self.watches:
+            self.watches.append((kind, path, session))
+
+    def _multi(self, parts: Sequence[ZkCreate | ZkSet | ZkDelete | ZkCheck], session: int) -> ZkResult:
+        before = dict(self.nodes)
+        for part in parts:
+            error = self._write(part, session)
+            if error is not None:
+                self.nodes = before
+                return error
+        for part in parts:
+            if not isinstance(part, ZkCheck):
+                self._changed(part.path, children=not isinstance(part, ZkSet))
+        return ZkDone()
+
+    def _changed(self, path: str, *, children: bool) -> None:
+        seen = {("node", path), *([("children", path.rpartition("/")[0])] if children else [])}
+        self.due += [(session, at) for kind, at, session in self.watches if (kind, at) in seen]
+        self.watches = [watch for watch in self.watches if watch[:2] not in seen]
+
+    def _write(self, part: ZkCreate | ZkSet | ZkDelete | ZkCheck, session: int) -> ZkError | None:
+        node = self.nodes.get(part.path)
+        self.zxid += 1
+        match part:
+            case ZkCreate(path=path, data=data, ephemeral=ephemeral):
+                if node is not None:
+                    return ZkError.NODE_EXISTS
+                if path.count("/") > 1 and path.rpartition("/")[0] not in self.nodes:
+                    return ZkError.NO_NODE
+                owner = session if ephemeral else 0
+                self.nodes[path] = ZkNode(data=data, version=0, owner=owner, czxid=self.zxid, mzxid=self.zxid)
+            case ZkSet(path=path, data=data, version=version) if node is not None:
+                if version not in (-1, node.version):
+                    return ZkError.BAD_VERSION
+                self.nodes[path] = replace(node, data=data, version=node.version + 1, mzxid=self.zxid)
+            case ZkDelete(path=path, version=version) if node is not None:
+                if version not in (-1, node.version):
+                    return ZkError.BAD_VERSION
+                if any(other.startswith(path + "/") for other in self.nodes):
+                    return ZkError.REFUSED
+                del self.nodes[path]
+            case ZkCheck(version=version) if node is not None:
+                return None if version in (-1, node.version) else ZkError.BAD_VERSION
+            case _:
+                return ZkError.NO_NODE
+        return None
+
+    def close_session(self, session: int) -> None:
+        """Remove the ephemerals of a session and forget its watches, as its expiry does."""
+        gone = [path for path, node in self.nodes.items() if session and node.owner == session]
+        self.watches = [watch for watch in self.watches if watch[2] != session]
+        self.due = [due for due in self.due if due[0] != session]
+        for path in gone:
+            del self.nodes[path]
+            self._changed(path, children=True)
+
+    # --- what a test writes or reads itself ----------------------------------------------------------------------
+    def remove(self, path: str) -> None:
+        """Remove a node, as somebody else would."""
+        self._multi((ZkDelete(path=path),), 0)
+
+    def put(self, path: str, data: bytes = b"", *, owner: int = 0) -> None:
+        """Write a node and what is missing above it, as somebody else would."""
+        parent = path.rpartition("/")[0]
+        if parent and parent not in self.nodes:
+            self.put(parent)
+        write = ZkSet(path=path, data=data, version=-1) if path in self.nodes else None
+        self._multi((write or ZkCreate(path=path, data=data, ephemeral=owner != 0),), owner)
+
+    def state(self, tp: TopicPartition = TP) -> PartitionState:
+        """What leaderAndISR says of a partition."""
+        return decode_state(self.nodes[leader_and_isr_path(tp)])
+
+    def put_state(
+        self,
+        leader: int,
+        epoch: int,
+        isr: Sequence[int],
+        *,
+        controller_epoch: int = 1,
+        tp: TopicPartition = TP,
+    ) -> int:
+        """Write leaderAndISR as a controller would; gives the node's version."""
+        state = PartitionState(
+            leader=leader,
+            leader_epoch=epoch,
+            isr=tuple(isr),
+            controller_epoch=controller_epoch,
+            zk_version=-1,
+        )
+        self.put(leader_and_isr_path(tp), encode_state(state))
+        return self.nodes[leader_and_isr_path(tp)].version

@@ -1,0 +1,239 @@
+"""A registration has a number (KIP-380): commands for an older one are refused, and a replaced one is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from targets.broker.core.events import Hungup
+from targets.broker.core.messages import (
+    ErrorCode,
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.state import Role
+from targets.broker.core.zookeeper import BROKER_IDS, broker_path, leader_and_isr_path
+from tests.broker.core.asks import occupied
+from tests.broker.core.bench import TP, Bench, answers
+from tests.broker.core.cluster import Cluster
+
+SEEING = tuple(name for name, rules in PROTOCOLS.items() if rules.bounce_seen)
+L, F, N = Role.LEADER, Role.FOLLOWER, Role.NONE
+
+
+def command(broker_epoch: int, *, leader: int = 1, epoch: int = 5) -> LeaderAndIsrRequest:
+    state = LeaderAndIsr(tp=TP, leader=leader, leader_epoch=epoch, isr=(1, 2), zk_version=0, replicas=(1, 2))
+    return LeaderAndIsrRequest(
+        controller_id=9,
+        controller_epoch=1,
+        ack_timeout_ms=1,
+        is_init=False,
+        partitions=(state,),
+        broker_epoch=broker_epoch,
+    )
+
+
+def stop(broker_epoch: int) -> StopReplicaRequest:
+    return StopReplicaRequest(
+        controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=(TP,), broker_epoch=broker_epoch
+    )
+
+
+def errors(bench: Bench, request: LeaderAndIsrRequest | StopReplicaRequest) -> list[ErrorCode]:
+    found = answers(bench.request(request))
+    return [answer.error for answer in found if isinstance(answer, LeaderAndIsrResponse | StopReplicaResponse)]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_command_for_an_older_registration_is_refused_whole_by_rule(protocol: str) -> None:
+    """Source: KIP-380: STALE_BROKER_EPOCH; KAFKA-9839: a newer one is accepted, and -1 is meant for any."""
+    bench = Bench(protocol, zk=occupied())
+    bench.start(session=7)
+    own = bench.zk.nodes[broker_path(1)].czxid
+    assert own == bench.broker.state.registration
+    refused = [ErrorCode.STALE_BROKER_EPOCH if protocol in SEEING else ErrorCode.NONE]
+    assert refused == errors(bench, command(own - 1))
+    assert ((N, -1) if protocol in SEEING else (L, 5)) == (bench.replica.role, bench.replica.leader_epoch)
+    for number, epoch in ((own, 6), (own + 1, 7), (-1, 8)):
+        assert errors(bench, command(number, epoch=epoch)) == [ErrorCode.NONE]
+        assert bench.replica.leader_epoch == epoch
+    assert refused == errors(bench, stop(own - 1))
+    assert (TP in bench.broker.state.replicas) == (protocol in SEEING)
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_registration_in_a_new_session_has_a_new_number(protocol: str) -> None:
+    bench = Bench(protocol, zk=occupied())
+    bench.start(session=7)
+    first = bench.broker.state.registration
+    bench.zk.close_session(7)
+    bench.connect(0)
+    assert bench.broker.state.registration == 0
+    bench.connect(8)
+    assert bench.broker.state.registration == bench.zk.nodes[broker_path(1)].czxid > first
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_controller_names_the_registration_that_it_saw_where_brokers_heed_it(protocol: str) -> None:
+    """Source: KIP-380: LeaderAndIsr and StopReplica carry the broker epoch."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.delete("t")
+    sent = [
+        (send.to, send.request.broker_epoch)
+        for send in cluster.benches[3].sent()
+        if isinstance(send.request, LeaderAndIsrRequest | StopReplicaRequest)
+    ]
+    numbers = {broker: cluster.zk.nodes[broker_path(broker)].czxid for broker in (1, 2)}
+    assert len(sent) >= 4
+    assert sent == [(to, numbers[to] if protocol in SEEING else -1) for to, _ in sent]
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_command_on_its_way_to_an_older_life_does_not_reach_the_newer(protocol: str) -> None:
+    """
+    Source:  KAFKA-1120, KAFKA-7235. 1 leads, and a command to it is held while it bounces; the controller sees
+             that, and 2 leads. The old command would make 1 lead again without what it lost.
+    """
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    number = cluster.zk.nodes[broker_path(1)].czxid
+    old = cluster.stop(1)
+    cluster.start(1)
+    cluster.expire(old)
+    assert (cluster.state().leader, cluster.roles()) == (2, {1: (F, 1), 2: (L, 1)})
+    assert errors(cluster.benches[1], command(number, epoch=9)) == [ErrorCode.STALE_BROKER_EPOCH]
+    assert cluster.roles()[1] == (F, 1)
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_follower_that_bounced_leaves_the_isr_and_comes_back_when_it_has_caught_up(protocol: str) -> None:
+    """Source: KIP-380: a failure, then a start-up: it may have lost what it had acknowledged."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2), high_watermark_checkpoint_ms=100)
+    cluster.create(replicas=(1, 2))
+    cluster.produce(1, crc=11)
+    cluster.pass_ms(1_000)
+    old = cluster.stop(2)
+    cluster.lose_power(2, kept=0)
+    cluster.start(2)
+    cluster.expire(old)
+    told = [value["isr"] for value in cluster.benches[3].observed("elected")]
+    assert told == [[1, 2], [1]]
+    cluster.pass_ms(2_000)
+    assert (cluster.state().isr, cluster.replica(2).log.end_offset) == ((1, 2), 1)
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_bounce_that_is_seen_twice_is_decided_once(protocol: str) -> None:
+    """The next reading finds the registration that the last one found: nobody came or went."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.expire(cluster.stop(1))
+    cluster.start(1)
+    version = cluster.state().zk_version
+    for _ in range(3):
+        cluster.benches[3].fire(BROKER_IDS)
+        cluster.settle()
+    assert version == cluster.state().zk_version
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+@pytest.mark.parametrize("happened", [True, False])
+def test_bounce_is_decided_though_the_first_decision_lost_its_connection(protocol: str, happened: bool) -> None:
+    """
+    Source:  KIP-380, KAFKA-1120. What the controller saw it saw once: where its write did not stand, 2 would stay
+             in the ISR without what it lost, and be elected.
+    """
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.produce(1, crc=11)
+    old = cluster.stop(2)
+    cluster.lose_power(2, kept=0)
+    cluster.benches[3].lose(leader_and_isr_path(TP), happened=happened, writes=True)
+    cluster.start(2)
+    cluster.expire(old)
+    cluster.pass_ms(2_000)
+    assert [[1, 2], [1]] == [value["isr"] for value in cluster.benches[3].observed("elected")]
+    assert ((1, 2), 1) == (cluster.state().isr, cluster.replica(2).log.end_offset)
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_bounce_is_decided_though_somebody_else_wrote_first(protocol: str) -> None:
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    old = cluster.stop(2)
+    cluster.benches[3].hold(leader_and_isr_path(TP), writes=True)
+    cluster.start(2)
+    cluster.expire(old)
+    cluster.zk.put_state(1, 0, (1, 2))
+    cluster.benches[3].release()
+    cluster.settle()
+    cluster.pass_ms(2_000)
+    assert [[1, 2], [1]] == [value["isr"] for value in cluster.benches[3].observed("elected")]
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_leader_that_went_unwritten_and_came_back_has_failed(protocol: str) -> None:
+    """As in test_membership's test of registrations that appear; but that it went is not forgotten."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.benches[3].lose(leader_and_isr_path(TP), happened=False, writes=True)
+    cluster.expire(cluster.benches[1].session)
+    cluster.benches[1].connect(cluster.new_session())
+    cluster.settle()
+    cluster.pass_ms(1_000)
+    assert (2, 1) == (cluster.state().leader, cluster.state().leader_epoch)
+    assert {1: (F, 1), 2: (L, 1)} == cluster.roles()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_command_that_names_a_registration_waits_until_the_process_has_its_own(protocol: str) -> None:
+    """
+    Source:  KafkaServer, which registers before it processes requests. Meant for the life before this one, the
+             command would make it lead without what it lost, before it could know better.
+    """
+    bench = Bench(protocol, zk=occupied())
+    bench.hold(broker_path(1))
+    bench.start(session=7)
+    early = bench.request(command(1))
+    assert (protocol in SEEING) == (answers(early) == [])
+    named = [answer.error for answer in answers(bench.release()) if isinstance(answer, LeaderAndIsrResponse)]
+    assert ([ErrorCode.STALE_BROKER_EPOCH] if protocol in SEEING else []) == named
+    assert ((N, -1) if protocol in SEEING else (L, 5)) == (bench.replica.role, bench.replica.leader_epoch)
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_early_command_for_this_life_is_acted_on_and_one_whose_sender_hung_up_is_not(protocol: str) -> None:
+    bench = Bench(protocol, zk=occupied())
+    bench.hold(broker_path(1))
+    bench.start(session=7)
+    bench.request(command(10**6, epoch=5))
+    bench.request(command(10**6, epoch=6))
+    bench.step(Hungup(connection=2))
+    released = answers(bench.release())
+    assert [ErrorCode.NONE] == [answer.error for answer in released if isinstance(answer, LeaderAndIsrResponse)]
+    assert (L, 5) == (bench.replica.role, bench.replica.leader_epoch)
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_epoch_that_was_decided_for_the_life_before_is_not_led_though_it_was_written_since(protocol: str) -> None:
+    """
+    The controller had read the old registration, and wrote when the new one stood: it leads without what it lost,
+    unless it waits for a command that names its registration.
+    """
+    zk = occupied()
+    zk.put_state(2, 3, (1, 2))
+    bench = Bench(protocol, zk=zk)
+    bench.hold(leader_and_isr_path(TP))
+    bench.start(session=7)
+    zk.put_state(1, 4, (1, 2))
+    bench.release()
+    own = bench.broker.state.registration
+    assert (N, [4]) == (bench.replica.role, [seen["epoch"] for seen in bench.observed("awaiting")])
+    assert [ErrorCode.STALE_BROKER_EPOCH] == errors(bench, command(own - 1, epoch=4))
+    assert N is bench.replica.role
+    assert [ErrorCode.NONE] == errors(bench, command(own, epoch=4))
+    assert (L, 4) == (bench.replica.role, bench.replica.leader_epoch)

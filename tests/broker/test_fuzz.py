@@ -1,0 +1,132 @@
+"""A broker under broken requests: it lives, stays small, serves others, and keeps what it acknowledged."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.history import read_history
+from harness.hosts.base import Address
+from harness.machines import RealMachines
+from tests.broker.fuzz import FUZZ_VALUE, Shot, shots
+from tests.clusters import running
+from workloads.raw import RawClient
+
+pytestmark = pytest.mark.slow
+
+SEED = 101
+SHOTS = 2_000
+# Connections that stay, half a request each, while others come and go.
+LINGERING = 24
+HALF = (50 * 1024 * 1024).to_bytes(4) + b"x" * 10_000
+GROWN_KB_MAX = 64 * 1024
+ANSWER_S_MAX = 0.03
+BYTES_MAX = 1 << 16
+# A fraction of what a quiet machine does: more than a few, so that "meanwhile" says something.
+SERVED_MEANWHILE = 100
+OUTCOMES = ("answer", "hung up", "nothing", "not awaited")
+
+
+class Bystander(threading.Thread):
+    """Somebody else, who produces one record after the other until told to stop."""
+
+    def __init__(self, client: RawClient) -> None:
+        super().__init__()
+        self.written: dict[int, str] = {}
+        self.errors: list[Exception] = []
+        self._client = client
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            self.write(f"bystander.{len(self.written)}")
+
+    def write(self, value: str) -> None:
+        """Produce one record, acknowledged by all."""
+        try:
+            (offset,) = self._client.produce(TOPIC, PARTITION, "m", [value], acks=-1)
+            self.written[offset] = value
+        except Exception as error:  # told in the test's own thread
+            self.errors.append(error)
+            self._over.set()
+
+    def stop(self) -> None:
+        """Let the last record be answered."""
+        self._over.set()
+        self.join()
+
+
+def fire(address: Address, shot: Shot) -> str:
+    """Send a shot over a connection of its own, and hang up; give what came back."""
+    with socket.create_connection((address.host, address.port)) as connection:
+        connection.settimeout(ANSWER_S_MAX)
+        try:
+            connection.sendall(shot.data)
+            if not shot.patient:
+                return "not awaited"
+            return "answer" if connection.recv(BYTES_MAX) else "hung up"
+        except TimeoutError:
+            return "nothing"
+        except OSError:
+            # It hung up before all of it was sent.
+            return "hung up"
+
+
+def resident_kb(pid: int) -> int:
+    """How much memory a process holds."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split()[0])
+
+
+def machines(cluster: Cluster) -> RealMachines:
+    """The cluster's real machines."""
+    assert isinstance(cluster.host, RealMachines)
+    return cluster.host
+
+
+def started(cluster: Cluster) -> list[int]:
+    """The pids of the broker's processes so far, in order."""
+    return [op.value["pid"] for op in read_history(cluster.history.path) if op.f == "started"]
+
+
+def test_fuzzed_wire_kills_no_broker_and_loses_no_acknowledged_record(tmp_path: Path, zookeeper: Address) -> None:
+    run_dir = tmp_path / "run"
+    with running(run_dir, zookeeper, "kip320", {"A": 1}, replicas=("A",)) as cluster, ExitStack() as lines:
+        client = RawClient(history=cluster.history, bootstrap=cluster.clients_addresses)
+        client.create_topic(TOPIC, [1])
+        bystander = Bystander(client)
+        bystander.write("before")
+        (pid,) = started(cluster)
+        place = machines(cluster).specs["A"].place
+        small_kb = resident_kb(pid)
+        bystander.start()
+        listeners = (place.client_outside, place.internal_outside)
+        for _ in range(LINGERING):
+            line = lines.enter_context(socket.create_connection((listeners[0].host, listeners[0].port)))
+            line.sendall(HALF)
+        came = Counter(fire(listeners[n % 2], shot) for n, shot in enumerate(shots(SEED, SHOTS, TOPIC)))
+        bystander.stop()
+        grown_kb = resident_kb(pid) - small_kb
+        bystander.write("after")
+
+        # Some were sound enough to be answered, some were not, and the rest was left before anybody knew.
+        assert all(came[outcome] > SHOTS // 50 for outcome in ("answer", "hung up", "nothing", "not awaited")), (
+            came
+        )
+        assert [] == bystander.errors
+        assert machines(cluster).alive("A")
+        assert [pid] == started(cluster)
+        assert grown_kb < GROWN_KB_MAX
+        assert len(bystander.written) > SERVED_MEANWHILE
+        read = dict(client.read_all(TOPIC, PARTITION))
+        assert bystander.written == {offset: read.get(offset) for offset in bystander.written}
+        # Nobody else wrote but the shots themselves, of which some are sound.
+        others = {value for offset, value in read.items() if offset not in bystander.written}
+        assert others == {FUZZ_VALUE}
+        assert [] == list((cluster.log("A") or pytest.fail("no log")).problems)

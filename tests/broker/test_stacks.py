@@ -1,0 +1,158 @@
+"""Three client stacks on one cluster: each writes, reads and administers, and reads what the others wrote."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from harness.cluster import Cluster
+from harness.hosts.base import Address
+from tests.broker.stacks import STACKS, Place, Stack
+from tests.clusters import running
+
+pytestmark = [
+    pytest.mark.slow,
+    # kafka-python leaves sockets to the garbage collector, whoever's turn it is by then.
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
+
+IDS = {"A": 3, "B": 1, "C": 8}
+# Each library has names of its own for Kafka's errors.
+THERE = {"TOPIC_ALREADY_EXISTS", "TopicAlreadyExistsError"}
+GONE = {"UNKNOWN_TOPIC_OR_PART", "UnknownTopicOrPartitionError"}
+_numbers = itertools.count()
+
+
+@dataclass(slots=True, kw_only=True)
+class Ground:
+    """A cluster, and who leads what by the brokers' own word."""
+
+    cluster: Cluster
+    led: set[Place]
+
+    def topic(self, stack: Stack, partitions: int = 1, replicas: int = 2) -> str:
+        """A new topic, whose leaders know that they lead."""
+        topic = f"topic-{next(_numbers)}"
+        assert "" == stack.create(topic, partitions, replicas)
+        wanted = {(topic, number) for number in range(partitions)}
+        self.cluster.await_(lambda: wanted <= self.led, lambda: f"leaders of {wanted - self.led}")
+        return topic
+
+
+@pytest.fixture(scope="module", params=["kip320", "kip380"])
+def ground(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
+) -> Iterator[Ground]:
+    """Three brokers."""
+    run_dir = tmp_path_factory.mktemp("stacks") / request.param
+    with running(run_dir, zookeeper, request.param, IDS) as cluster:
+        made = Ground(cluster=cluster, led=set())
+        cluster.history.listeners.append(
+            lambda op: made.led.add((op.value["topic"], op.value["partition"])) if op.f == "leader" else None
+        )
+        yield made
+
+
+@pytest.fixture(params=list(STACKS))
+def stack(request: pytest.FixtureRequest, ground: Ground) -> Stack:
+    """One of the libraries."""
+    return STACKS[request.param](ground.cluster.clients_addresses)
+
+
+def others(ground: Ground, codec: str) -> list[Stack]:
+    """All stacks that know the codec."""
+    made = [kind(ground.cluster.clients_addresses) for kind in STACKS.values()]
+    return [stack for stack in made if codec in stack.codecs]
+
+
+def values(first: int, count: int) -> dict[int, bytes]:
+    """Timestamp in ms -> value, which every codec makes shorter."""
+    return {1_000 * number: b"%d-" % number + b"x" * 100 for number in range(first, first + count)}
+
+
+def test_topic_is_made_described_and_deleted_once(ground: Ground, stack: Stack) -> None:
+    topic = ground.topic(stack, partitions=3)
+    assert topic in stack.topics()
+    told = stack.describe(topic)
+    assert {0, 1, 2} == told.keys()
+    assert set(IDS.values()) == {leader for leader, _, _ in told.values()}
+    assert [(2, 2)] * 3 == [(replicas, in_sync) for _, replicas, in_sync in told.values()]
+    assert stack.create(topic, 3, 2) in THERE
+    assert "" == stack.delete(topic)
+    assert topic not in stack.topics()
+    assert stack.delete(topic) in GONE
+
+
+def test_records_under_every_codec_are_read_by_every_stack_that_knows_it(ground: Ground, stack: Stack) -> None:
+    for codec in stack.codecs:
+        topic = ground.topic(stack)
+        sent = values(1, 40)
+        assert list(range(40)) == stack.produce((topic, 0), sent, acks=-1, codec=codec)
+        for reader in others(ground, codec):
+            with reader.reader((topic, 0)) as reading:
+                assert [(topic, 0, at, value) for at, value in enumerate(sent.values())] == reading.take(40)
+
+
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_record_is_there_whoever_must_acknowledge_it(ground: Ground, stack: Stack, acks: int) -> None:
+    topic = ground.topic(stack)
+    assert ([0] if acks else []) == stack.produce((topic, 0), {1: b"m1"}, acks=acks, codec="none")
+    with stack.reader((topic, 0)) as reading:
+        assert [(topic, 0, 0, b"m1")] == reading.take(1)
+
+
+def test_reader_of_many_partitions_seeks_in_each(ground: Ground, stack: Stack) -> None:
+    one, two = ground.topic(stack, partitions=2), ground.topic(stack)
+    places: tuple[Place, ...] = ((one, 0), (one, 1), (two, 0))
+    for at, place in enumerate(places):
+        stack.produce(place, values(100 * at, 30), acks=-1, codec="none", singly=True)
+    with stack.reader(*places) as reading:
+        whole = [
+            (*place, offset, b"%d-" % (100 * at + offset))
+            for at, place in enumerate(places)
+            for offset in range(30)
+        ]
+        assert whole == [(*record[:3], record[3].rstrip(b"x")) for record in sorted(reading.take(90))]
+        reading.seek((one, 1), 27)
+        assert [(one, 1, offset) for offset in (27, 28, 29)] == [record[:3] for record in reading.take(3)]
+
+
+def test_offsets_are_found_by_time_and_at_both_ends(ground: Ground, stack: Stack) -> None:
+    topic = ground.topic(stack)
+    assert (0, 0) == stack.bounds((topic, 0))
+    assert stack.offset_at((topic, 0), 1) is None
+    stack.produce((topic, 0), values(1, 3), acks=-1, codec="none", singly=True)
+    assert (0, 3) == stack.bounds((topic, 0))
+    assert [0, 0, 1, 2, None] == [stack.offset_at((topic, 0), when) for when in (0, 1_000, 1_500, 3_000, 3_001)]
+
+
+def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(ground: Ground, stack: Stack) -> None:
+    """The controller sees it go: a bounce that it does not see leaves kip320 without a leader (KAFKA-1120)."""
+    cluster = ground.cluster
+    topic = ground.topic(stack)
+    place = (topic, 0)
+
+    def stands() -> tuple[int, int]:
+        leader, _, in_sync = stack.describe(topic)[0]
+        return leader, in_sync
+
+    stack.produce(place, values(1, 5), acks=-1, codec="none")
+    first, _ = stands()
+    (name,) = [name for name, broker in IDS.items() if broker == first]
+    with stack.reader(place) as reading:
+        assert list(range(5)) == [record[2] for record in reading.take(5)]
+        cluster.take_down(name, cluster.host.kill)
+        cluster.observer.expire(name)
+        cluster.await_(lambda: stands()[0] not in (-1, first), lambda: f"another leader, not {stands()}")
+        assert list(range(5, 10)) == stack.produce(place, values(6, 5), acks=-1, codec="none")
+        assert list(range(5, 10)) == [record[2] for record in reading.take(5)]
+        cluster.start(name)
+        cluster.await_(lambda: stands()[1] == 2, lambda: f"both replicas in sync, not {stands()}")
+        assert list(range(10, 15)) == stack.produce(place, values(11, 5), acks=-1, codec="none")
+        assert list(range(10, 15)) == [record[2] for record in reading.take(5)]
+    assert (0, 15) == stack.bounds(place)

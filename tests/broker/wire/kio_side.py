@@ -1,0 +1,141 @@
+"""The other side of the wire, written and read with kio alone: frames, versions, and how messages compare."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import fields, is_dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from kio.serial import entity_reader, entity_writer
+
+from targets.broker.core import messages as m
+from targets.broker.core.messages import Payload
+from targets.broker.wire import (
+    Incoming,
+    encode_request,
+    versions,
+)
+from targets.broker.wire.entities import fill, item_type, request_type, response_type
+from targets.broker.wire.scalars import Pieces
+from targets.broker.wire.versions import ROWS
+from tests.broker.log.batches import raw_batch
+from tests.broker.wire.samples import PEER
+
+LACKING = {
+    "current_leader_epoch": -1,
+    "log_start_offset": -1,
+    "leader_epoch": -1,
+    "replica_id": -2,
+    "broker_epoch": -1,
+}
+PEER_VERSIONS = [(key, v) for key in PEER for v in range(ROWS[key].first, ROWS[key].last + 1)]
+ALL_VERSIONS = [(key, v) for key, row in ROWS.items() for v in range(row.first, row.last + 1)]
+
+
+def body_of(frame: Payload | Pieces) -> bytes:
+    """Take the length off a frame, having checked it; one in pieces is joined."""
+    frame = b"".join(frame) if isinstance(frame, list) else bytes(frame)
+    assert len(frame) - 4 == int.from_bytes(frame[:4])
+    return frame[4:]
+
+
+def request_frame(key: int, version: int, entity: Any, client_id: str | None = "c", tail: bytes = b"") -> bytes:
+    """Write a request as a client does, with kio alone."""
+    out = io.BytesIO()
+    header = fill(
+        type(entity).__header_schema__,
+        request_api_key=key,
+        request_api_version=version,
+        correlation_id=77,
+        client_id=client_id,
+    )
+    entity_writer(type(header))(out, header)
+    entity_writer(type(entity))(out, entity)
+    return out.getvalue() + tail
+
+
+def kio_response(frame: Payload | Pieces, key: int, version: int) -> Any:
+    """Read a response as a client does, with kio alone."""
+    entity = response_type(key, version)
+    header, at = entity_reader(entity.__header_schema__)(body_of(frame), 0)
+    assert 77 == header.correlation_id
+    value, size = entity_reader(entity)(body_of(frame), at)
+    assert len(body_of(frame)) == at + size
+    return value
+
+
+def incoming(key: int, version: int) -> Incoming:
+    return Incoming(api_key=key, api_version=version, correlation_id=77, client_id="c")
+
+
+def without(message: Any, entity: Any) -> Any:
+    """Give the message with what the version's entity cannot carry set to its stand-in, all the way down."""
+    carried = {field.name for field in fields_below(entity)}
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(strip(item) for item in value)
+        if not is_dataclass(value) or isinstance(value, m.Batch | m.TopicPartition | type):
+            return value
+        changes = {
+            field.name: LACKING[field.name]
+            if field.name in LACKING and field.name not in carried
+            else strip(getattr(value, field.name))
+            for field in fields(value)
+        }
+        return replace(value, **changes)
+
+    return strip(message)
+
+
+def fields_below(entity: Any) -> list[Any]:
+    """Give the fields of an entity and of all that it holds."""
+    found = list(fields(entity))
+    for field in fields(entity):
+        if "tuple[" in str(field.type):
+            item = item_type(entity, field.name)
+            found += fields_below(item) if is_dataclass(item) else []
+    return found
+
+
+def messages_equal(expected: Any, actual: Any) -> bool:
+    """Compare with payloads as bytes: a view and the bytes that it shows are the same."""
+    if isinstance(expected, m.Batch):
+        return bytes(expected.payload) == bytes(actual.payload) and replace(expected, payload=b"") == replace(
+            actual, payload=b""
+        )
+    if isinstance(expected, tuple):
+        return len(expected) == len(actual) and all(map(messages_equal, expected, actual))
+    if is_dataclass(expected) and not isinstance(expected, type):
+        return type(expected) is type(actual) and all(
+            messages_equal(getattr(expected, f.name), getattr(actual, f.name)) for f in fields(expected)
+        )
+    return bool(expected == actual)
+
+
+def a_frame(key: int, version: int) -> bytes:
+    """A sound request's frame of an API in a version."""
+    if key in PEER:
+        return body_of(encode_request(PEER[key][0], version=version, correlation_id=1, client_id="c"))
+    entity = request_type(key, version)
+    values: dict[str, Any] = {
+        "transactional_id": None,
+        "acks": 1,
+        "timeout": timedelta(0),
+        "topic_data": (),
+        "topics": (),
+        "topic_names": ("t",),
+        "key": "g",
+        "key_type": 0,
+        "client_software_name": "n",
+        "client_software_version": "1",
+        "allow_auto_topic_creation": True,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    }
+    if key == versions.PRODUCE:
+        topic = item_type(entity, "topic_data")
+        partition = item_type(topic, "partition_data")(index=0, records=raw_batch())
+        values["topic_data"] = (topic(name="t", partition_data=(partition,)),)
+    return request_frame(key, version, fill(entity, **values))

@@ -1,0 +1,44 @@
+"""Fetch sessions: there are none here, and clients that want one are told so."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from kio.schema.errors import ErrorCode as KioErrorCode
+
+from targets.broker.log import split_produced
+from targets.broker.wire import decode_request, encode_request, versions
+from targets.broker.wire.entities import request_type
+from tests.broker.wire.kio_side import body_of, kio_response, without
+from tests.broker.wire.samples import PEER
+
+
+@pytest.mark.parametrize(("session", "epoch"), [(0, -1), (0, 0), (5, 0), (5, -1)])
+def test_fetch_that_begins_or_ends_a_session_is_a_full_one(session: int, epoch: int) -> None:
+    """Source: KIP-227: epoch 0 begins a session, -1 wants none; both name all partitions."""
+    request, _ = PEER[versions.FETCH]
+    found = decode_request(fetch_in_session(session, epoch), split_batches=split_produced)
+    assert without(request, request_type(versions.FETCH, 7)) == found.request
+
+
+@pytest.mark.parametrize("version", range(7, 12))
+def test_fetch_that_goes_on_with_a_session_is_told_that_there_is_none(version: int) -> None:
+    """Source: KIP-227: FETCH_SESSION_ID_NOT_FOUND, upon which clients ask in full."""
+    found = decode_request(fetch_in_session(5, 1, version=version), split_batches=split_produced)
+    assert found.request is None and found.answer is not None
+    answer = kio_response(found.answer, versions.FETCH, version)
+    assert (KioErrorCode.fetch_session_id_not_found, 0, ()) == (
+        answer.error_code,
+        answer.session_id,
+        answer.responses,
+    )
+
+
+def fetch_in_session(session: int, epoch: int, version: int = 7) -> bytes:
+    """A fetch's frame with the session's fields set."""
+    request, _ = PEER[versions.FETCH]
+    frame = bytearray(body_of(encode_request(request, version=version, correlation_id=77, client_id="")))
+    # After the header: replica id, wait, least and most bytes, isolation level.
+    struct.pack_into(">ii", frame, 10 + 4 + 4 + 4 + 4 + 1, session, epoch)
+    return bytes(frame)

@@ -1,0 +1,125 @@
+"""What the tests of connections share: a transport that only remembers, and frames to feed it."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from typing import Any
+
+from targets.broker.core.events import Event, Received
+from targets.broker.core.messages import (
+    EpochAnswer,
+    EpochQuestion,
+    ErrorCode,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    TopicPartition,
+)
+from targets.broker.network import HANDSHAKE_CORRELATION_ID, Inbound
+from targets.broker.wire import encode_request
+from targets.broker.wire.versions import ROWS, Rows
+from tests.broker.log.batches import raw_batch
+
+TP = TopicPartition("t", 0)
+
+
+def question(epoch: int) -> OffsetForLeaderEpochRequest:
+    """A small request, told apart by its epoch."""
+    return OffsetForLeaderEpochRequest(questions=(EpochQuestion(tp=TP, leader_epoch=epoch),))
+
+
+def asked(epoch: int) -> bytes:
+    """The question's frame; its correlation id is its epoch."""
+    return encode_request(question(epoch), version=0, correlation_id=epoch, client_id="x")
+
+
+def reply(end: int) -> OffsetForLeaderEpochResponse:
+    """An answer, told apart by its end."""
+    return OffsetForLeaderEpochResponse(answers=(EpochAnswer(tp=TP, error=ErrorCode.NONE, end_offset=end),))
+
+
+def replied(correlation_id: int, end: int) -> bytes:
+    """The answer's frame, by hand. Source: KIP-101: error i16, partition i32, end_offset i64."""
+    body = struct.pack(">iih1sihiq", correlation_id, 1, 1, b"t", 1, 0, 0, end)
+    return struct.pack(">i", len(body)) + body
+
+
+def produce(acks: int) -> bytes:
+    """A produce request of one record, v3, by hand."""
+    batch = raw_batch()
+    body = struct.pack(">hhih1s", 0, 3, 1, 1, b"x") + struct.pack(">hhi", -1, acks, 1000)
+    body += struct.pack(">ih1siii", 1, 1, b"t", 1, 0, len(batch)) + batch
+    return struct.pack(">i", len(body)) + body
+
+
+def api_versions(correlation_id: int, client_id: str = "x") -> bytes:
+    """An ApiVersions request, v0, by hand: the wire answers it by itself."""
+    body = struct.pack(">hhih", 18, 0, correlation_id, len(client_id)) + client_id.encode()
+    return struct.pack(">i", len(body)) + body
+
+
+def versions_told(*rows: tuple[int, int, int], error: int = 0) -> bytes:
+    """An answer to a broker's own ApiVersions question, v0, by hand: (api key, oldest, newest) each."""
+    body = struct.pack(">ihi", HANDSHAKE_CORRELATION_ID, error, len(rows))
+    body += b"".join(struct.pack(">hhh", *row) for row in rows)
+    return struct.pack(">i", len(body)) + body
+
+
+def receive(protocol: asyncio.BufferedProtocol, data: bytes) -> None:
+    """Hand bytes to a connection as a socket does: so many as there is room for, and again."""
+    while data:
+        room = protocol.get_buffer(-1)
+        count = min(len(room), len(data))
+        room[:count] = data[:count]
+        data = data[count:]
+        protocol.buffer_updated(count)
+
+
+class Wire(asyncio.Transport):
+    """A transport that only notes what is done to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.reading = True
+        self.aborted = False
+
+    def write(self, data: Any) -> None:
+        self.written.append(bytes(data))
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    @property
+    def answered(self) -> list[int]:
+        """Correlation ids of the answers that were written."""
+        return [struct.unpack_from(">ii", frame)[1] for frame in self.written]
+
+
+class Client:
+    """An accepted connection, what it posted, and whether it is gone."""
+
+    def __init__(self, number: int = 1, rows: Rows = ROWS) -> None:
+        self.events: list[Event] = []
+        self.gone: list[int] = []
+        self.wire = Wire()
+        self.inbound = Inbound(number, rows, self.events.append, self.gone.append)
+        self.inbound.connection_made(self.wire)
+
+    def sends(self, *frames: bytes) -> None:
+        receive(self.inbound, b"".join(frames))
+
+    @property
+    def epochs(self) -> list[int]:
+        """What was handed to the core, in order."""
+        return [
+            event.request.questions[0].leader_epoch
+            for event in self.events
+            if isinstance(event, Received) and isinstance(event.request, OffsetForLeaderEpochRequest)
+        ]

@@ -1,0 +1,76 @@
+"""A story's steps are those of schedules, and each breaks the rule that it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
+from harness.cli.searching import Order
+from harness.cli.trials import TrialSpec, run_trial
+from harness.links import VERBS
+from harness.schedule import Scenario, parse
+from nemesis import NEMESES
+
+ROLES = ("A", "B", "C")
+WAITS = {PASS: "pass 30ms", PASS_FETCH: "pass 80ms"}
+HEAD = """title a story
+source chance
+nodes A B C replicas, D controller
+records {records}
+settings min_isr=1 heal_within_s=10
+"""
+
+
+def told(story: str, seed: int) -> Scenario:
+    """A story as a schedule of its own, with time enough."""
+    steps, records = ["produce m1 acks=all meanwhile", "pass 30ms"], ["m1 2"]
+    for step in STORIES[story](Random(seed), ROLES):
+        if step in (PRODUCE_ALL, PRODUCE_ONE):
+            records.append(f"m{len(records) + 1} 1")
+            steps.append(f"produce m{len(records)} acks={step.split()[1]} meanwhile")
+        elif step == RELEASE_ONE:
+            steps.append("release all")
+        else:
+            steps.append(WAITS.get(step, step))
+    head = HEAD.format(records=", ".join([*records, *(f"last{n} 1" for n in range(1, 5))]))
+    return parse(story, "\n".join([head, *steps]), story)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_step_of_a_story_is_one_that_a_player_knows(story: str) -> None:
+    known = {"produce", "pass", *VERBS, *NEMESES}
+    assert {step.words[0] for seed in range(50) for step in told(story, seed).steps} <= known
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_story_ends_what_it_has_begun_but_for_holds(story: str) -> None:
+    for seed in range(50):
+        steps = [step.words for step in told(story, seed).steps]
+        verbs = [words[0] for words in steps]
+        gone = sum(len(words) - 1 for words in steps if words[0] in ("kill", "power-loss"))
+        assert verbs.count("zombie") == verbs.count("return")
+        assert gone == verbs.count("restart")
+
+
+@pytest.mark.parametrize(("story", "change"), [
+    ("flip", "fence_fetch=no"),
+    ("flip", "fence_high_watermark=no"),
+    ("flip", "fence_isr_join=no"),
+    ("flip", "truncate_when_leader_unchanged=no"),
+    ("flip", "forget_follower_ends=no"),
+    ("laggard", "join_isr_past_epoch_start=no"),
+    ("recall", "drop_stale_answer=no"),
+])  # fmt: skip
+def test_story_shows_what_a_rule_is_for_and_nothing_where_it_is_on(story: str, change: str) -> None:
+    off, on = (Order(target="broker", variant=variant).spec() for variant in (f"kip380+{change}", "kip380"))
+    seeds = range(60)
+    found = next((seed for seed in seeds if _found(off, story, seed)), None)
+    assert found is not None, f"{story} does not show {change} within {len(seeds)} tellings"
+    assert not _found(on, story, found)
+
+
+def _found(spec: TrialSpec, story: str, seed: int) -> bool:
+    return bool(run_trial(replace(spec, schedule=told(story, seed)), seed).violations)

@@ -1,0 +1,201 @@
+"""A small language for histories: what happened, in the order in which it happened, ten milliseconds apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Self
+
+from harness.model import Op, OpType, Source
+
+IDS = {"A": 11, "B": 12, "C": 13}
+TOPIC = {"topic": "t", "partition": 0}
+STEP_NS = 10_000_000
+
+# A log as written in a story: batches of (epoch, values), one after another from offset 0 unless a base is
+# given as a third member.
+Batches = Sequence[tuple[Any, ...]]
+
+
+class Story:
+    """Ops of one run of one partition; `ops` is the history so far."""
+
+    def __init__(
+        self, records: Mapping[str, Sequence[str]], protocol: str = "hw", replicas: Sequence[str] = ("A", "B")
+    ) -> None:
+        self.ops: list[Op] = []
+        self.records = records
+        self.protocol = protocol
+        rules = {"epochs": "no" if protocol == "hw" else "yes"}
+        self.add(
+            Source.RUNNER,
+            "runner",
+            OpType.INFO,
+            "setup",
+            **TOPIC,
+            scenario="golden",
+            protocol=protocol,
+            rules=rules,
+            host="local",
+            target="broker",
+            seed=1,
+            power_tier="loop",
+            nodes=IDS,
+            replicas=list(replicas),
+            records={name: list(values) for name, values in records.items()},
+            min_isr=1,
+            unclean=False,
+        )
+
+    def add(self, source: Source, process: str, type_: OpType, f: str, **value: Any) -> Self:
+        index = len(self.ops)
+        self.ops.append(
+            Op(
+                index=index,
+                time_ns=index * STEP_NS,
+                source=source,
+                process=process,
+                type=type_,
+                f=f,
+                value=value,
+            )
+        )
+        return self
+
+    def broker(self, node: str, f: str, **value: Any) -> Self:
+        return self.add(Source.BROKER, node, OpType.INFO, f, **value)
+
+    def started(self, *nodes: str) -> Self:
+        for node in nodes:
+            self.broker(node, "started", id=IDS[node], pid=1, protocol="p", incarnation=1)
+        return self
+
+    def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int = 0) -> Self:
+        return self.add(
+            Source.ZOOKEEPER,
+            "zookeeper",
+            OpType.INFO,
+            "leaderAndISR",
+            **TOPIC,
+            leader=leader,
+            epoch=epoch,
+            isr=list(isr),
+            zk_version=version,
+        )
+
+    def leads(self, node: str, epoch: int, end: int, isr: str = "AB", **more: Any) -> Self:
+        told = {"high_watermark": 0, "resumed": False, "unclean": False} | more
+        ids = [IDS[name] for name in isr]
+        return self.broker(node, "leader", **TOPIC, epoch=epoch, log_end_offset=end, isr=ids, **told)
+
+    def follows(self, node: str, leader: str, epoch: int, end: int) -> Self:
+        return self.broker(
+            node,
+            "follower",
+            **TOPIC,
+            epoch=epoch,
+            leader=IDS[leader],
+            log_end_offset=end,
+            high_watermark=0,
+        )
+
+    def append(self, node: str, base: int, end: int, epoch: int, role: str) -> Self:
+        stamp = -1 if self.protocol == "hw" else epoch
+        return self.broker(node, "append", **TOPIC, base=base, end=end, epoch=stamp, role=role)
+
+    def cut(self, node: str, start: int, to: int, reason: str, epoch: int = 0) -> Self:
+        cut = {"from": start, "to": to, "end": to}
+        return self.broker(node, "truncate", **TOPIC, **cut, reason=reason, epoch=epoch)
+
+    def recovered(self, node: str, end: int) -> Self:
+        return self.broker(
+            node,
+            "recovered",
+            **TOPIC,
+            log_end_offset=end,
+            clean=False,
+            cut_bytes=0,
+            reason="clean",
+            epochs=[],
+            high_watermark=0,
+        )
+
+    def passes(self, node: str, to: int) -> Self:
+        return self.broker(node, "high-watermark", **TOPIC, to=to)
+
+    def shrinks(self, node: str, isr: str, epoch: int) -> Self:
+        ids = [IDS[name] for name in isr]
+        return self.broker(node, "isr", **TOPIC, isr=ids, zk_version=1, epoch=epoch)
+
+    def sends(self, name: str) -> Self:
+        for value in self.records[name]:
+            self.add(Source.CLIENT, "client-1", OpType.INVOKE, "produce", **self._record(name, value))
+        return self
+
+    def acked(self, name: str, offset: int, acks: int = -1) -> Self:
+        for place, value in enumerate(self.records[name]):
+            record = self._record(name, value) | {"acks": acks, "offset": offset + place}
+            self.add(Source.CLIENT, "client-1", OpType.OK, "produce", **record)
+        return self
+
+    def fault(self, f: str, *nodes: str) -> Self:
+        self.add(Source.NEMESIS, "nemesis", OpType.INVOKE, f, nodes=list(nodes))
+        return self.add(Source.NEMESIS, "nemesis", OpType.OK, f, nodes=list(nodes), probe="seen")
+
+    def healed(self) -> Self:
+        return self.add(Source.RUNNER, "runner", OpType.OK, "healed", missing=[])
+
+    def log(
+        self, node: str, batches: Batches, epochs: Sequence[tuple[int, int]] | None = None, start: int = 0
+    ) -> Self:
+        placed = list(_placed(batches, start))
+        end = max((last + 1 for _, last, _, _ in placed), default=start)
+        self.add(
+            Source.LOG,
+            node,
+            OpType.OK,
+            "snapshot",
+            **TOPIC,
+            log_start_offset=start,
+            log_end_offset=end,
+            high_watermark=None,
+            epochs=None if epochs is None else [list(entry) for entry in epochs],
+            problems=[],
+            batches=len(placed),
+        )
+        for base, last, epoch, values in placed:
+            records = [[base + n, digest(value), value] for n, value in enumerate(values)]
+            stored = {"magic": 2, "crc": 1, "codec": "none", "position": 0, "segment": "0.log"}
+            where = {"base": base, "last": last, "epoch": epoch}
+            self.add(Source.LOG, node, OpType.OK, "batch", **TOPIC, **where, **stored, records=records)
+        return self
+
+    def read(self, *values: str) -> Self:
+        records = [[offset, value] for offset, value in enumerate(values)]
+        return self.add(
+            Source.CLIENT,
+            "client-1",
+            OpType.OK,
+            "read",
+            **TOPIC,
+            records=records,
+            high_watermark=len(values),
+        )
+
+    def done(self) -> Self:
+        return self.add(Source.RUNNER, "runner", OpType.INFO, "done")
+
+    def _record(self, name: str, value: str) -> dict[str, Any]:
+        return {**TOPIC, "name": name, "value": value, "acks": -1, "codec": "none"}
+
+
+def digest(value: str) -> str:
+    return sha256(value.encode()).hexdigest()[:16]
+
+
+def _placed(batches: Batches, start: int) -> Any:
+    offset = start
+    for epoch, values, *base in batches:
+        offset = base[0] if base else offset
+        yield offset, offset + len(values) - 1, epoch, values
+        offset += len(values)

@@ -1,0 +1,29 @@
+"""What Spark warms up with takes every way that a check can take, and leaves nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers import CHECKERS
+from checkers.checker import check
+from checkers.warm import _ops, warm_up
+from harness.model import Kind
+
+
+def test_one_run_kept_its_record_and_one_lost_it() -> None:
+    kinds = {
+        kept: [anomaly.kind for anomaly in check(_ops(kept), CHECKERS, frozenset())] for kept in (True, False)
+    }
+    assert Kind.LOST not in kinds[True]
+    assert Kind.LOST in kinds[False]
+
+
+@pytest.mark.spark
+def test_warm_spark_keeps_nothing_of_it(session: Any) -> None:
+    folder = Path(session.sparkContext._temp_dir)
+    before = sorted(folder.rglob("*"))
+    warm_up(session)
+    assert before == sorted(folder.rglob("*"))

@@ -1,0 +1,117 @@
+"""`fencepost agree`: two suites cell by cell, what differs told to the record, nothing passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.cli.agree import End, differences
+from harness.cli.main import main
+from harness.model import EXIT_CODES, Anomaly, Kind, Verdict
+from harness.suite import Cell, Status, Suite
+from tests.checkers.story import Batches, Story
+
+LOG: Batches = [(0, ["m1.0", "m1.1"]), (1, ["m2.0"])]
+LOST = Anomaly(
+    kind=Kind.LOST, topic="t", partition=0, ranges=((1, 2),), nodes=("A",), epoch=3, sentence="at 0.1 s"
+)
+
+
+def suite(folder: Path, *, log: Batches = LOG, found: Sequence[Anomaly] = (LOST,), seed: int = 7) -> Path:
+    """Store a suite of one cell, in which A's log ended so."""
+    cell = Cell(
+        scenario="kip101-1",
+        title="",
+        source="",
+        protocol="hw",
+        expected="",
+        found="",
+        status=Status.AS_EXPECTED,
+        reason="",
+        verdict=Verdict.VALID,
+        anomalies=tuple(found),
+        run="kip101-1-hw",
+        rerun="",
+        seconds=0.0,
+    )
+    one = Suite(
+        name="scenarios",
+        started="2026-01-01T00:00:00+00:00",
+        commit="",
+        host="local",
+        target="broker",
+        power_tier="",
+        seed=seed,
+        rules={},
+        cells=(cell,),
+        seconds=0.0,
+    )
+    (folder / cell.run).mkdir(parents=True)
+    one.write(folder / "suite.json")
+    ops = Story({"m1": ["m1.0", "m1.1"], "m2": ["m2.0"]}).log("A", log).ops
+    lines = "".join(op.to_json() + "\n" for op in ops)
+    (folder / cell.run / "history.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def agree(*folders: Path) -> int:
+    return main(["agree", *map(str, folders)])
+
+
+def test_suites_that_end_alike_agree_whatever_their_sentences_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = suite(tmp_path / "b", found=[replace(LOST, sentence="0.2 s")])
+    assert EXIT_CODES["valid"] == agree(suite(tmp_path / "a"), other)
+    assert "1 cells on both" in (out := capsys.readouterr().out)
+    assert "1 agree in anomalies and in every record of every log, 0 differ; 0 on one side alone" in out
+
+
+@pytest.mark.parametrize(("log", "told"), [
+    ([(0, ["m1.0", "m1.1"]), (2, ["m2.0"])], "epoch 1, m2.0 in the first, offset 2, epoch 2, m2.0 in the second"),
+    ([(0, ["m1.0", "m1.9"]), (1, ["m2.0"])], "epoch 0, m1.1 in the first, offset 1, epoch 0, m1.9 in the second"),
+    ([(0, ["m1.0", "m1.1"])], "offset 2, epoch 1, m2.0 in the first, no more record in the second"),
+])  # fmt: skip
+def test_record_that_differs_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], log: Batches, told: str
+) -> None:
+    assert EXIT_CODES["invalid"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", log=log))
+    (line, _) = capsys.readouterr().out.splitlines()
+    assert line.startswith("kip101-1 under hw: log of A: offset ")
+    assert line.endswith(told)
+
+
+@pytest.mark.parametrize(("found", "told"), [
+    ([], "only the first found lost 1-1 A (epoch 3)"),
+    ([replace(LOST, epoch=4)], "only the second found lost 1-1 A (epoch 4)"),
+    ([LOST, replace(LOST, kind=Kind.STUCK, ranges=(), epoch=None)], "only the second found stuck A"),
+])  # fmt: skip
+def test_anomaly_that_differs_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], found: list[Anomaly], told: str
+) -> None:
+    assert EXIT_CODES["invalid"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", found=found))
+    assert told in capsys.readouterr().out
+
+
+def test_log_that_one_side_lacks_is_a_difference() -> None:
+    one = End(findings=[], logs={"A": [(0, 0, "m1.0")]})
+    assert ["log of A: offset 0, epoch 0, m1.0 in the first, no more record in the second"] == differences(
+        one, End(findings=[], logs={})
+    )
+
+
+def test_suites_without_a_common_cell_prove_nothing(tmp_path: Path) -> None:
+    other = suite(tmp_path / "b")
+    text = (other / "suite.json").read_text(encoding="utf-8").replace('"protocol": "hw"', '"protocol": "kip101"')
+    (other / "suite.json").write_text(text, encoding="utf-8")
+    assert EXIT_CODES["unknown"] == agree(suite(tmp_path / "a"), other)
+
+
+def test_wrong_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert EXIT_CODES["usage"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", seed=8))
+    assert "play one again with --seed" in capsys.readouterr().err
+    assert EXIT_CODES["usage"] == agree(tmp_path / "a", tmp_path / "c")
+    assert "no suite.json" in capsys.readouterr().err

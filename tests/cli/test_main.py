@@ -1,0 +1,60 @@
+"""The command line: what it says of itself, and one clear line for each thing that is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli.commands import COMMANDS
+from harness.cli.main import main
+from harness.model import EXIT_CODES
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_names_the_exit_codes(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--help"])
+    assert 0 == ended.value.code
+    told = capsys.readouterr().out
+    assert all(word in " ".join(told.split()) for word in EXIT_CODES)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--scenario", "kip101-4"], "unknown scenario 'kip101-4': expected one of"),
+        (["--protocol", "kip102"], "unknown protocol 'kip102': expected one of"),
+        (["--rule", "truncate=x"], "rule 'truncate': no such rule; expected one of"),
+        (
+            ["--rule", "truncate_to=moon"],
+            "rule truncate_to='moon': expected one of high_watermark, first_fetch, one_answer",
+        ),
+        (["--target", "kafca"], "unknown target 'kafca'"),
+        (
+            ["--host", "lokal", "--scenario", "kip101-1"],
+            "unknown host 'lokal': expected one of docker, local, sim. Did you",
+        ),
+    ],
+)
+def test_wrong_option_is_one_line_that_says_what_was_expected(
+    options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert EXIT_CODES["usage"] == main(["test-kip101", "--results", str(tmp_path), *options])
+    error = capsys.readouterr().err
+    assert told in error
+    assert 1 == len(error.strip().splitlines())
+
+
+def test_command_without_a_name_is_wrong_usage() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness.cli.main"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ),
+    )
+    assert (2, True) == (ended.returncode, "COMMAND" in ended.stderr)

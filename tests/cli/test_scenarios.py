@@ -1,0 +1,54 @@
+"""The list of scenarios: each with its title, its sources and what it expects of whom."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from harness.cli.main import main
+from harness.cli.scenarios import describe
+from harness.model import EXIT_CODES
+from harness.schedule import read_scenario
+from workloads import SCENARIOS
+
+
+@pytest.fixture(autouse=True)
+def _own_signals() -> Iterator[None]:
+    """Give signals their handlers back: a command takes them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_every_scenario_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert EXIT_CODES["valid"] == main(["scenarios"])
+    listed = capsys.readouterr().out.splitlines()
+    for path in SCENARIOS.glob("*.txt"):
+        assert any(line.startswith(f"{path.stem}  ") for line in listed)
+
+
+def test_scenario_is_told_with_its_sources_and_one_line_for_each_outcome(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert EXIT_CODES["valid"] == main(["scenarios", "kip101-1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "kip101-1  A follower restarts with a lagging high watermark, and the leader dies" == lines[0]
+    assert "  source  Why does Kafka need the leader epoch?, scenario one" in lines
+    assert any(line.startswith("  lost m2  hw") for line in lines)
+    assert any(line.startswith("  none  kip101, kip101-text, kip279") for line in lines)
+
+
+def test_unknown_scenario_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert EXIT_CODES["usage"] == main(["scenarios", "kip101-4"])
+    assert "unknown scenario 'kip101-4': expected one of" in capsys.readouterr().err
+
+
+def test_every_variant_of_a_scenario_is_in_exactly_one_line() -> None:
+    scenario = read_scenario(SCENARIOS / "kip101-2b.txt")
+    told = [line.plain for line in describe(scenario)]
+    for variant, outcome in scenario.expectations.items():
+        mine = [line for line in told if variant in line.rpartition("  ")[2].split(", ")]
+        assert [True] == [line.startswith(f"  {outcome}  ") for line in mine]

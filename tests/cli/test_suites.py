@@ -1,0 +1,178 @@
+"""What is played when scenarios, protocols and mutants are asked for, or nothing is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness.cell import Played
+from harness.cli import kip101, play, suites
+from harness.cli.suites import Selection, variants_of
+from harness.model import UsageError
+from harness.registry import load
+from harness.schedule import parse
+from harness.store import RunDir
+from harness.target import Target
+from targets import TARGETS
+
+BROKER: Target = load("target", TARGETS, "broker", "TARGET")
+TEXT = """
+title T
+source S
+nodes A B replicas, C controller
+records m1 1..4
+# story
+produce m1 acks=all
+expect kip320+fence_fetch=no: lost m1
+expect kip380, hw, kip320: none
+"""
+ALL = Selection(name="all", make="scenarios", patterns=("*",))
+
+
+class Releases:
+    """A target whose protocols are releases of another system."""
+
+    name = "kafka"
+
+    def protocols(self) -> Mapping[str, Mapping[str, str]]:
+        """Two of them, one of which the scenario says something of."""
+        return {"2.0.0": {"models": "kip279"}, "2.1.1": {"models": "kip320"}}
+
+    def rules(self, protocol: str, _changes: tuple[str, ...]) -> Mapping[str, str]:
+        """As they are."""
+        return self.protocols()[protocol]
+
+
+@pytest.fixture
+def scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two scenarios."""
+    monkeypatch.setattr(suites, "SCENARIOS", tmp_path)
+    (tmp_path / "a-1.txt").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "b-1.txt").write_text(TEXT.replace("kip380, hw, kip320", "kip101"), encoding="utf-8")
+    return tmp_path
+
+
+def specs(*options: str, selection: Selection = ALL, target: Target = BROKER) -> list[str]:
+    parser = argparse.ArgumentParser()
+    suites.configure(parser)
+    return [spec.name for spec in suites._specs(selection, parser.parse_args(options), target, seed=1)]
+
+
+def test_scenario_is_played_under_all_that_it_names_in_the_order_of_the_ladder_mutants_last() -> None:
+    found = variants_of(parse("s", TEXT, "s.txt"), BROKER, ())
+    assert ["hw", "kip320", "kip380", "kip320+fence_fetch=no"] == list(map(str, found))
+
+
+def test_target_may_name_its_protocol() -> None:
+    parser = argparse.ArgumentParser()
+    suites.configure(parser)
+    arguments = parser.parse_args(["--target", "kafka:2.1.1@1.1", "--protocol", "1.1.1", "--set", "a.b=1"])
+    assert "kafka" == suites.target_of(arguments).name
+    assert ("kafka", ["2.1.1@1.1", "1.1.1"], ["a.b=1"]) == (arguments.target, arguments.protocol, arguments.rule)
+    alone = parser.parse_args([])
+    assert ("broker", None) == (suites.target_of(alone).name, alone.protocol)
+
+
+def test_columns_leave_mutants_and_other_protocols_out() -> None:
+    found = variants_of(parse("s", TEXT, "s.txt"), BROKER, ("kip320", "kip101", "hw"))
+    assert ["hw", "kip320"] == list(map(str, found))
+
+
+def test_release_is_played_where_the_scenario_says_something_of_what_it_models() -> None:
+    target = cast(Target, Releases())
+    assert ["2.1.1"] == list(map(str, variants_of(parse("s", TEXT, "s.txt"), target, ())))
+    assert ["2.1.1"] == list(map(str, variants_of(parse("s", TEXT, "s.txt"), target, ("kip320",))))
+    assert [] == variants_of(parse("s", TEXT, "s.txt"), target, ("hw",))
+
+
+@pytest.mark.usefixtures("scenarios")
+def test_everything_is_played_when_nothing_is_asked_for() -> None:
+    assert [
+        *("a-1-hw", "a-1-kip320", "a-1-kip380", "a-1-kip320+fence_fetch=no"),
+        *("b-1-kip101", "b-1-kip320+fence_fetch=no"),
+    ] == specs()
+
+
+@pytest.mark.usefixtures("scenarios")
+@pytest.mark.parametrize(
+    ("options", "cells"),
+    [
+        (("--protocol", "kip101"), ["b-1-kip101"]),
+        (("--protocol", "kip320+fence_fetch=no", "--scenario", "a-1"), ["a-1-kip320+fence_fetch=no"]),
+        (("--scenario", "b-1"), ["b-1-kip101", "b-1-kip320+fence_fetch=no"]),
+        (("--protocol", "kip380", "--protocol", "hw", "--scenario", "a-1"), ["a-1-kip380", "a-1-hw"]),
+    ],
+)
+def test_what_is_asked_for_is_played_and_no_more(options: tuple[str, ...], cells: list[str]) -> None:
+    assert cells == specs(*options)
+
+
+@pytest.mark.usefixtures("scenarios")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            ("--scenario", "a-1", "--protocol", "kip101"),
+            "scenario a-1: says nothing of protocol kip101; expected a",
+        ),
+        (("--protocol", "kip279"), "no scenario of * says what it expects of kip279; expected one that does"),
+        (("--protocol", "kip999"), "unknown protocol 'kip999'"),
+        (("--protocol", "kip320+fence=no"), "rule 'fence': no such rule"),
+        (
+            ("--protocol", "kip320+fence"),
+            "option --protocol: 'kip320+fence'; expected PROTOCOL or PROTOCOL+RULE=VALUE",
+        ),
+        (("--scenario", "c-1"), "unknown scenario 'c-1': expected one of a-1, b-1"),
+    ],
+)
+def test_what_cannot_be_played_is_told(options: tuple[str, ...], told: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        specs(*options)
+    assert told in str(raised.value)
+
+
+@pytest.mark.usefixtures("scenarios")
+def test_rule_that_is_changed_for_all_leaves_each_its_own_expectation() -> None:
+    parser = argparse.ArgumentParser()
+    suites.configure(parser)
+    arguments = parser.parse_args(["--scenario", "a-1", "--rule", "fence_fetch=yes"])
+    spec = suites._specs(ALL, arguments, BROKER, seed=1)[-1]
+    assert ("lost m1", "yes") == (spec.expectation, spec.rules["fence_fetch"])
+
+
+@pytest.mark.usefixtures("scenarios")
+def test_patterns_choose_the_files() -> None:
+    assert ["b-1-kip101"] == specs(
+        "--protocol", "kip101", selection=Selection(name="b", make="b", patterns=("b-*",))
+    )
+
+
+def test_first_command_plays_kip_101_and_kafka_6361_under_four_protocols() -> None:
+    names = specs(selection=kip101.SELECTION)
+    assert {"kip101-1-hw", "kip101-3-kip320"} <= set(names)
+    assert all(name.startswith(("kip101-", "kafka-6361-")) for name in names)
+    assert {"hw", "kip101", "kip279", "kip320"} == {name.rsplit("-", 1)[1] for name in names}
+
+
+def test_play_plays_every_scenario_under_every_mutant() -> None:
+    names = specs(selection=play.SELECTION)
+    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} == {
+        path.stem for path in suites.SCENARIOS.glob("*.txt") if any(name.startswith(path.stem) for name in names)
+    }
+    assert any("+" in name for name in names)
+
+
+@pytest.mark.usefixtures("scenarios")
+def test_cell_is_played_again_by_a_command_that_a_shell_takes_as_it_is(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    suites.configure(parser)
+    arguments = parser.parse_args(["--host", "sim", "--rule", "epochs=yes", "--protocol", "kip320+fence_fetch=no"])
+    spec = suites._specs(ALL, arguments, BROKER, seed=5)[0]
+    played = Played(spec=spec, run=RunDir(path=tmp_path), power_tier="none", seconds=1.0)
+    assert "make scenarios SCENARIO=a-1 PROTOCOL=kip320+fence_fetch=no SEED=5 HOST=sim RULES=epochs=yes" == (
+        suites._rerun(ALL, arguments, cast(Any, played))
+    )

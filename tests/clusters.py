@@ -1,0 +1,94 @@
+"""Clusters of real broker processes on loopback, for tests that look at a running one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.cluster import Cluster
+from harness.ground import Plan
+from harness.history import History
+from harness.hosts import HOSTS
+from harness.hosts.base import Address, Launch
+from harness.machines import RealMachines, open_machines
+from harness.target import NodeSpec
+from targets.broker.target import BrokerTarget
+
+_numbers = itertools.count()
+
+
+class Tuned(BrokerTarget):
+    """Our broker with some of its settings changed, and some nodes of a release of their own."""
+
+    def __init__(self, settings: Mapping[str, Any], releases: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._releases = releases
+
+    def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
+        """As a run launches it, but for those settings and releases."""
+        if spec.name in self._releases:
+            protocol = self._releases[spec.name]
+            rules = self.rules(protocol, ())
+        launch = super().launch(spec, protocol, rules)
+        config = json.loads(launch.files["broker.json"])
+        config["settings"] |= self._settings
+        return replace(launch, files={"broker.json": json.dumps(config)})
+
+
+def disk(cluster: Cluster, name: str) -> Path:
+    """A node's data directory."""
+    assert isinstance(cluster.host, RealMachines), "only real machines have one"
+    return cluster.host.disk(name)
+
+
+@contextmanager
+def running(
+    run_dir: Path,
+    zookeeper: Address,
+    protocol: str,
+    ids: Mapping[str, int],
+    *,
+    replicas: Sequence[str] = (),
+    power_tier: str = "watermark",
+    settings: Mapping[str, Any] | None = None,
+    releases: Mapping[str, str] | None = None,
+) -> Iterator[Cluster]:
+    """
+    A cluster whose nodes all run, the first of them as controller; everything down afterwards.
+
+    Shapes:  releases maps a node to a protocol of its own, as in a rolling upgrade.
+    """
+    run_dir.mkdir(parents=True)
+    target = Tuned(settings or {}, releases or {})
+    plan = Plan(
+        name=f"cluster-{next(_numbers)}",
+        run_dir=run_dir,
+        protocol=protocol,
+        rules=target.rules(protocol, ()),
+        ids=ids,
+        replicas=tuple(replicas),
+        seed=1,
+    )
+    cluster = open_machines(
+        plan,
+        History(run_dir / "history.jsonl"),
+        make_host=HOSTS["local"],
+        target=target,
+        zookeeper=zookeeper,
+        power_tier=power_tier,
+    )
+    try:
+        first, *others = ids
+        cluster.start(first)
+        cluster.await_(lambda: cluster.observer.controller() == first, lambda: f"{first} is controller")
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(cluster.start, others))
+        yield cluster
+    finally:
+        cluster.close()

@@ -1,0 +1,140 @@
+"""A cell that is given up, or that cannot be set up, takes all of itself down."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness import machines
+from harness.cell import CellSpec, Stage, play_cell
+from harness.cluster import Cluster, RunCancelled
+from harness.ground import Plan
+from harness.history import History
+from harness.hosts.base import Address
+from harness.machines import RealTime, open_machines
+from harness.model import HistoryError, OpType, Source, UsageError
+from harness.schedule import draw, read_scenario
+from harness.store import RunDir
+from harness.variant import Variant
+from workloads import SCENARIOS
+
+NOBODY = Address(host="127.0.0.1", port=1)
+
+
+class Part:
+    """Any part of a cluster: it counts how often it was closed, and has no room for a node."""
+
+    name = "part"
+    power_tier = "none"
+    bind_address = "127.0.0.1"
+
+    def __init__(self, **_: object) -> None:
+        self.closed = 0
+
+    def open(self) -> None:
+        """Open."""
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+
+    def note_flushed(self, *_: object) -> None:
+        """Note nothing."""
+
+    def add_node(self, name: str, *, disk: bool) -> None:
+        """Refuse."""
+        raise UsageError(f"node {name}: no room")
+
+
+def cluster_of(host: Part, history: History, others: Part) -> Cluster:
+    """A cluster of parts that only count."""
+    part = cast(Any, others)
+    return Cluster(
+        host=cast(Any, host),
+        target=part,
+        protocol="hw",
+        rules={},
+        ids={},
+        replicas=(),
+        history=history,
+        fabric=part,
+        observer=part,
+        time=RealTime(),
+    )
+
+
+class Telling:
+    """A target whose nodes tell what they do."""
+
+    def tells(self) -> bool:
+        """They do."""
+        return True
+
+
+class Room:
+    """A ground whose clusters are of parts that only count."""
+
+    name = "room"
+
+    def __init__(self) -> None:
+        self.host, self.others = Part(), Part()
+        self.histories: list[History] = []
+
+    def open_cluster(self, _plan: Plan, history: History) -> Cluster:
+        """Make it."""
+        self.histories.append(history)
+        return cluster_of(self.host, history, self.others)
+
+
+def test_cell_that_was_being_made_when_all_were_cancelled_plays_nothing(tmp_path: Path) -> None:
+    room = Room()
+    stage = Stage(ground=cast(Any, room), target=cast(Any, room.others), faults={})
+    stage.cancel()
+    scenario = read_scenario(SCENARIOS / "kip101-1.txt")
+    spec = CellSpec(scenario=scenario, draw=draw(scenario, 1), variant=Variant(protocol="hw"), rules={})
+    with pytest.raises(RunCancelled):
+        play_cell(stage, spec, RunDir(path=tmp_path), lambda _: None)
+    # Cancelled and closed, and the observer and the fabric with it.
+    assert (2, 2, {}) == (room.host.closed, room.others.closed, stage.open_clusters)
+    with pytest.raises(HistoryError, match="after the history was closed"):
+        room.histories[0].record(Source.RUNNER, "runner", OpType.INFO, "late")
+
+
+def test_cancelled_run_is_left_at_its_next_step_and_at_its_next_look(tmp_path: Path) -> None:
+    host = Part()
+    with History(tmp_path / "history.jsonl") as history:
+        played = cluster_of(host, history, Part())
+        played.cancel()
+        assert 1 == host.closed
+        with pytest.raises(RunCancelled, match=f"run {tmp_path.name}: cancelled"):
+            played.record(Source.RUNNER, "runner", OpType.INVOKE, "step", {})
+        with pytest.raises(RunCancelled):
+            played.await_(lambda: True, lambda: "nothing")
+
+
+def test_close_goes_on_when_a_part_of_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, others = Part(), Part()
+    monkeypatch.setattr(host, "close", lambda: 1 // 0)
+    with History(tmp_path / "history.jsonl") as history:
+        with pytest.raises(ZeroDivisionError):
+            cluster_of(host, history, others).close()
+        assert 2 == others.closed
+
+
+def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, observer = Part(), Part()
+    monkeypatch.setattr(machines, "Observer", lambda **_: observer)
+    threads = set(threading.enumerate())
+    with pytest.raises(UsageError, match="node A: no room"):
+        open_machines(
+            Plan(name="x", run_dir=tmp_path, protocol="hw", rules={}, ids={"A": 1}, replicas=("A",), seed=1),
+            History(tmp_path / "history.jsonl"),
+            make_host=cast(Any, lambda *_, **__: host),
+            target=cast(Any, Telling()),
+            zookeeper=NOBODY,
+            power_tier=None,
+        )
+    assert (1, 1, threads) == (host.closed, observer.closed, set(threading.enumerate()))

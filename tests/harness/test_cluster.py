@@ -1,0 +1,26 @@
+"""A cluster as a client sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.harness.fakes import FakeCluster
+
+
+def test_client_reaches_the_leader_first_since_it_knows_first(cluster: FakeCluster) -> None:
+    assert ["127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:1"] == cluster.clients_addresses()
+    cluster.partition = replace(cluster.partition, leader=1)
+    assert ["127.0.0.1:1", "127.0.0.1:3", "127.0.0.1:2"] == cluster.clients_addresses()
+
+
+def test_client_reaches_all_that_run_while_nobody_leads(cluster: FakeCluster) -> None:
+    cluster.partition = replace(cluster.partition, leader=-1)
+    cluster.down = {"B"}
+    assert ["127.0.0.1:3", "127.0.0.1:1"] == cluster.clients_addresses()
+
+
+def test_client_reaches_who_cannot_know_the_leader_only_where_nobody_else_runs(cluster: FakeCluster) -> None:
+    cluster.zombies, cluster.paused = {"B": "cut"}, {"C"}
+    assert ["127.0.0.1:1"] == cluster.clients_addresses()
+    cluster.down = {"A"}
+    assert ["127.0.0.1:2", "127.0.0.1:3"] == cluster.clients_addresses()

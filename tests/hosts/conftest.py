@@ -1,0 +1,76 @@
+"""State of their own for the tests of hosts, and a node to break: a small program that does as it is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import limits
+from harness.hosts import HOSTS
+from harness.hosts.base import Host, Launch
+from harness.process import until
+
+# Does each action in turn and says so, then waits; SIGTERM ends it. Paths are relative to the data directory.
+NODE = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+os.chdir(sys.argv[1])
+for word in sys.argv[2:]:
+    verb, path, *rest = word.split(":")
+    if verb == "write":
+        with open(path, "ab", 0) as file:
+            file.write(rest[0].encode() * int(rest[1]))
+    elif verb == "sync":
+        with open(path, "ab", 0) as file:
+            os.fsync(file.fileno())
+    elif verb == "cut":
+        os.truncate(path, int(rest[0]))
+    elif verb == "rename":
+        os.rename(path, rest[0])
+    print("did", word, flush=True)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+MakeHostFixture = Callable[..., Host]
+
+
+def node(data_dir: str, *actions: str, python: str = sys.executable) -> Launch:
+    """Launch the node above."""
+    return Launch(argv=(python, "-c", NODE, data_dir, *actions))
+
+
+def start_ready(host: Host, name: str, launch: Launch) -> None:
+    """Start a node and wait until it has done its actions."""
+    before = host.log_text(name).count("ready")
+    host.start(name, launch)
+    assert until(lambda: host.log_text(name).count("ready") > before, limits.PROCESS_START_S_MAX), host.log_text(
+        name
+    )
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep ledgers, claims and templates of a test to itself."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def make_host(tmp_path: Path) -> Iterator[MakeHostFixture]:
+    """Open hosts by kind and tier; all are closed after the test."""
+    made: list[Host] = []
+
+    def make(kind: str = "local", tier: str | None = "watermark", **wishes: Callable[[str], None]) -> Host:
+        host = HOSTS[kind](tmp_path / f"run{len(made)}", power_tier=tier, **wishes)
+        made.append(host)
+        host.open()
+        return host
+
+    yield make
+    for host in made:
+        host.close()

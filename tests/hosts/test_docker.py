@@ -1,0 +1,218 @@
+"""Nodes as containers: unprivileged, on a network of their own, and gone with their run."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import ledger, limits, mounts
+from harness.hosts.base import Address, Launch
+from harness.hosts.docker import LABEL, DockerHost
+from harness.hosts.engine import connect
+from harness.ledger import Ledger, runs_dir
+from harness.model import PreconditionError, UsageError
+from harness.process import until
+from targets.zookeeper import server
+from tests.hosts.conftest import MakeHostFixture, node, start_ready
+from tests.hosts.test_reap import TIER, left_of, run_and_kill
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+IDENTITY = """
+import gc
+import os
+def can(path):
+    try:
+        open(path, "w").close()
+        return "yes"
+    except OSError as error:
+        return error.strerror
+print("uid", os.getuid(), "root", can("/x"), "conf", can("/conf/x"), "tmp", can("/tmp/x"), "data", can("/data/x"))
+print([line for line in open("/proc/self/status") if line.startswith(("CapEff", "NoNewPrivs"))])
+print("ready", flush=True)
+import signal; signal.pause()
+"""
+
+CONNECT = """
+import socket, sys
+for address in sys.argv[1:]:
+    host, port = address.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), 2).close()
+        print(address, "reached")
+    except OSError as error:
+        print(address, "refused")
+print("ready", flush=True)
+listener = socket.create_server(("", 9092))
+while True: listener.accept()[0].close()
+"""
+
+
+@pytest.fixture
+def engine() -> Iterator[Any]:
+    """A client of the engine."""
+    client = connect()
+    yield client
+    client.close()
+
+
+def of_run(engine: Any, token: str) -> list[str]:
+    """Name the containers and networks of a run."""
+    mark = {"label": f"{LABEL}={token}"}
+    found = [*engine.containers.list(all=True, filters=mark), *engine.networks.list(filters=mark)]
+    return [each.name for each in found]
+
+
+def token_of(host: DockerHost) -> str:
+    """The run's token."""
+    return host._site.ledger.token
+
+
+def test_node_is_unprivileged_and_writes_only_to_its_disk(make_host: MakeHostFixture) -> None:
+    host = make_host("docker", None)
+    place = host.add_node("A", disk=True)
+    start_ready(host, "A", Launch(argv=(place.python, "-c", IDENTITY)))
+    uid = 10001 if os.geteuid() == 0 else os.geteuid()
+    assert host.log_text("A").splitlines()[:2] == [
+        f"uid {uid} root Read-only file system conf Read-only file system tmp yes data yes",
+        "['CapEff:\\t0000000000000000\\n', 'NoNewPrivs:\\t1\\n']",
+    ]
+
+
+def test_node_reaches_the_harness_and_nothing_beyond(make_host: MakeHostFixture) -> None:
+    host = make_host("docker")
+    place = host.add_node("A", disk=False)
+    with socket.create_server((host.bind_address, 0)) as listener:
+        ours = f"{host.bind_address}:{listener.getsockname()[1]}"
+        start_ready(host, "A", Launch(argv=(place.python, "-c", CONNECT, ours, "192.0.2.1:80")))
+    assert host.log_text("A").splitlines()[:2] == [f"{ours} reached", "192.0.2.1:80 refused"]
+    outside = place.client_outside
+    assert until(lambda: _listens(outside), limits.PROCESS_START_S_MAX) is True
+
+
+def _listens(address: Address) -> bool:
+    try:
+        socket.create_connection((address.host, address.port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("tier", sorted({TIER, "watermark"}))
+def test_power_loss_keeps_what_was_flushed_and_loses_the_rest(make_host: MakeHostFixture, tier: str) -> None:
+    host = make_host("docker", tier)
+    place = host.add_node("A", disk=True)
+    first = node(place.data_dir, "write:log:a:1000", python=place.python)
+    start_ready(host, "A", first)
+    host.flush("A")
+    host.kill("A")
+    second = node(place.data_dir, "write:log:b:500", "cut:log:300", "write:new:c:1", python=place.python)
+    start_ready(host, "A", second)
+    host.power_loss("A")
+    assert host.alive("A") is False
+    assert (host.disk("A") / "log").read_bytes() == b"a" * 1000
+    assert [path.name for path in host.disk("A").iterdir()] == ["log"]
+    # The same container again, on the disk that was mounted anew.
+    start_ready(host, "A", second)
+    assert (host.disk("A") / "log").read_bytes() == b"a" * 300
+    assert host.log_text("A").count("ready") == 3
+
+
+def test_pause_resume_stop_and_kill_each_bite(make_host: MakeHostFixture) -> None:
+    host = make_host("docker")
+    place = host.add_node("A", disk=False)
+    with pytest.raises(PreconditionError, match="no container of it runs"):
+        host.kill("A")
+    start_ready(host, "A", node(place.data_dir, python=place.python))
+    with pytest.raises(PreconditionError, match="it is not paused"):
+        host.resume("A")
+    assert host.pause("A") == "container frozen"
+    assert host.alive("A") is True
+    host.resume("A")
+    assert "exit code 7" in host.stop("A")
+    assert host.alive("A") is False
+    start_ready(host, "A", node(place.data_dir, python=place.python))
+    assert "exit code 137" in host.kill("A")
+    with pytest.raises(PreconditionError, match="plain folder"):
+        host.power_loss("A")
+
+
+def test_start_gives_the_output_of_a_container_that_ends_at_once(make_host: MakeHostFixture) -> None:
+    host = make_host("docker")
+    host.add_node("A", disk=False)
+    with pytest.raises(UsageError, match=r"(?s)ended at once with exit code 3.*no such option"):
+        host.start("A", Launch(argv=("/bin/sh", "-c", "echo no such option; exit 3")))
+
+
+def test_zookeeper_serves_and_everything_ends_with_the_host(make_host: MakeHostFixture, engine: Any) -> None:
+    host = make_host("docker")
+    assert isinstance(host, DockerHost)
+    token = token_of(host)
+    address = host.start_zookeeper()
+    assert server.ask(address, "ruok") == "imok"
+    assert sorted(of_run(engine, token)) == [f"fencepost-{token}", f"fencepost-{token}-zookeeper"]
+    host.close()
+    assert of_run(engine, token) == []
+    assert isinstance(host.log_text("zookeeper"), str)
+    host.close()
+
+
+@pytest.mark.parametrize("after", ["opening", "opened", "started A", "paused", "lost"])
+@pytest.mark.parametrize("more_s", [0.0, 0.03])
+def test_next_host_removes_all_of_a_killed_one(
+    tmp_path: Path, make_host: MakeHostFixture, engine: Any, after: str, more_s: float
+) -> None:
+    run_and_kill("docker", tmp_path / "run", after, more_s)
+    tokens = [path.name for path in runs_dir().iterdir() if path.is_dir()]
+    host = make_host("docker")
+    assert isinstance(host, DockerHost)
+    assert host.reaped.left == ()
+    for token in tokens:
+        assert of_run(engine, token) == []
+        assert left_of(tmp_path / "run", token) == []
+    assert mounts.mounts_below(tmp_path / "run") == []
+
+
+def test_open_removes_what_the_engine_made_after_the_reap(make_host: MakeHostFixture, engine: Any) -> None:
+    late = make_host("docker")
+    assert isinstance(late, DockerHost)
+    token, labels = token_of(late), late._labels
+    late.close()
+    engine.networks.create("fencepost-test-late", internal=True, labels=labels)
+    assert of_run(engine, token) == ["fencepost-test-late"]
+    make_host("docker")
+    assert of_run(engine, token) == []
+
+
+def test_ledger_removes_only_what_bears_its_label(tmp_path: Path, engine: Any) -> None:
+    book = Ledger.open(tmp_path)
+    book.note("network", name="fencepost-test-other", label=f"{LABEL}={book.token}")
+    other = engine.networks.create("fencepost-test-other", internal=True, labels={LABEL: "another"})
+    try:
+        assert book.close() == []
+        assert of_run(engine, "another") == ["fencepost-test-other"]
+    finally:
+        other.remove()
+
+
+# The SDK leaves the socket that it could not connect to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_engine_that_does_not_answer_is_told_with_how_to_start_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with pytest.raises(UsageError, match=r"no engine answers.*systemctl start docker"):
+        DockerHost(tmp_path / "run").open()
+    book = Ledger.open(tmp_path)
+    book.note("container", name="x", label=f"{LABEL}=x")
+    [left] = book.close()
+    assert "expected an engine that removes it" in left
+    gc.collect()
+    monkeypatch.delenv("DOCKER_HOST")
+    assert ledger.reap().left == ()

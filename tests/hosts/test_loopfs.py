@@ -1,0 +1,121 @@
+"""The safety rule of a power loss: the ioctl goes to our own loop mount or to nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import mounts
+from harness.hosts import loopfs
+from harness.hosts.loopfs import LoopDisk, shut_down, why_not
+from harness.ledger import Ledger
+from harness.model import PreconditionError, UsageError
+
+root_only = [
+    pytest.mark.slow,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root"),
+]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """A run's ledger, undone after the test."""
+    ledger = Ledger.open(tmp_path)
+    yield ledger
+    assert ledger.close() == []
+
+
+@pytest.fixture
+def no_ioctl(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Record ioctls and let none through: a broken safety rule must not cost the machine its disk."""
+    sent: list[object] = []
+    monkeypatch.setattr(fcntl, "ioctl", lambda *arguments: sent.append(arguments))
+    return sent
+
+
+def test_shutdown_of_a_folder_whose_mount_failed_is_refused(tmp_path: Path, no_ioctl: list[object]) -> None:
+    (tmp_path / "mount").mkdir()
+    with pytest.raises(PreconditionError, match="nothing is mounted there"):
+        shut_down(tmp_path / "mount", tmp_path)
+    assert no_ioctl == []
+
+
+def test_shutdown_of_a_mount_without_a_loop_device_is_refused(tmp_path: Path, no_ioctl: list[object]) -> None:
+    with pytest.raises(PreconditionError, match="no loop device is behind it"):
+        shut_down(Path("/proc"), tmp_path)
+    assert no_ioctl == []
+
+
+class TestOwnLoop:
+    """With a loop filesystem mounted."""
+
+    pytestmark = root_only
+
+    def test_shutdown_of_another_runs_loop_mount_is_refused(
+        self, tmp_path: Path, ledger: Ledger, no_ioctl: list[object]
+    ) -> None:
+        LoopDisk(folder=tmp_path / "theirs", ledger=ledger)
+        (tmp_path / "ours").mkdir()
+        with pytest.raises(PreconditionError, match=r"theirs/disk.img is behind it; expected a file in .*ours"):
+            shut_down(tmp_path / "theirs" / "mount", tmp_path / "ours")
+        assert no_ioctl == []
+
+    def test_shutdown_that_did_not_bite_is_no_power_loss(
+        self, tmp_path: Path, ledger: Ledger, no_ioctl: list[object]
+    ) -> None:
+        disk = LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        with pytest.raises(PreconditionError, match="gave success; expected EIO"):
+            shut_down(disk.data.parent, tmp_path / "A")
+        assert len(no_ioctl) == 1
+
+    def test_shutdown_makes_every_later_write_fail(self, tmp_path: Path, ledger: Ledger) -> None:
+        disk = LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        shut_down(disk.data.parent, tmp_path / "A")
+        with pytest.raises(OSError, match="Input/output error"):
+            (disk.data / "log").write_bytes(b"x")
+
+    def test_unmount_that_is_in_use_is_told(
+        self, tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        disk = LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        monkeypatch.setattr(loopfs.limits, "PROCESS_END_S_MAX", 0.05)
+        with (disk.data / "log").open("wb"), pytest.raises(PreconditionError, match="target is busy"):
+            disk.unmount()
+
+    def test_owner_of_the_data_is_the_one_asked_for(self, tmp_path: Path, ledger: Ledger) -> None:
+        disk = LoopDisk(folder=tmp_path / "A", ledger=ledger, owner=(10001, 10002))
+        assert (disk.data.stat().st_uid, disk.data.stat().st_gid) == (10001, 10002)
+
+    def test_images_take_little_space(self, tmp_path: Path, ledger: Ledger) -> None:
+        LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        assert (tmp_path / "A" / "disk.img").stat().st_blocks * 512 < 8 * 1024 * 1024
+
+    def test_trial_tells_what_the_machine_refuses(
+        self, tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(loopfs, "_trials", [])
+        monkeypatch.setattr(loopfs, "MOUNT_OPTIONS", "loop,no_such_option")
+        assert "expected it to succeed" in why_not(tmp_path / "trial", ledger)
+
+    def test_failed_mount_leaves_nothing_to_undo_by_hand(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ledger = Ledger.open(tmp_path / "run")
+        monkeypatch.setattr(loopfs, "MOUNT_OPTIONS", "loop,no_such_option")
+        with pytest.raises(UsageError, match="mount -t ext4"):
+            LoopDisk(folder=tmp_path / "A", ledger=ledger)
+        assert ledger.close() == []
+        assert mounts.loops_of(tmp_path / "A" / "disk.img") == []
+
+
+def test_loop_filesystems_are_not_tried_without_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(tmp_path / "run")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert why_not(tmp_path / "trial", ledger) == "not root"
+    monkeypatch.undo()
+    ledger.close()

@@ -1,0 +1,78 @@
+"""
+The same schedules on the oldest release and on our broker under the protocol that it corresponds to.
+
+Source: KIP-101, Motivation: on either the schedule of seed 1 loses what it acknowledged. It begins with a follower
+that has not heard of the last high watermark, follows another leader, and is elected itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.chance.draw import schedule_text
+from harness.chance.profile import REAL
+from harness.cli.logbook import Logbook
+from harness.cli.main import main
+from harness.history import read_history
+from harness.model import EXIT_CODES, OpType, Source, UsageError
+from targets.kafka.fetch import default_source, fetch
+from targets.kafka.jars import cache_dir
+from targets.kafka.releases import release_of
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+RELEASE = "0.10.2.2"
+SEEDS = (0, 1)
+
+
+@pytest.fixture(autouse=True)
+def _jars() -> None:
+    try:
+        fetch([release_of(RELEASE)], cache_dir(), default_source(), print)
+    except UsageError as error:
+        pytest.skip(f"Apache Kafka's jars are not here and cannot be fetched: {error}")
+
+
+def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--host", "local", "--target", f"kafka:{RELEASE}", "--beside", "hw", "--seed", "0"]
+    words += ["--seeds", str(len(SEEDS)), "--jobs", "2", "--results", str(tmp_path)]
+    codes = (EXIT_CODES["valid"], EXIT_CODES["invalid"], EXIT_CODES["unknown"])
+    first = main(words)
+    assert first in codes
+    (folder,) = tmp_path.glob("conform-*")
+    summary = json.loads((folder / "summary.json").read_text())
+    assert len(SEEDS) == summary["seeds"]
+    book = Logbook(folder, json.loads((folder / "conform.json").read_text()))
+    for side in ("ours", "theirs"):
+        assert sum(fault["bit"] for fault in summary["faults"][side].values()) > 0
+        assert summary["elections"][side] > 0
+        for seed in SEEDS:
+            run = book.run_of(book.entries[side, seed])
+            # The final reads are there whatever the schedule did, or the run says why not.
+            ops = read_history(run.history)
+            assert {"healed", "done"} <= {op.f for op in ops if op.source is Source.RUNNER}
+            assert [op for op in ops if op.source is Source.LOG and op.type is OpType.OK]
+            steps = [op.value["text"] for op in ops if op.f == "step" and op.value["line"]]
+            drawn = schedule_text(seed, REAL).partition("\n\n")[2].splitlines()
+            assert {text for text in drawn if text} == {text for text in steps if text in drawn}
+    # All of it was played: it is judged anew, and nothing starts.
+    capsys.readouterr()
+    assert first == main(words)
+    assert "4 rounds of 4 played before" in capsys.readouterr().out
+    assert not (folder / "play-2").exists()
+
+
+def test_time_on_a_release_ends_with_a_tally_of_what_was_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--host", "local", "--target", f"kafka:{RELEASE}", "--nemesis", "kill,elect", "--time", "1"]
+    code = main([*words, "--seed", "3", "--jobs", "1", "--results", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert code in (EXIT_CODES[word] for word in ("valid", "unknown", "invalid", "hang"))
+    assert "1 seeds: " in printed
+    assert "seed-3-0.10.2.2" in printed

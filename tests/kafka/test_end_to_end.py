@@ -1,0 +1,41 @@
+"""
+The command itself, on the oldest release and on our broker: from jars to a table, exit code and report.
+
+Source: KIP-101, Motivation, Scenario 1, with elections that nobody's failure causes: a broker of Apache Kafka that
+was killed is out of the ISR, or refused, before it can be back.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+from harness.model import EXIT_CODES, UsageError
+from harness.suite import Status, Suite
+from targets.kafka.fetch import default_source, fetch
+from targets.kafka.jars import cache_dir
+from targets.kafka.releases import release_of
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark]
+
+RELEASE = "0.10.2.2"
+
+
+def test_release_loses_what_the_protocol_loses_that_it_corresponds_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        fetch([release_of(RELEASE)], cache_dir(), default_source(), print)
+    except UsageError as error:
+        pytest.skip(f"Apache Kafka's jars are not here and cannot be fetched: {error}")
+    asked = ["--release", RELEASE, "--scenario", "kip101-1-elect", "--seed", "7", "--results", str(tmp_path)]
+    assert EXIT_CODES["valid"] == main(["test-kafka", *asked])
+    printed = capsys.readouterr().out
+    (run,) = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]
+    suite = Suite.read(run / "suite.json")
+    assert [(RELEASE, "lost m2"), ("hw", "lost m2")] == [(cell.protocol, cell.found) for cell in suite.cells]
+    assert {Status.AS_EXPECTED} == {cell.status for cell in suite.cells}
+    assert "ours is as theirs" in printed
+    assert (run / "report.html").exists()

@@ -1,0 +1,136 @@
+"""A running broker's directory is read while it writes: each reading is a state of the log, and harms nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Message, Producer
+
+from harness import limits
+from harness.cluster import PARTITION, TOPIC
+from harness.hosts import HOSTS
+from harness.hosts.base import Address
+from harness.logdir.lineage import differences, holes
+from harness.logdir.scan import ReplicaLog, scan_partition
+from harness.logdir.soundness import notes
+from harness.model import EXIT_CODES
+from harness.process import until
+from tests.kafka.lodging import Lodging, lodging
+from tests.kafka.test_one_log_on_both import have
+from tests.logdir.watched import lineage_watched
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+SEGMENT_BYTES = 40_000
+SMALL = (f"log.segment.bytes={SEGMENT_BYTES}",)
+# The log is read at least so often, and until it has so many segments.
+READINGS_MIN, SEGMENTS_MIN = 30, 12
+VALID, UNKNOWN = EXIT_CODES["valid"], EXIT_CODES["unknown"]
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """One for all clusters."""
+    host = HOSTS["local"](tmp_path_factory.mktemp("zookeeper"))
+    try:
+        host.open()
+        yield host.start_zookeeper()
+    finally:
+        host.close()
+
+
+@contextmanager
+def load(lodger: Lodging) -> Iterator[list[int]]:
+    """Have a client write without a pause; gives the offsets that were acknowledged, as they come."""
+    acknowledged: list[int] = []
+    errors: list[object] = []
+    enough = threading.Event()
+    # A batch must fit into a segment; and no record may be there twice.
+    sparing = {"batch.num.messages": 20, "retries": 0, "max.in.flight.requests.per.connection": 1}
+    producer = Producer(
+        {"bootstrap.servers": lodger.address, "acks": "all", "linger.ms": 1, "log_level": 0, **sparing}
+    )
+
+    def note(error: object, message: Message) -> None:
+        if error is None:
+            acknowledged.append(message.offset() or 0)
+        else:
+            errors.append(error)
+
+    def write() -> None:
+        while not enough.is_set():
+            value = b"%d " % len(acknowledged) + b"and again " * 40
+            producer.produce(TOPIC, value=value, partition=PARTITION, on_delivery=note)
+            producer.poll(0.001)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield acknowledged
+    finally:
+        enough.set()
+        thread.join()
+        left = producer.flush(limits.CLIENT_OPERATION_S_MAX)
+    assert ([], 0) == (errors, left)
+
+
+def judge(log: ReplicaLog, before: ReplicaLog | None) -> None:
+    """Hold a reading to being sound, and to going on where the one before it ended."""
+    assert ((), ()) == (log.problems, holes(log))
+    assert [] == [note for note in notes(log) if note.kind is not None]
+    assert any("a running broker holds it" in remark for remark in log.remarks)
+    if before is not None:
+        assert before.batches == log.batches[: len(before.batches)]
+        assert () == differences({"before": before, "now": log})
+
+
+@pytest.mark.parametrize("name", ["0.10.2.2", "3.9.1"])
+def test_directory_is_read_while_its_broker_appends_and_rolls(
+    name: str, tmp_path: Path, zookeeper: Address
+) -> None:
+    have(name)
+    with lodging("kafka", name, zookeeper, tmp_path, changes=SMALL) as lodger:
+        readings: list[ReplicaLog] = []
+        with load(lodger) as acknowledged:
+
+            def read() -> bool:
+                sure = len(acknowledged)
+                log = scan_partition(lodger.folder)
+                judge(log, readings[-1] if readings else None)
+                assert log.log_end_offset >= sure, "what was acknowledged before is in the log"
+                readings.append(log)
+                segments = len({batch.segment for batch in log.batches})
+                return len(readings) >= READINGS_MIN and segments >= SEGMENTS_MIN
+
+            assert until(read, limits.CONDITION_WAIT_S_MAX)
+            data = lodger.folder.parent
+            code, text, touched = lineage_watched(data, data)
+            assert (VALID, []) == (code, touched), text
+            assert "a running broker holds it" in text
+        assert len({log.log_end_offset for log in readings}) > READINGS_MIN // 2, "the log has grown meanwhile"
+        assert sorted(acknowledged) == [offset for offset, _ in lodger.read()]
+
+
+@pytest.mark.parametrize("name", ["0.10.2.2", "3.9.1"])
+def test_room_taken_beforehand_is_told_as_such_until_its_broker_is_dead(
+    name: str, tmp_path: Path, zookeeper: Address
+) -> None:
+    have(name)
+    with lodging("kafka", name, zookeeper, tmp_path, changes=(*SMALL, "log.preallocate=true")) as lodger:
+        lodger.write("m0", "none")
+        log = scan_partition(lodger.folder)
+        judge(log, None)
+        assert any("zero bytes behind the log's end" in remark for remark in log.remarks)
+        assert SEGMENT_BYTES == (lodger.folder / f"{0:020d}.log").stat().st_size
+        lodger.take_down()
+        dead = scan_partition(lodger.folder)
+        assert log.batches == dead.batches
+        assert "all zero, to the end of the file" in dead.problems[0]
+        assert UNKNOWN == lineage_watched(lodger.folder, lodger.folder)[0]
+        lodger.come_back()
+        again = scan_partition(lodger.folder)
+        judge(again, log)

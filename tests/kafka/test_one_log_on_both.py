@@ -1,0 +1,156 @@
+"""One log on both: what Apache Kafka wrote our broker opens and serves unchanged, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.hosts import HOSTS
+from harness.hosts.base import Address
+from harness.logdir.lineage import differences
+from harness.logdir.scan import ReplicaLog, scan_partition
+from targets.kafka.jars import cache_dir, jars_of, missing
+from targets.kafka.releases import entries
+from tests.kafka.lodging import Lodging, lodging
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+
+# The oldest and the newest with every suite; those in between by hand.
+RELEASES = tuple(
+    pytest.param(name, marks=() if name in ("0.10.2.2", "3.9.1") else pytest.mark.releases)
+    for name, entry in entries().items()
+    if name == entry.release.name
+)
+# Its messages are of format v1: no batches, no epochs.
+OLD = "0.10.2.2"
+# zstd came with 2.1 (KIP-110).
+CODECS = dict.fromkeys(("hw", "kip101", "kip279"), ("none", "gzip", "snappy", "lz4"))
+ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+# In which versions both answer where an epoch ends.
+VERSIONS: dict[str, tuple[int, ...]] = {"hw": ()}
+VERSIONS |= {"kip101": (0,), "kip279": (0, 1), "kip279-2.0.1": (0, 1), "kip320": (0, 1, 2), "kip380": (0, 1, 2, 3)}
+# Epochs that nobody led in are asked for too.
+EPOCHS_BEYOND = 2
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """One for all clusters."""
+    host = HOSTS["local"](tmp_path_factory.mktemp("zookeeper"))
+    try:
+        host.open()
+        yield host.start_zookeeper()
+    finally:
+        host.close()
+
+
+def have(name: str) -> None:
+    """Skip where the release's jars are not here; fetching all of them is for who asks for it."""
+    if missing(jars_of(entries()[name].release), cache_dir()):
+        pytest.skip(f"the jars of {name} are not here: `fencepost kafka fetch {name}` brings them")
+
+
+def fill(written: Lodging, models: str) -> None:
+    """Write batches of every codec in several epochs, one of which holds nothing."""
+    codecs = CODECS.get(models.partition("-")[0], ALL_CODECS)
+    for number, codec in enumerate(codecs):
+        written.write(f"m{number}", codec)
+        if number in (1, 2):
+            written.bounce()
+    written.bounce()
+
+
+def bring_to(epoch: int, lodger: Lodging) -> None:
+    """Take A down so many epochs before the other's that it comes to the same with its return."""
+    while lodger.epoch < epoch - 2:
+        lodger.bounce()
+    lodger.take_down()
+
+
+def segments(folder: Path) -> bytes:
+    """A log's bytes as they lie on the disk."""
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+
+def lineage(log: ReplicaLog) -> tuple[object, ...]:
+    """What a log says of its history; whoever leads it may write down an epoch of its own at its end."""
+    epochs = [entry for entry in log.epochs or () if entry[1] < log.log_end_offset]
+    return log.log_start_offset, log.log_end_offset, epochs, log.batches, log.problems
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_log_that_a_release_wrote_is_opened_served_and_answered_for_alike(
+    name: str, tmp_path: Path, zookeeper: Address
+) -> None:
+    have(name)
+    models = entries()[name].models
+    with lodging("kafka", name, zookeeper, tmp_path) as theirs:
+        fill(theirs, models)
+        epoch, epochs = theirs.epoch, range(-1, theirs.epoch + EPOCHS_BEYOND)
+        answers = {version: theirs.epoch_ends(version, epochs) for version in VERSIONS[models]}
+        read = theirs.read()
+        theirs.take_down()
+        with lodging("broker", models, zookeeper, tmp_path) as ours:
+            bring_to(epoch, ours)
+            ours.move_in(theirs.folder)
+            assert epoch == ours.epoch
+            assert segments(theirs.folder) == ours.serve()
+            assert read == ours.read()
+            assert lineage(scan_partition(theirs.folder)) == lineage(scan_partition(ours.folder))
+            assert answers == {version: ours.epoch_ends(version, epochs) for version in VERSIONS[models]}
+
+
+@pytest.mark.parametrize(
+    "protocol", ["kip380", *(pytest.param(name, marks=pytest.mark.releases) for name in ("hw", "kip101"))]
+)
+def test_log_of_an_old_format_is_gone_on_with_recovered_and_replicated(
+    protocol: str, tmp_path: Path, zookeeper: Address
+) -> None:
+    """Source: KIP-101, compatibility: old messages have no epoch, and batches that have one may follow them."""
+    have(OLD)
+    with lodging("kafka", OLD, zookeeper, tmp_path) as theirs:
+        fill(theirs, "hw")
+        read = theirs.read()
+        theirs.take_down()
+    with lodging("broker", protocol, zookeeper, tmp_path, replicas=("A", "B")) as ours:
+        ours.take_down("B")
+        ours.take_down()
+        ours.move_in(theirs.folder)
+        ours.write("new", "lz4")
+        ours.bounce()
+        ours.catch_up()
+        ours.write("newer", "none")
+        served = ours.serve()
+        assert served.startswith(segments(theirs.folder))
+        assert served == segments(ours.folder) == segments(ours.folder_of("B"))
+        assert read == ours.read()[: len(read)]
+        assert len(read) + 10 == len(ours.read())
+        logs = {name: scan_partition(ours.folder_of(name)) for name in "AB"}
+        assert (logs["A"].batches, ()) == (logs["B"].batches, logs["A"].problems)
+        assert {1, 2} == {batch.magic for batch in logs["A"].batches}
+        assert (protocol == "hw") == ({-1} == {batch.epoch for batch in logs["A"].batches})
+        assert () == differences(logs)
+
+
+@pytest.mark.parametrize("name", [pytest.param("2.1.1", marks=pytest.mark.releases), "3.9.1"])
+def test_log_that_our_broker_wrote_is_opened_served_and_answered_for_alike(
+    name: str, tmp_path: Path, zookeeper: Address
+) -> None:
+    have(name)
+    models = entries()[name].models
+    with lodging("broker", models, zookeeper, tmp_path) as ours:
+        fill(ours, models)
+        epoch, epochs = ours.epoch, range(-1, ours.epoch + EPOCHS_BEYOND)
+        answers = {version: ours.epoch_ends(version, epochs) for version in VERSIONS[models]}
+        read = ours.read()
+        ours.take_down()
+        with lodging("kafka", name, zookeeper, tmp_path) as theirs:
+            bring_to(epoch, theirs)
+            theirs.move_in(ours.folder)
+            assert epoch == theirs.epoch
+            assert segments(ours.folder) == theirs.serve()
+            assert read == theirs.read()
+            assert lineage(scan_partition(ours.folder)) == lineage(scan_partition(theirs.folder))
+            assert answers == {version: theirs.epoch_ends(version, epochs) for version in VERSIONS[models]}

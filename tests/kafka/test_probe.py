@@ -1,0 +1,97 @@
+"""Asking a node itself, over a pair of sockets that nobody else hears."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness import probe
+
+Node = Callable[..., None]
+
+ADDRESS = "127.0.0.1:1"
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    """Have whatever is asked next answered with these bytes, one answer for each connection."""
+
+    def answering(*answers: bytes) -> None:
+        for answer in answers:
+            ours, theirs = socket.socketpair()
+            theirs.sendall(answer)
+            theirs.shutdown(socket.SHUT_WR)
+            ours_in_turn.append(ours)
+            both.extend((ours, theirs))
+        monkeypatch.setattr(socket, "create_connection", lambda address, timeout: ours_in_turn.pop(0))
+
+    ours_in_turn: list[socket.socket] = []
+    both: list[socket.socket] = []
+    yield answering
+    for each in both:
+        each.close()
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">ii", len(body) + 4, 0) + body
+
+
+def list_offsets(error: int) -> bytes:
+    return struct.pack(">ih3siihqq", 1, 3, b"log", 1, 0, error, -1, 0)
+
+
+def metadata(leader: int, *partitions: int) -> bytes:
+    """Two brokers, of which 7 listens at ADDRESS; a topic whose partitions have that leader."""
+    brokers = struct.pack(">iih9sih", 2, 7, 9, b"127.0.0.1", 1, -1) + struct.pack(
+        ">ih9sih1s", 8, 9, b"127.0.0.1", 2, 1, b"r"
+    )
+    topic = struct.pack(">iihh3s?i", 7, 1, 0, 3, b"log", False, len(partitions))
+    return brokers + topic + b"".join(struct.pack(">hiiiiiii", 0, p, leader, 2, 7, 8, 1, 7) for p in partitions)
+
+
+@pytest.mark.parametrize(("error", "expected"), [(0, True), (6, False), (3, False)])
+def test_node_leads_when_it_gives_the_partition_s_offset(node: Node, error: int, expected: bool) -> None:
+    node(framed(list_offsets(error)), framed(metadata(7, 0)))
+    assert expected is probe.leads(ADDRESS, "log", 0)
+
+
+@pytest.mark.parametrize("named", [metadata(8, 0), metadata(-1, 0), metadata(7, 1), metadata(7)])
+def test_node_that_does_not_name_itself_does_not_lead_yet(node: Node, named: bytes) -> None:
+    node(framed(list_offsets(0)), framed(named))
+    assert not probe.leads(ADDRESS, "log", 0)
+
+
+@pytest.mark.parametrize(("leader", "expected"), [(7, ADDRESS), (8, "127.0.0.1:2"), (9, "")])
+def test_node_names_the_leader_of_a_partition_among_others(node: Node, leader: int, expected: str) -> None:
+    node(framed(metadata(leader, 2, 1, 0)))
+    assert expected == probe.named_leader(ADDRESS, "log", 0)
+
+
+@pytest.mark.parametrize("cut", range(len(framed(metadata(7, 0))) - 24))
+def test_node_names_nobody_when_its_answer_is_cut_short(node: Node, cut: int) -> None:
+    node(framed(metadata(7, 0))[:cut])
+    assert "" == probe.named_leader(ADDRESS, "log", 0)
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(framed(b"\0\0\0\0\0\0"), True), (framed(b"\0\x23"), False)])
+def test_node_serves_when_it_answers_without_an_error(node: Node, answer: bytes, expected: bool) -> None:
+    node(answer)
+    assert expected is probe.serves("127.0.0.1:1")
+
+
+@pytest.mark.parametrize("cut", range(len(framed(list_offsets(0))) - 16))
+def test_node_does_not_lead_when_its_answer_is_cut_short(node: Node, cut: int) -> None:
+    node(framed(list_offsets(0))[:cut])
+    assert not probe.leads("127.0.0.1:1", "log", 0)
+
+
+def test_node_that_cannot_be_reached_neither_serves_nor_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(address: object, timeout: float) -> socket.socket:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "create_connection", refused)
+    assert not probe.serves("127.0.0.1:1")
+    assert not probe.leads("127.0.0.1:1", "log", 0)

@@ -1,0 +1,109 @@
+"""The target `kafka`: its protocols, the rules that may be set, what a node is launched with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.java import Java
+from harness.model import UsageError
+from harness.registry import load
+from harness.target import MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
+from targets import TARGETS
+from targets.kafka import target as module
+from targets.kafka.releases import releases
+from targets.kafka.target import TARGET
+from tests.kafka import cupboard
+from tests.kafka.test_properties import node
+
+
+def test_table_of_targets_has_it() -> None:
+    found: Target = load("target", TARGETS, "kafka", "TARGET")
+    assert TARGET is found
+
+
+def test_protocols_are_releases_and_variants_and_say_what_they_model() -> None:
+    protocols = TARGET.protocols()
+    assert releases().keys() < protocols.keys()
+    assert {
+        "release": "3.9.1",
+        MODELS: "kip101",
+        NAMED: "kafka:3.9.1@1.1",
+        "inter.broker.protocol.version": "1.1",
+    } == {name: value for name, value in protocols["3.9.1@1.1"].items() if name != OLD_REGISTRATION}
+
+
+def test_every_release_refuses_a_second_registration() -> None:
+    assert {REFUSED} == {rules[OLD_REGISTRATION] for rules in TARGET.protocols().values()}
+
+
+def test_rules_take_a_property_and_what_it_models_follows() -> None:
+    found = TARGET.rules("2.1.1", ["inter.broker.protocol.version=1.1", "min.insync.replicas=2"])
+    assert ("kip101", "2", "2.1.1") == (found[MODELS], found["min.insync.replicas"], found["release"])
+    assert NAMED not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "client"), [("0.10.2.2", "librdkafka"), ("0.11.0.3", "raw"), ("3.9.1@0.10.2", "raw")]
+)
+def test_client_is_one_that_the_release_understands(name: str, client: str) -> None:
+    assert client == TARGET.client(TARGET.rules(name, []))
+
+
+@pytest.mark.parametrize("change", ["truncate_to", "x=1", "a.b=1\nc.d=2", "Log.dirs=x"])
+def test_rule_that_is_no_property_is_refused(change: str) -> None:
+    with pytest.raises(UsageError, match="expected a broker's property"):
+        TARGET.rules("2.1.1", [change])
+
+
+@pytest.mark.parametrize("name", ["broker.id", "log.dirs", "advertised.listeners"])
+def test_rule_that_the_harness_owns_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"the harness sets {name} itself"):
+        TARGET.rules("2.1.1", [f"{name}=7"])
+
+
+def test_rules_of_an_unknown_release_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"unknown release of Apache Kafka '4\.1\.0'"):
+        TARGET.rules("4.1.0", [])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "api"),
+    [
+        ("0.10.2.2", "Fetch"),
+        ("3.9.1@0.10.2", "Fetch"),
+        ("0.11.0.3", "OffsetForLeaderEpoch"),
+        ("2.1.1", "OffsetForLeaderEpoch"),
+        ("3.9.1@1.1", "OffsetForLeaderEpoch"),
+        ("2.8.2", "Fetch"),
+        ("3.9.1", "Fetch"),
+    ],
+)
+def test_first_question_is_that_of_the_protocol_version(protocol: str, api: str) -> None:
+    assert api == TARGET.first_question(TARGET.rules(protocol, []))
+
+
+def test_launch_starts_the_release_from_the_cache_with_its_properties(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = cupboard.release(tmp_path, "1.1.1")
+    cupboard.repository(tmp_path / "cache")
+    java = Java(home=tmp_path, executable=tmp_path / "java", version=17, source="test")
+    module._java.cache_clear()
+    monkeypatch.setattr(module, "find_java", lambda: java)
+    monkeypatch.setattr(module, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(module, "release_of", {"1.1.1": made}.__getitem__)
+    launch = TARGET.launch(node(), "1.1.1", TARGET.rules("1.1.1", ["min.insync.replicas=2"]))
+    module._java.cache_clear()
+    assert (str(tmp_path / "java"), "-Xmx1m") == launch.argv[:2]
+    assert ":".join(str(tmp_path / "cache" / path) for path in sorted(cupboard.CONTENTS)) in launch.argv
+    assert {"server.properties", "log4j.properties"} == launch.files.keys()
+    lines = launch.files["server.properties"].splitlines()
+    assert "min.insync.replicas=2" in lines
+    # What tells of the entry is no property of a broker.
+    assert not [line for line in lines if line.startswith(("release=", f"{MODELS}=", f"{OLD_REGISTRATION}="))]
+
+
+def test_kafka_tells_nothing_itself() -> None:
+    assert not TARGET.tells()

@@ -1,0 +1,115 @@
+"""
+Make the directories tests/data/kafka-RELEASE-formats: old message formats, as a newer release still writes them.
+
+    python -m tests.make_kafka_formats RELEASE
+
+Topics are named for their format and codec. Those named `mixed` begin in v1 and go on in v2, as a migration has
+it, with records one by one until a batch is seen.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from kazoo.client import KazooClient
+
+from harness.logdir.scan import scan_partition
+from targets.kafka.fetch import default_source, fetch
+from targets.kafka.jars import cache_dir, class_path
+from targets.kafka.releases import release_of
+from tests import make_kafka_logs as making
+from tests.kafka_release import DATA
+
+RECORDS: Final = 3
+FORMAT: Final = "message.format.version"
+V0, V1, V2 = "0.9.0", "0.10.2", "1.1"
+CODECS: Final = ("none", "gzip", "snappy", "lz4")
+
+
+def topics() -> dict[str, tuple[str, dict[str, str]]]:
+    """Give topic -> (the codec in which its client and its broker write, the topic's configuration)."""
+    formats = {"v0": V0, "mixed": V1}
+    return {f"{name}-{codec}": (codec, {FORMAT: number}) for name, number in formats.items() for codec in CODECS}
+
+
+def make(libs: str, work: Path) -> dict[int, Path]:
+    """Run a cluster in the folder until every topic is written; give each broker's data directory."""
+    named = topics()
+    directories = {number: work / f"b{number}" for number in making.BROKERS}
+    with ExitStack() as cluster:
+        port = cluster.enter_context(making.zookeeper(work))
+        ports = [cluster.enter_context(making.broker(number, libs, work, port)) for number in making.BROKERS]
+        client = KazooClient(hosts=f"127.0.0.1:{port}")
+        client.start(timeout=making.STEP_S_MAX)
+        cluster.callback(client.close)
+        cluster.callback(client.stop)
+        registered = [f"/brokers/ids/{number}" for number in making.BROKERS]
+        making.wait("both brokers to register", lambda: all(map(client.exists, registered)))
+        servers = ",".join(f"127.0.0.1:{each}" for each in ports)
+        making.create(servers, named)
+        for topic, (codec, _) in named.items():
+            for number in range(2):
+                _produce(servers, topic, codec, [f"{topic}, batch {number}, record {at}" for at in range(RECORDS)])
+            if topic.startswith("mixed"):
+                _migrate(servers, topic, codec, directories[making.BROKERS[0]] / f"{topic}-0")
+    return directories
+
+
+def keep(release: str, directories: dict[int, Path]) -> None:
+    """Replace the release's directories in tests/data, without indexes and internal topics."""
+    for broker, source in directories.items():
+        target = DATA / f"kafka-{release}-formats" / f"b{broker}"
+        shutil.rmtree(target, ignore_errors=True)
+        kept = [path for pattern in making.KEPT_BESIDE for path in source.glob(pattern)]
+        for topic in topics():
+            kept += [path for pattern in making.KEPT for path in (source / f"{topic}-0").glob(pattern)]
+        for path in kept:
+            place = target / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+
+
+def _migrate(servers: str, topic: str, codec: str, folder: Path) -> None:
+    """Give the topic the format with epochs, and write until it is used."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    wanted = ConfigResource(ResourceType.TOPIC, topic, set_config={FORMAT: V2})
+    for done in admin.alter_configs([wanted]).values():
+        done.result(making.STEP_S_MAX)
+
+    def is_new() -> bool:
+        _produce(servers, topic, codec, [f"{topic}, later"])
+        return scan_partition(folder).batches[-1].magic == 2
+
+    making.wait(f"{topic} to be written in batches", is_new)
+
+
+def _produce(servers: str, topic: str, codec: str, texts: list[str]) -> None:
+    """Write one batch, acknowledged by both replicas."""
+    producer = Producer(
+        {"bootstrap.servers": servers, "compression.type": codec, "acks": "all", "linger.ms": 200, "log_level": 0}
+    )
+    for text in texts:
+        producer.produce(topic, value=text + " and again" * 6, partition=0, timestamp=1_500_000_000_000)
+    left = producer.flush(making.STEP_S_MAX)
+    assert left == 0, f"{left} records of {topic} are not acknowledged after {making.STEP_S_MAX} s"
+
+
+def main(arguments: list[str]) -> int:
+    """Make the fixtures of the release that the arguments name."""
+    release = arguments[0]
+    with tempfile.TemporaryDirectory() as temporary:
+        fetch([release_of(release)], cache_dir(), default_source(), print)
+        jars = class_path(release_of(release), cache_dir())
+        keep(release, make(":".join(map(str, jars)), Path(temporary)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,49 @@
+"""Deleting a replica's newest segment: its log is short, and it copies what it has lost when it returns."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster import Cluster
+from harness.model import PreconditionError
+from tests.nemesis.conftest import await_whole, heal, inject, produce, roles
+
+pytestmark = pytest.mark.slow
+
+
+def test_follower_whose_segment_is_gone_copies_it_all_again(cluster: Cluster) -> None:
+    """Source: KAFKA-6361, its workaround."""
+    leader, follower = roles(cluster)
+    end = produce(cluster, 3)
+    await_whole(cluster)
+    inject("kill", cluster, follower)
+    probe = inject("delete-active-segment", cluster, follower)
+    assert f".log deleted; its log ended at {end}, and ends at " in probe
+    assert cluster.log_end(follower) < end
+    assert end == cluster.log_end(leader)
+    inject("expire", cluster, follower)
+    heal("kill", cluster, follower)
+    await_whole(cluster)
+    assert end == cluster.log_end(follower)
+
+
+def test_segment_of_a_node_that_runs_is_not_deleted(cluster: Cluster) -> None:
+    with pytest.raises(PreconditionError, match="delete-active-segment A: it runs; expected it down"):
+        inject("delete-active-segment", cluster, "A")
+
+
+def test_deletion_after_which_the_log_ends_where_it_did_did_not_bite(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, follower = roles(cluster)
+    end = produce(cluster, 1)
+    await_whole(cluster)
+    inject("kill", cluster, follower)
+    monkeypatch.setattr(cluster.host, "delete_active_segment", lambda *_: "nothing done")
+    with pytest.raises(PreconditionError, match=f"its log ends at {end}; expected below {end}"):
+        inject("delete-active-segment", cluster, follower)
+
+
+def test_node_without_a_log_has_no_segment_to_delete(cluster: Cluster) -> None:
+    with pytest.raises(PreconditionError, match="C: no segment of log-0 to delete"):
+        cluster.host.delete_active_segment("C", "log", 0)

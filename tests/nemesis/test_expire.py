@@ -1,0 +1,68 @@
+"""Ending a broker's session while it lives: leadership moves, and it comes back by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.model import PreconditionError
+from tests.nemesis.conftest import IDS, await_whole, client_of, inject, produce, roles
+
+pytestmark = pytest.mark.slow
+
+
+def test_expired_leader_loses_its_office_registers_anew_and_is_back_in_the_isr(cluster: Cluster) -> None:
+    leader, follower = roles(cluster)
+    produce(cluster, 2)
+    before, session = cluster.observer.truth(TOPIC, PARTITION), cluster.observer.registered(leader)
+    # Held back from ZooKeeper meanwhile: a registration that is back at once may be one that never went, to the
+    # controller (KAFKA-1120).
+    held = cluster.fabric.hold("ZooKeeper", leader, "zookeeper", "request")
+    probe = inject("expire", cluster, leader)
+    assert f"session 0x{session:x} closed in " in probe
+    assert probe.endswith(f"/brokers/ids/{IDS[leader]} gone")
+    cluster.await_(lambda: cluster.leader() == follower, lambda: f"{follower} leads, not {cluster.leader()}")
+    cluster.fabric.release(held)
+    cluster.await_(
+        lambda: cluster.observer.registered(leader) not in (0, session), lambda: f"{leader} is registered anew"
+    )
+    await_whole(cluster)
+    after = cluster.observer.truth(TOPIC, PARTITION)
+    assert before is not None
+    assert after is not None
+    assert after.leader_epoch > before.leader_epoch
+    assert cluster.host.alive(leader)
+    end = produce(cluster, 2)
+    assert end == len(client_of(cluster).read_all(TOPIC, PARTITION))
+
+
+def test_expired_controller_takes_office_again_or_leaves_it_and_elections_go_on(cluster: Cluster) -> None:
+    old = cluster.observer.controller()
+    assert old is not None
+    session = cluster.observer.registered(old)
+    inject("expire", cluster, old)
+    cluster.await_(lambda: cluster.observer.controller() is not None, lambda: "somebody is controller")
+    cluster.await_(
+        lambda: cluster.observer.registered(old) not in (0, session), lambda: f"{old} is registered anew"
+    )
+    await_whole(cluster)
+    leader, follower = roles(cluster)
+    held = cluster.fabric.hold("ZooKeeper", leader, "zookeeper", "request")
+    inject("expire", cluster, leader)
+    cluster.await_(lambda: cluster.leader() == follower, lambda: f"{follower} leads, not {cluster.leader()}")
+    cluster.fabric.release(held)
+
+
+def test_node_without_a_registration_has_no_session_to_end(cluster: Cluster) -> None:
+    inject("kill", cluster, "B")
+    inject("expire", cluster, "B")
+    with pytest.raises(PreconditionError, match=r"expire B: nobody owns /cluster-.*/brokers/ids/5"):
+        inject("expire", cluster, "B")
+
+
+def test_expiry_after_which_the_registration_still_stands_did_not_bite(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.observer.close_session", lambda *_: 0.0)
+    with pytest.raises(PreconditionError, match=r"expire B: session 0x[0-9a-f]+ still owns /cluster-"):
+        inject("expire", cluster, "B")

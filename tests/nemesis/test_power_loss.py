@@ -1,0 +1,99 @@
+"""Flushing and losing power, on both tiers: what was flushed is there, what was not is gone."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from harness.cluster import Cluster
+from harness.model import PreconditionError
+from tests.nemesis.conftest import Clusters, await_whole, heal, inject, produce, roles
+
+pytestmark = pytest.mark.slow
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="loop filesystems need root")
+TIERS = ["watermark", pytest.param("loop", marks=[pytest.mark.root, needs_root])]
+PROBES = {"watermark": "files undone \\(watermark\\)", "loop": "a write then failed with EIO; journal replayed"}
+
+
+@pytest.fixture(params=TIERS)
+def powered(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
+    """A whole cluster of each tier."""
+    return clusters(request.param)
+
+
+def values_of(cluster: Cluster, name: str) -> list[str | None]:
+    """The values that a replica's files hold, in order."""
+    log = cluster.log(name)
+    return [] if log is None else [record[2] for batch in log.batches for record in batch.records]
+
+
+def test_flushed_records_outlive_the_power_and_unflushed_ones_are_gone(powered: Cluster) -> None:
+    leader, follower = roles(powered)
+    flushed = produce(powered, 3)
+    inject("flush", powered, leader)
+    end = produce(powered, 2)
+    held = values_of(powered, leader)
+    assert (end, end) == (powered.log_end(leader), powered.log_end(follower))
+    probe = inject("power-loss", powered, leader)
+    assert flushed == powered.log_end(leader)
+    assert held[:flushed] == values_of(powered, leader)
+    assert (end, held) == (powered.log_end(follower), values_of(powered, follower))
+    assert (False, {leader}) == (powered.host.alive(leader), powered.down)
+    assert PROBES[powered.host.power_tier].replace("\\", "") in probe
+
+
+def test_second_power_loss_takes_what_came_after_the_flush_of_the_first_life(powered: Cluster) -> None:
+    _, follower = roles(powered)
+    inject("flush", powered, follower)
+    flushed = powered.log_end(follower)
+    produce(powered, 2)
+    inject("power-loss", powered, follower)
+    assert "registered in session" in heal("power-loss", powered, follower)
+    await_whole(powered)  # it gets back from the leader what it lost
+    produce(powered, 2)
+    held = values_of(powered, follower)
+    inject("power-loss", powered, follower)
+    left = values_of(powered, follower)
+    assert held[:flushed] == left
+    heal("power-loss", powered, follower)
+    await_whole(powered)
+    assert held == values_of(powered, follower)
+
+
+def test_power_that_is_lost_again_while_the_node_is_down_takes_no_more(powered: Cluster) -> None:
+    _, follower = roles(powered)
+    inject("flush", powered, follower)
+    produce(powered, 2)
+    inject("power-loss", powered, follower)
+    left = values_of(powered, follower)
+    inject("power-loss", powered, follower)
+    assert left == values_of(powered, follower)
+
+
+def test_power_loss_of_all_replicas_leaves_what_each_had_flushed(powered: Cluster) -> None:
+    leader, follower = roles(powered)
+    inject("flush", powered, leader)
+    inject("flush", powered, follower)
+    flushed = powered.log_end(leader)
+    produce(powered, 2)
+    inject("flush", powered, follower)
+    for node in (leader, follower):
+        inject("power-loss", powered, node)
+    assert (flushed, flushed + 2) == (powered.log_end(leader), powered.log_end(follower))
+
+
+def test_node_whose_disk_cannot_lose_power_is_refused(cluster: Cluster) -> None:
+    with pytest.raises(PreconditionError, match="it is a plain folder; expected a node added with a disk"):
+        inject("power-loss", cluster, "C")
+    assert cluster.host.alive("C")
+
+
+def test_power_loss_that_leaves_the_process_alive_did_not_bite(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.host, "power_loss", lambda _: "nothing done")
+    with pytest.raises(PreconditionError, match=r"B: its process is still alive; .*nothing done"):
+        inject("power-loss", cluster, "B")
+    assert set() == cluster.down

@@ -1,0 +1,45 @@
+"""A controller that loses its office without failing: somebody takes it, and elections go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster import Cluster
+from harness.model import PreconditionError
+from tests.nemesis.conftest import IDS, inject, leads, roles
+
+pytestmark = pytest.mark.slow
+
+
+def test_deposed_controller_lives_on_and_somebody_has_the_office_again(cluster: Cluster) -> None:
+    old = cluster.observer.controller()
+    assert old is not None
+    sessions = [cluster.observer.registered(node) for node in IDS]
+    probe = inject("resign", cluster, old)
+    assert f"/controller of {old} deleted; " in probe
+    cluster.await_(lambda: cluster.observer.controller() is not None, lambda: "somebody is controller")
+    assert sessions == [cluster.observer.registered(node) for node in IDS]
+    leader, follower = roles(cluster)
+    inject("elect", cluster, follower)
+    cluster.await_(
+        lambda: cluster.leader() == follower and leads(cluster),
+        lambda: f"{follower} leads, not {cluster.leader()}",
+    )
+    assert leader != cluster.leader()
+
+
+def test_resignation_of_who_is_not_controller_is_refused(cluster: Cluster) -> None:
+    holder = cluster.observer.controller()
+    other = next(node for node in IDS if node != holder)
+    with pytest.raises(PreconditionError, match=f"resign {other}: the controller is {holder}; expected {other}"):
+        inject("resign", cluster, other)
+
+
+def test_resignation_after_which_the_office_still_stands_did_not_bite(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = cluster.observer.controller()
+    assert holder is not None
+    monkeypatch.setattr(cluster.observer, "delete", lambda _: True)
+    with pytest.raises(PreconditionError, match=f"depose: /controller of {holder} still stands"):
+        inject("resign", cluster, holder)

@@ -1,0 +1,63 @@
+"""Starting a broker again: it takes its old registration over, and a controller that counts sees nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.hosts.base import Launch
+from harness.model import PreconditionError
+from tests.nemesis.conftest import inject, roles
+
+pytestmark = pytest.mark.slow
+
+
+def test_restarted_node_takes_its_registration_over_unseen(cluster: Cluster) -> None:
+    """Source: KAFKA-1120: a bounce that leaves no gap in the registrations."""
+    _, follower = roles(cluster)
+    inject("kill", cluster, follower)
+    session, version = cluster.before_down[follower]
+    probe = inject("restart", cluster, follower)
+    fresh = cluster.observer.registered(follower)
+    assert f"registered in session 0x{fresh:x}, taken over from 0x{session:x}" == probe
+    assert fresh not in (0, session)
+    truth = cluster.observer.truth(TOPIC, PARTITION)
+    assert truth is not None
+    assert version == truth.version
+
+
+def test_restarted_node_whose_session_has_ended_registers_anew(cluster: Cluster) -> None:
+    _, follower = roles(cluster)
+    inject("kill", cluster, follower)
+    inject("expire", cluster, follower)
+    assert 0 == cluster.observer.registered(follower)
+    probe = inject("restart", cluster, follower)
+    assert f"registered in session 0x{cluster.observer.registered(follower):x}" == probe
+
+
+def test_node_that_runs_cannot_be_started(cluster: Cluster) -> None:
+    with pytest.raises(PreconditionError, match="start A: it runs already"):
+        inject("restart", cluster, "A")
+
+
+def test_node_that_ends_by_itself_did_not_start_and_says_why(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inject("kill", cluster, "B")
+    usual = cluster.target.launch
+
+    def as_another(*wishes: object) -> Launch:
+        launch = usual(*wishes)  # type: ignore[arg-type]
+        config = json.loads(launch.files["broker.json"]) | {"node": "another"}
+        return replace(launch, files={"broker.json": json.dumps(config)})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster.target, "launch", as_another)
+        with pytest.raises(
+            PreconditionError, match=r"start B: the process ended by itself; .* registered by node 'B'"
+        ):
+            inject("restart", cluster, "B")
+    assert {"B"} == cluster.down

@@ -1,0 +1,141 @@
+"""What a timeline shows, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from harness.model import Op, OpType, Source
+from harness.report import svg
+from harness.report.limits import TIMELINE_ITEMS_MAX
+from harness.report.reading import Reading
+from harness.report.replicas import replayed
+from harness.report.timeline import Item, Timeline, timeline_of
+from harness.report.timeline_svg import draw_timeline, lay_out, stacked
+from tests.report.recorder import TOPIC
+from tests.report.samples import scenario1, scenario2b, unknown1
+
+
+def _timeline(ops: Sequence[Op], proof: frozenset[int] = frozenset()) -> Timeline:
+    reading = Reading(ops=ops)
+    return timeline_of(reading, proof, replayed(reading, TOPIC, 0).appended)
+
+
+def _labels(timeline: Timeline, lane: str) -> list[str]:
+    return [i.label for i in timeline.items if i.lane == lane]
+
+
+def test_every_source_has_a_lane() -> None:
+    lanes = _timeline(scenario1("hw")[1]).lanes
+    assert lanes == ("scenario", "client-0", "nemesis", "fabric", "zookeeper", "A", "B", "C")
+
+
+def test_node_lane_tells_role_fault_append_cut_and_high_watermark() -> None:
+    labels = _labels(_timeline(scenario1("hw")[1]), "A")
+    for label in ("follows B e0", "killed", "leader e1", "m2@1–2", "cut 3→1", "HW 1", "recovered LEO 3"):
+        assert label in labels
+
+
+def test_fabric_lane_tells_question_answer_and_what_was_held() -> None:
+    labels = _labels(_timeline(scenario1("kip101")[1]), "fabric")
+    for label in ("A→B 0?", "A→B =3", "A→B Fetch answer held"):
+        assert label in labels
+
+
+def test_fault_lasts_from_its_probe_to_the_restart() -> None:
+    timeline = _timeline(scenario2b("hw")[1])
+    (lost,) = [i for i in timeline.items if i.lane == "A" and i.label == "power lost"]
+    assert lost.last is not None
+    assert (lost.first.f, lost.last.f) == ("power-loss", "started")
+
+
+def test_fault_that_was_not_healed_lasts_to_the_end() -> None:
+    (killed,) = [i for i in _timeline(unknown1()[1]).items if i.label == "killed"]
+    assert killed.last is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "heal", "told"), [("pause", "resume", "paused"), ("zombie", "return", "zombie")]
+)
+def test_node_is_what_it_was_when_it_goes_on_or_returns(fault: str, heal: str, told: str) -> None:
+    _, ops = scenario1("kip101")
+    paused = list(ops)
+    for f in (fault, heal):
+        paused.append(
+            Op(
+                index=len(paused),
+                time_ns=paused[-1].time_ns + 1,
+                source=Source.NEMESIS,
+                process="nemesis",
+                type=OpType.OK,
+                f=f,
+                value={"nodes": ["A"]},
+            )
+        )
+    assert _labels(_timeline(paused), "A")[-2:] == [told, "leader e1"]
+
+
+def test_failed_step_is_told_in_its_label() -> None:
+    assert _labels(_timeline(unknown1()[1]), "scenario")[-1] == "4 ✗"
+
+
+def test_records_of_one_name_are_one_bar() -> None:
+    assert _labels(_timeline(scenario1("hw")[1]), "client-0") == ["m1", "m2 ×2", "read 0"]
+
+
+def test_proof_is_flagged() -> None:
+    cell, ops = scenario1("hw")
+    proof = frozenset(cell.anomalies[0].proof)
+    flagged = {op.index for i in _timeline(ops, proof).items if i.proof for op in i.ops}
+    assert proof <= flagged
+    assert not any(i.proof for i in _timeline(ops).items)
+
+
+def test_too_many_items_are_left_out_and_counted_but_not_proof_nor_faults() -> None:
+    cell, ops = scenario1("hw")
+    long = list(ops)
+    for n in range(1000):
+        value = {"topic": TOPIC, "partition": 0, "to": n}
+        long.append(
+            Op(
+                index=len(long),
+                time_ns=long[-1].time_ns + 1,
+                source=Source.BROKER,
+                process="A",
+                type=OpType.INFO,
+                f="high-watermark",
+                value=value,
+            )
+        )
+    timeline = _timeline(long, frozenset(cell.anomalies[0].proof))
+    assert len(timeline.items) == TIMELINE_ITEMS_MAX
+    assert set(timeline.left_out) == {"high-watermark", "fetch"}
+    assert len(_timeline(ops).items) + 1000 == TIMELINE_ITEMS_MAX + sum(timeline.left_out.values())
+
+
+def test_no_two_labels_of_a_row_touch_and_time_never_goes_back() -> None:
+    for _, ops in (scenario1("hw"), scenario2b("kip101"), unknown1()):
+        timeline = _timeline(ops)
+        items = stacked(timeline.items)
+        layout = lay_out(timeline.lanes, items)
+        places = [layout.xs[index] for index in sorted(layout.xs)]
+        assert sorted(places) == places
+        rows: dict[tuple[str, int], list[Item]] = {}
+        for item in items:
+            rows.setdefault((item.lane, item.row), []).append(item)
+        for row in rows.values():
+            for a, b in pairwise(row):
+                assert layout.xs[a.first.index] + svg.text_px(a.label) < layout.xs[b.first.index]
+
+
+def test_drawing_is_well_formed_and_every_item_has_its_history_line() -> None:
+    _, ops = scenario1("hw")
+    timeline = _timeline(ops)
+    plot = ET.fromstring(draw_timeline(timeline, ops).plot)
+    titles = [t.text or "" for t in plot.iter("title")]
+    assert len(titles) == len(timeline.items)
+    assert [t for t in titles if not re.match(r"history \d+ at \d+\.\d{9} s: ", t)] == []

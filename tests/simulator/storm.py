@@ -1,0 +1,185 @@
+"""
+A storm: random faults on a random world, all drawn from one number; for what must hold whatever happens.
+
+As a program (`python -m tests.simulator.storm FIRST COUNT`) it prints a line for each seed: itself and its hash.
+"""
+
+from __future__ import annotations
+
+import sys
+from random import Random
+from typing import Final
+
+from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_path
+from targets.broker.target import SETTINGS
+from targets.simulator.client import SimClient
+from targets.simulator.rules import ZOOKEEPER, SimHold
+from targets.simulator.trace import Detail, Trace
+from targets.simulator.world import Chance, World
+
+IDS: Final = {"A": 1, "B": 2, "C": 3}
+APIS: Final = ("Fetch", "OffsetForLeaderEpoch", "LeaderAndIsr", "*")
+SESSION_TIMEOUT_MS: Final = 2_000
+QUIET_S: Final = 15.0
+PAUSE_S_MAX: Final = 0.2
+# What is done, and how often beside the others.
+WEIGHTS: Final = {
+    "produce": 6,
+    "kill": 1,
+    "lose_power": 1,
+    "boot": 4,
+    "pause": 1,
+    "resume": 2,
+    "expire": 1,
+    "lose_write": 1,
+    "cut": 1,
+    "hold": 1,
+    "delay": 1,
+    "double": 1,
+    "heal": 4,
+    "reset": 1,
+    "flush": 1,
+    "depose": 1,
+}
+
+
+class Storm:
+    """One world, and what chance does to it; `bit` counts what was done, by name."""
+
+    def __init__(self, seed: int, *, protocol: str = "kip380", trace: Trace | None = None) -> None:
+        settings = {**SETTINGS, "replica_lag_ms_max": 500, "flush_messages": 3}
+        self.world = World(
+            seed=seed,
+            protocol=protocol,
+            ids=IDS,
+            settings=settings,
+            session_timeout_ms=SESSION_TIMEOUT_MS,
+            chance=Chance(),
+            trace=trace,
+        )
+        self.random = Random(seed)
+        self.bit: dict[str, int] = {}
+        self._client = SimClient(self.world)
+        self._produced = 0
+        self._rules: list[object] = []
+
+    def run(self, actions: int = 60) -> Storm:
+        """Do so many random things with time in between; then undo all faults and let it become quiet."""
+        world = self.world
+        for node in world.nodes.values():
+            node.boot()
+        world.run(0.1)
+        self._client.create_topic("log", list(IDS.values()))
+        names, weights = list(WEIGHTS), list(WEIGHTS.values())
+        for _ in range(actions):
+            (what,) = self.random.choices(names, weights)
+            if getattr(self, what)(self.random.choice(sorted(IDS))):
+                self.bit[what] = self.bit.get(what, 0) + 1
+            world.run(self.random.random() * PAUSE_S_MAX)
+        self.calm()
+        return self
+
+    def calm(self) -> None:
+        """Undo every fault, start who is down, and wait."""
+        self.world.links.heal_all()
+        for name in IDS:
+            self.resume(name)
+            self.boot(name)
+        self.world.run(QUIET_S)
+
+    # --- what chance does ------------------------------------------------------------------------------------
+    def produce(self, _name: str) -> bool:
+        self._produced += 1
+        values = [f"m{self._produced}.{n}" for n in range(self.random.randint(1, 3))]
+        self._client.begin_produce("log", 0, f"m{self._produced}", values, acks=self.random.choice((-1, -1, 1, 0)))
+        return True
+
+    def kill(self, name: str) -> bool:
+        up = self.world.nodes[name].process is not None
+        if up:
+            self.world.nodes[name].kill()
+        return up
+
+    def lose_power(self, name: str) -> bool:
+        self.world.nodes[name].lose_power()
+        return True
+
+    def boot(self, name: str) -> bool:
+        down = self.world.nodes[name].process is None
+        if down:
+            self.world.nodes[name].boot()
+        return down
+
+    def pause(self, name: str) -> bool:
+        node = self.world.nodes[name]
+        bites = node.process is not None and not node.paused
+        if bites:
+            node.pause()
+        return bites
+
+    def resume(self, name: str) -> bool:
+        paused = self.world.nodes[name].paused
+        if paused:
+            self.world.nodes[name].resume()
+        return paused
+
+    def expire(self, name: str) -> bool:
+        session = self.world.zookeeper.session_of(broker_path(IDS[name]))
+        self.world.zookeeper.expire(session)
+        return session != 0
+
+    def lose_write(self, name: str) -> bool:
+        self.world.zookeeper.losing[name] = bool(self.random.getrandbits(1))
+        return True
+
+    def cut(self, name: str) -> bool:
+        other = self.random.choice((*sorted(IDS), ZOOKEEPER))
+        close = bool(self.random.getrandbits(1))
+        self._rules.append(self.world.links.cut(name, other, both_ways=other != ZOOKEEPER, close=close))
+        return True
+
+    def hold(self, name: str) -> bool:
+        direction = self.random.choice(("request", "answer"))
+        self._rules.append(self.world.links.hold(self.random.choice(APIS), name, "*", direction))
+        return True
+
+    def delay(self, name: str) -> bool:
+        self._rules.append(self.world.links.delay("*", name, "*", "answer", self.random.random()))
+        return True
+
+    def double(self, name: str) -> bool:
+        self._rules.append(self.world.links.double("*", name, "*"))
+        return True
+
+    def heal(self, _name: str) -> bool:
+        if not self._rules:
+            return False
+        rule = self._rules.pop(self.random.randrange(len(self._rules)))
+        if isinstance(rule, SimHold):
+            (self.world.links.drop if self.random.random() < 0.3 else self.world.links.release)(rule)
+        else:
+            self.world.links.heal(rule)
+        return True
+
+    def reset(self, name: str) -> bool:
+        return self.world.links.close_links(name, "*") > 0
+
+    def flush(self, name: str) -> bool:
+        return self.world.nodes[name].disk.sync() > 0
+
+    def depose(self, _name: str) -> bool:
+        gone = self.world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), 0)
+        return isinstance(gone, ZkDone)
+
+
+def main() -> None:
+    """Print the hash of every seed asked for."""
+    first, count = int(sys.argv[1]), int(sys.argv[2])
+    for seed in range(first, first + count):
+        trace = Trace(Detail.FULL)
+        Storm(seed, trace=trace).run()
+        print(seed, trace.digest)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The simulated log does what the log on files does, operation by operation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.log import DataDir, FileLog, open_data_dir
+from targets.simulator.disk import SimDisk
+from targets.simulator.log import SimLog
+from targets.simulator.records import make_batch, placed
+from tests.broker.log.batches import batch as real_batch
+
+TP = TopicPartition("topic", 0)
+SEEDS = range(40)
+STEPS = 60
+ALL = 1 << 30
+
+
+def filled(*spans: tuple[int, int], segment_bytes: int = ALL) -> SimLog:
+    """A log of batches given as (leader epoch, records)."""
+    log = SimLog(TP, segment_bytes)
+    for number, (epoch, count) in enumerate(spans):
+        log.append_as_leader([make_batch([f"{number}.{n}" for n in range(count)], timestamp_ms=number)], epoch)
+    return log
+
+
+def shape(batches: tuple[Batch, ...]) -> list[tuple[int, int, int, int]]:
+    return [(b.base_offset, b.last_offset, b.leader_epoch, b.size) for b in batches]
+
+
+class Twins:
+    """A log on files and a simulated one, to which the same is done."""
+
+    def __init__(self, folder: Path, chance: Random, segment_bytes: int) -> None:
+        self._folder, self._chance, self._segment_bytes = folder, chance, segment_bytes
+        self.data = DataDir(folder, segment_bytes=segment_bytes, on_durable=lambda _path, _length: None)
+        self.disk = SimDisk(segment_bytes)
+        folder.mkdir()
+        self.real: FileLog = self.data.create_log(TP)
+        self.sim: SimLog = self.disk.create(TP)
+
+    def step(self) -> None:
+        """Do one random thing to both, and see that they agree."""
+        chance = self._chance
+        what = chance.choices(("lead", "follow", "cut", "empty", "epochs", "restart"), (8, 4, 4, 0.5, 2, 1))[0]
+        getattr(self, what)(chance)
+        self.compare(chance)
+
+    def lead(self, chance: Random) -> None:
+        fresh = [real_batch(count=chance.randint(1, 4), text=b"x" * chance.randint(0, 9)) for _ in range(2)]
+        epoch = chance.randint(-1, 5)
+        assert self.real.append_as_leader(fresh, epoch) == self.sim.append_as_leader(fresh, epoch)
+
+    def follow(self, chance: Random) -> None:
+        base = self.real.end_offset + chance.choice((-1, 0, 0, 0, 3))
+        fresh = [real_batch(base=max(0, base), count=2, epoch=4), real_batch(base=max(0, base) + 2)]
+        outcomes: list[object] = []
+        for log in (self.real, self.sim):
+            try:
+                outcomes.append(log.append_as_follower(fresh))
+            except AppendOrderError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+
+    def cut(self, chance: Random) -> None:
+        to = chance.randint(max(0, self.real.start_offset - 1), self.real.end_offset + 1)
+        leo = chance.choice(tuple(LeoAfterCut))
+        assert self.real.truncate_to(to, leo) == self.sim.truncate_to(to, leo)
+
+    def empty(self, chance: Random) -> None:
+        to = chance.randint(0, self.real.end_offset + 5)
+        self.real.truncate_fully(to)
+        self.sim.truncate_fully(to)
+
+    def epochs(self, chance: Random) -> None:
+        entries = [(epoch, 2 * epoch) for epoch in range(chance.randint(0, 3))]
+        for log in (self.real, self.sim):
+            log.write_epochs(entries, flush=bool(chance.getrandbits(1)))
+
+    def restart(self, _chance: Random) -> None:
+        """Kill both: the page cache survives."""
+        self.data.write_high_watermarks({TP: self.real.end_offset})
+        self.disk.write_high_watermarks([(TP, self.sim.end_offset)])
+        self.data.close()
+        opened = open_data_dir(self._folder, segment_bytes=self._segment_bytes)
+        self.data = opened.data
+        self.real, recovery = opened.logs[TP]
+        ((self.sim, ours),) = self.disk.open()
+        assert recovery == ours
+
+    def compare(self, chance: Random) -> None:
+        """Both hold the same, and give the same to whoever reads."""
+        real, sim = self.real, self.sim
+        assert (real.start_offset, real.end_offset) == (sim.start_offset, sim.end_offset)
+        assert real.epoch_changes(0) == sim.epoch_changes()
+        offset, end = sorted(chance.randint(0, real.end_offset + 2) for _ in range(2))
+        for room in (0, 100, ALL):
+            assert shape(real.read(offset, end, room)) == shape(sim.read(offset, end, room))
+
+
+@pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])
+def test_simulated_log_agrees_with_the_log_on_files_whatever_is_done(tmp_path: Path, segment_bytes: int) -> None:
+    for seed in SEEDS:
+        twins = Twins(tmp_path / str(seed), Random(seed), segment_bytes)
+        for _ in range(STEPS):
+            twins.step()
+        twins.data.close()
+
+
+def test_twins_would_notice_a_log_that_ends_elsewhere(tmp_path: Path) -> None:
+    twins = Twins(tmp_path / "data", Random(1), ALL)
+    twins.sim.append_as_leader([make_batch(["a"], timestamp_ms=0)], 0)
+    with pytest.raises(AssertionError):
+        twins.compare(Random(1))
+    twins.data.close()
+
+
+def test_cut_inside_a_batch_ends_where_the_rule_says() -> None:
+    assert 3 == filled((0, 2), (0, 4)).truncate_to(3, LeoAfterCut.TARGET)
+    assert 2 == filled((0, 2), (0, 4)).truncate_to(3, LeoAfterCut.PHYSICAL)
+
+
+def test_first_offset_by_time_is_that_of_the_first_batch_not_before_it() -> None:
+    log = filled((0, 2), (0, 1), (1, 1))
+    assert [0, 2, 3, -1] == [log.first_offset_at(time) for time in (-1, 1, 2, 3)]
+
+
+def test_log_says_what_it_is_without_saying_where_it_lies_in_memory() -> None:
+    assert "SimLog(topic-0, 0..2)" == repr(filled((0, 2)))
+
+
+def test_follower_batch_that_goes_back_is_refused_before_anything_is_written() -> None:
+    log = filled((0, 2))
+    good, back = placed(make_batch(["a"], timestamp_ms=0), 2, 0), placed(make_batch(["b"], timestamp_ms=0), 1, 0)
+    with pytest.raises(AppendOrderError, match=r"batch 1\.\.1; expected its first offset at or past 3"):
+        log.append_as_follower([good, back])
+    assert 2 == log.end_offset

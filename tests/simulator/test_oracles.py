@@ -1,0 +1,175 @@
+"""The oracles see what is wrong at the step at which it becomes so, and nothing where all is well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.model import Op, OpType, Source
+from targets.simulator.client import SimClient
+from targets.simulator.log import SimLog
+from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.records import make_batch
+from targets.simulator.world import World
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, settled, state
+
+
+def watched(protocol: str = "kip380") -> tuple[World, Oracles]:
+    """Three replicas that hold two committed batches, with oracles that saw all of it."""
+    world = cluster(protocol, replicas=("A", "B", "C"))
+    oracles = Oracles(world, TP)
+    client = SimClient(world)
+    client.produce(TOPIC, 0, "m1", ["m1.0", "m1.1"], acks=-1)
+    client.produce(TOPIC, 0, "m2", ["m2.0"], acks=-1)
+    assert world.until(lambda: settled(world), WAIT_S)
+    world.run(0.2)
+    assert {} == oracles.violations
+    return world, oracles
+
+
+def log_of(world: World, name: str) -> SimLog:
+    return world.nodes[name].disk.logs[TP]
+
+
+def tamper(world: World, name: str, value: str) -> None:
+    """Put another record in place of a replica's first batch, as no broker does."""
+    log = log_of(world, name)
+    first = log.segments[0].batches[0]
+    other = make_batch([value] * (first.last_offset + 1), timestamp_ms=1)
+    log.segments[0].batches[0] = replace(first, payload=other.payload)
+    log.changes += 1
+
+
+def test_oracles_say_nothing_of_elections_kills_and_returns() -> None:
+    world, oracles = watched()
+    client = SimClient(world)
+    for name in ("B", "A", "B"):
+        world.nodes[name].kill()
+        world.nodes[name].boot()
+        assert world.until(lambda name=name: registered(world, name), WAIT_S)  # type: ignore[misc]
+        world.run(0.5)
+    client.produce(TOPIC, 0, "m3", ["m3.0"], acks=-1)
+    world.run(0.5)
+    assert {} == oracles.violations
+
+
+def test_committed_record_that_an_electable_replica_lost_is_named() -> None:
+    world, oracles = watched()
+    log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
+    world.run(0.2)
+    found = oracles.violations[Rule.COMMITTED]
+    assert (("B",), 2) == (found.nodes, found.offset)
+    assert "m2.0 was committed at offset 2 and is not on B (follower of A in epoch 0), where its log ends" in (
+        found.sentence
+    )
+    assert found.sentence.startswith(f"Step {found.step}, at ")
+
+
+def test_committed_record_may_be_missing_where_nobody_can_elect_the_replica() -> None:
+    world, oracles = watched()
+    world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
+    world.links.cut("B", "zookeeper", close=True)
+    assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
+    log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
+    world.run(0.2)
+    assert Rule.COMMITTED not in oracles.violations
+
+
+def test_record_that_a_power_cut_took_is_excused() -> None:
+    world, oracles = watched()
+    world.nodes["B"].lose_power()
+    world.run(0.2)
+    world.nodes["B"].boot()
+    world.run(0.5)
+    assert (0, {}) == (0, oracles.violations)
+
+
+def test_record_that_went_without_a_power_cut_is_not_excused_by_one_elsewhere() -> None:
+    world, oracles = watched()
+    log_of(world, "C").flush()
+    world.nodes["C"].lose_power()
+    log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
+    world.run(0.2)
+    assert ("B",) == oracles.violations[Rule.COMMITTED].nodes
+
+
+def test_leader_that_commits_another_record_in_place_of_a_committed_one_is_named() -> None:
+    world, oracles = watched()
+    tamper(world, "A", "other")
+    world.run(0.2)
+    found = oracles.violations[Rule.COMMITTED]
+    assert (("A",), 0) == (found.nodes, found.offset)
+    assert "commits other at offset 0, where m1.0 was committed before" in found.sentence
+
+
+def test_follower_that_fetches_and_differs_is_named_with_both_records() -> None:
+    world, oracles = watched()
+    tamper(world, "C", "stray")
+    world.run(0.2)
+    found = oracles.violations[Rule.PREFIX]
+    assert (("A", "C"), 0) == (found.nodes, found.offset)
+    assert "C fetches from A" in found.sentence
+    assert "stray against m1.0" in found.sentence
+
+
+def test_follower_that_has_not_cut_its_log_yet_may_differ() -> None:
+    """Its question is held: it is still truncating, and nobody reads from it."""
+    world, oracles = watched()
+    world.links.hold("OffsetForLeaderEpoch", "C", "*", "request")
+    world.nodes["C"].kill()
+    tamper(world, "C", "stray")
+    world.nodes["C"].boot()
+    world.run(0.3)
+    assert Rule.PREFIX not in oracles.violations
+
+
+@pytest.mark.parametrize(("offset", "value", "sentence"), [
+    (0, "m2.0", "m2.0 was acknowledged at offset 0, where m1.0 is committed"),
+    (9, "m2.0", "m2.0 was acknowledged at offset 9, where nothing is committed"),
+    (1, "ghost", "ghost was acknowledged at offset 1, where m1.1 is committed"),
+])  # fmt: skip
+def test_acknowledgement_of_what_is_not_committed_there_is_named(offset: int, value: str, sentence: str) -> None:
+    _, oracles = watched()
+    oracles.hear(acknowledged(2, "m2.0"))
+    assert {} == oracles.violations
+    oracles.hear(acknowledged(offset, value))
+    assert sentence in oracles.violations[Rule.ACKNOWLEDGED].sentence
+
+
+def test_acknowledgement_with_acks_1_promises_nothing() -> None:
+    _, oracles = watched()
+    oracles.hear(acknowledged(9, "ghost", acks=1))
+    assert {} == oracles.violations
+
+
+def test_first_violation_of_a_rule_is_the_one_that_is_kept() -> None:
+    world, oracles = watched()
+    log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
+    world.run(0.2)
+    first = oracles.violations[Rule.COMMITTED]
+    log_of(world, "C").truncate_to(0, world.rules.leo_after_cut)
+    world.run(0.2)
+    assert first is oracles.violations[Rule.COMMITTED]
+
+
+def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
+    """Source: KIP-101, Scenario 1: the follower's high watermark lags, and it comes back."""
+    world = cluster("hw", replicas=("A", "B"))
+    oracles = Oracles(world, TP)
+    client = SimClient(world)
+    client.produce(TOPIC, 0, "m1", ["m1.0"], acks=-1)
+    world.run(0.3)
+    world.links.hold("Fetch", "B", "A", "answer", from_offset=2)
+    client.produce(TOPIC, 0, "m2", ["m2.0"], acks=-1)
+    assert {} == oracles.violations
+    world.nodes["B"].kill()
+    world.nodes["B"].boot()
+    assert world.until(lambda: bool(oracles.violations), WAIT_S)
+    assert "m2.0 was committed at offset 1 and is not on B" in oracles.violations[Rule.COMMITTED].sentence
+    assert leads(world, "A")
+
+
+def acknowledged(offset: int, value: str, acks: int = -1) -> Op:
+    told = {"topic": TOPIC, "partition": 0, "acks": acks, "offset": offset, "value": value}
+    return Op(index=0, time_ns=0, source=Source.CLIENT, process="c", type=OpType.OK, f="produce", value=told)

@@ -1,0 +1,41 @@
+"""A payload of the simulator stands for the batch that a real client would have sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.logdir.scan import scan_partition
+from targets.simulator.disk import scan
+from targets.simulator.log import SimLog
+from targets.simulator.records import content_of, make_batch, placed
+from tests.logdir import build
+from tests.simulator.worlds import TP
+
+
+def test_batch_counts_its_records_from_zero_and_has_no_epoch() -> None:
+    batch = make_batch(["a", "b", "c"], codec="gzip", timestamp_ms=5)
+    assert (0, 2, 3, -1) == (batch.base_offset, batch.last_offset, batch.next_offset, batch.leader_epoch)
+    content = content_of(batch.payload)
+    assert ("gzip", 5, ["a", "b", "c"]) == (content.codec, content.timestamp_ms, [v for _, v in content.records])
+
+
+def test_placed_batch_keeps_its_checksum_and_payload() -> None:
+    batch = make_batch(["a", "b"], timestamp_ms=5)
+    stored = placed(batch, 7, 3)
+    assert (7, 8, 3) == (stored.base_offset, stored.last_offset, stored.leader_epoch)
+    assert (batch.crc, batch.size, batch.payload) == (stored.crc, stored.size, stored.payload)
+    assert make_batch(["a", "c"], timestamp_ms=5).crc != batch.crc
+
+
+def test_log_is_seen_as_the_log_reader_sees_a_real_one(tmp_path: Path) -> None:
+    real = scan_partition(build.partition(tmp_path, build.batch(0, "a", "b"), build.batch(2, "ü", epoch=1)))
+    log = SimLog(TP, segment_bytes=1000)
+    log.append_as_leader([make_batch(["a", "b"], timestamp_ms=build.TIME_MS)], 0)
+    log.append_as_leader([make_batch(["ü"], timestamp_ms=build.TIME_MS)], 1)
+    ours = scan(log, None)
+    assert [batch.records for batch in real.batches] == [batch.records for batch in ours.batches]
+    for name in ("base", "last", "epoch", "magic", "codec", "segment", "problem", "control"):
+        expected = [getattr(batch, name) for batch in real.batches]
+        assert expected == [getattr(batch, name) for batch in ours.batches], name
+    for name in ("log_start_offset", "log_end_offset", "epochs", "high_watermark", "problems", "unread"):
+        assert getattr(real, name) == getattr(ours, name), name

@@ -1,0 +1,57 @@
+"""The links tell of truncation questions, answers and fetch offsets, in the fabric's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from targets.broker.core.rules import PROTOCOLS
+from targets.simulator.witness import epoch_version
+from tests.simulator.ends import Room, end_of, fetch, question
+
+PLACE = {"link": ["A", "B"], "topic": "log", "partition": 0}
+
+
+def test_fetch_offset_is_told_of_a_connections_first_and_when_it_changes() -> None:
+    room = Room()
+    pipe, anew = room.dial(), room.dial()
+    for offset in (0, 0, 2, 2):
+        room.ask(pipe, offset, fetch(offset))
+    room.settle()
+    room.ask(anew, 2, fetch(2))
+    room.settle()
+    assert [{**PLACE, "offset": offset} for offset in (0, 2, 2)] == room.of("fetch")
+
+
+def test_question_and_answer_are_told_when_they_are_handed_on() -> None:
+    room = Room("kip279")
+    pipe = room.dial()
+    hold = room.links.hold("OffsetForLeaderEpoch", "A", "B", "request")
+    room.ask(pipe, (1, question(3)), question(3))
+    room.settle()
+    assert [] == room.of("epoch-question")
+    room.links.release(hold)
+    room.answer(pipe, (1, end_of(2, 7)), question(3))
+    room.settle()
+    assert [{**PLACE, "leader_epoch": 3, "version": 1}] == room.of("epoch-question")
+    assert [{**PLACE, "error": 0, "leader_epoch": 2, "end_offset": 7}] == room.of("epoch-answer")
+
+
+def test_answers_of_the_oldest_version_have_no_epoch() -> None:
+    room = Room("kip101")
+    room.answer(room.dial(), (1, end_of(2, 7)), question(3))
+    room.settle()
+    assert [{**PLACE, "error": 0, "leader_epoch": -1, "end_offset": 7}] == room.of("epoch-answer")
+
+
+def test_clients_are_not_overheard() -> None:
+    room = Room()
+    room.ask(room.dial(outside=True), 0, fetch(0))
+    room.settle()
+    assert [] == room.told
+
+
+@pytest.mark.parametrize(
+    ("protocol", "version"), [("kip101", 0), ("kip279", 1), ("kip279-2.0.1", 1), ("kip320", 2), ("kip380", 3)]
+)
+def test_version_of_the_question_is_the_releases(protocol: str, version: int) -> None:
+    assert version == epoch_version(PROTOCOLS[protocol])

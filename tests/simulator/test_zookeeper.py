@@ -1,0 +1,296 @@
+"""Sessions, watches and lost connections, between a node's client and the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
+from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.zookeeper import (
+    ZkChildren,
+    ZkCreate,
+    ZkDone,
+    ZkError,
+    ZkExists,
+    ZkGet,
+    ZkMulti,
+    ZkNames,
+    ZkNode,
+    ZkSet,
+)
+from targets.simulator.clock import NS_PER_MS, Clock
+from targets.simulator.links import SimLinks
+from targets.simulator.network import Latency, Network
+from targets.simulator.pipe import Frame, Pipe
+from targets.simulator.session import ZkClient
+from targets.simulator.witness import Witness
+from targets.simulator.zookeeper import SESSION_FIRST, ZooKeeper
+
+TIMEOUT_MS = 3_000
+
+
+class Someone:
+    """A client without a core, which keeps what it is told; stopped: it does nothing at all, as when paused."""
+
+    def __init__(self, room: Room, name: str, *, chance: bool = False) -> None:
+        self.events: list[Event] = []
+        self.listening = False
+        self.stopped = False
+        self.client = ZkClient(
+            name=name,
+            life=1,
+            clock=room.clock,
+            network=room.network,
+            timeout_ms=TIMEOUT_MS,
+            chance=chance,
+            post=self.events.append,
+        )
+        self._tags = 0
+        room.network.ends[name] = self
+        room.people[name] = self
+        self.client.connect()
+
+    def ask(self, *ops: Any) -> int:
+        """Ask; gives the tag."""
+        self._tags += 1
+        self.client.ask(self._tags, ops)
+        return self._tags
+
+    def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
+        if not self.stopped:
+            self.client.on_frame(pipe, frame)
+
+    def on_end(self, pipe: Pipe) -> None:
+        self.client.on_end(pipe)
+
+    @property
+    def session(self) -> int:
+        return self.client.announced
+
+    def results(self, tag: int) -> tuple[object, ...] | None:
+        """The results of an ask, None while there are none."""
+        found = [event.results for event in self.events if isinstance(event, ZkAnswered) and event.tag == tag]
+        assert len(found) < 2, "answered twice"
+        return found[0] if found else None
+
+    @property
+    def fired(self) -> list[str]:
+        return [event.path for event in self.events if isinstance(event, ZkFired)]
+
+    @property
+    def sessions(self) -> list[int]:
+        return [event.session for event in self.events if isinstance(event, ZkSession)]
+
+
+class Room:
+    """A server and its clients."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.clock = Clock(seed)
+        self.network = Network(self.clock, Latency(), Witness(PROTOCOLS["kip101"]))
+        self.links = SimLinks(self.network)
+        self.server = ZooKeeper(self.clock, self.network, TIMEOUT_MS)
+        self.network.ends["zookeeper"] = self.server
+        self.people: dict[str, Someone] = {}
+
+    def settle(self, ms: float = 10) -> None:
+        """Let that much time pass."""
+        until = self.clock.now_ns + int(ms * NS_PER_MS)
+        while (following := self.clock.next_ns) is not None and following <= until:
+            what, *rest = self.clock.pop() or ()
+            if what == "frame":
+                self.network.on_due(*rest)
+            elif what == "ended":
+                self.network.on_ended(*rest)
+            elif what == "session":
+                self.server.on_session_due(*rest)
+            elif not self.people[rest[0]].stopped:
+                client = self.people[rest[0]].client
+                client.connect() if what == "redial" else client.on_ping_due(rest[2])
+        self.clock.advance(until)
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+@pytest.fixture
+def a(room: Room) -> Someone:
+    someone = Someone(room, "A")
+    room.settle()
+    someone.ask(ZkCreate(path="/n", data=b"0"))
+    room.settle()
+    return someone
+
+
+def test_session_begins_and_asks_are_answered_in_order(room: Room, a: Someone) -> None:
+    tags = [a.ask(ZkGet(path="/n"), ZkCreate(path="/n")), a.ask(), a.ask(ZkChildren(path="/"))]
+    room.settle()
+    assert [SESSION_FIRST] == a.sessions
+    node = ZkNode(data=b"0", version=0, owner=0, czxid=1, mzxid=1)
+    assert (node, ZkError.NODE_EXISTS) == a.results(tags[0])
+    assert () == a.results(tags[1])
+    assert [1, *tags] == [event.tag for event in a.events if isinstance(event, ZkAnswered)]
+    assert {SESSION_FIRST} == {event.session for event in a.events if isinstance(event, ZkAnswered)}
+
+
+def test_what_is_asked_before_there_is_a_connection_waits_for_it(room: Room) -> None:
+    someone = Someone(room, "A")
+    tag = someone.ask(ZkCreate(path="/n"))
+    room.settle()
+    assert (ZkDone(),) == someone.results(tag)
+
+
+def test_watch_is_told_before_what_is_read_after_the_change(room: Room, a: Someone) -> None:
+    other = Someone(room, "B")
+    a.ask(ZkExists(path="/n", watch=True))
+    room.settle()
+    other.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
+    room.settle(ms=0.15)
+    tag = a.ask(ZkGet(path="/n"))
+    room.settle()
+    found = a.results(tag)
+    assert found is not None
+    assert isinstance(found[0], ZkNode)
+    assert b"1" == found[0].data
+    order = [event for event in a.events if isinstance(event, ZkFired | ZkAnswered)]
+    assert ["ZkFired", "ZkAnswered"] == [type(event).__name__ for event in order[-2:]]
+
+
+def test_live_session_outlasts_its_timeout_and_a_silent_one_does_not(room: Room, a: Someone) -> None:
+    a.ask(ZkCreate(path="/mine", ephemeral=True))
+    room.settle(ms=10 * TIMEOUT_MS)
+    assert SESSION_FIRST == room.server.session_of("/mine")
+    a.stopped = True
+    room.settle(ms=TIMEOUT_MS + 10)
+    assert (0, {}) == (room.server.session_of("/mine"), room.server.sessions)
+
+
+def test_session_of_a_dead_client_stands_until_its_timeout(room: Room, a: Someone) -> None:
+    a.ask(ZkCreate(path="/mine", ephemeral=True))
+    room.settle()
+    a.stopped = True
+    room.network.hang_up_all("A")
+    room.settle(ms=TIMEOUT_MS - 100)
+    assert SESSION_FIRST == room.server.session_of("/mine")
+    room.settle(ms=200)
+    assert 0 == room.server.session_of("/mine")
+
+
+def test_client_comes_back_within_its_session_and_every_watch_fires(room: Room, a: Someone) -> None:
+    a.ask(ZkExists(path="/n", watch=True), ZkChildren(path="/n", watch=True), ZkChildren(path="/none", watch=True))
+    room.settle()
+    room.links.close_links("A", "zookeeper")
+    room.settle(ms=100)
+    assert ([SESSION_FIRST], ["/n", "/n"]) == (a.sessions, a.fired)
+    Someone(room, "B").ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
+    room.settle()
+    assert ["/n", "/n"] == a.fired  # they stand no longer
+
+
+def test_what_was_under_way_when_the_connection_went_is_lost_and_what_comes_after_waits(
+    room: Room, a: Someone
+) -> None:
+    lost = a.ask(ZkGet(path="/n"))
+    room.links.close_links("A", "zookeeper")
+    room.settle(ms=1)
+    later = a.ask(ZkGet(path="/n"))
+    room.settle(ms=100)
+    assert ((ZkError.LOST,), True) == (a.results(lost), isinstance((a.results(later) or (0,))[0], ZkNode))
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_write_whose_connection_is_lost_may_have_happened_or_not(room: Room, a: Someone, done: bool) -> None:
+    room.server.losing["A"] = done
+    read = a.ask(ZkGet(path="/n"))
+    room.settle()
+    write = a.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
+    room.settle(ms=100)
+    assert isinstance((a.results(read) or (0,))[0], ZkNode)  # it is the next write that is lost
+    assert (ZkError.LOST,) == a.results(write)
+    assert (b"1" if done else b"0", [SESSION_FIRST]) == (room.server.tree.nodes["/n"].data, a.sessions)
+
+
+@pytest.mark.parametrize("direction", ["request", "answer"])
+def test_write_is_indeterminate_when_a_held_connection_is_dropped(room: Room, a: Someone, direction: str) -> None:
+    hold = room.links.hold("ZooKeeper", "A", "zookeeper", direction)
+    write = a.ask(ZkCreate(path="/m"))
+    room.settle()
+    room.links.drop(hold)
+    room.settle(ms=100)
+    assert ((ZkError.LOST,), direction == "answer") == (a.results(write), "/m" in room.server.tree.nodes)
+
+
+def test_expired_session_is_told_and_the_next_begins(room: Room, a: Someone) -> None:
+    a.ask(ZkCreate(path="/mine", ephemeral=True), ZkExists(path="/n", watch=True))
+    room.settle()
+    room.server.expire(SESSION_FIRST)
+    room.server.expire(SESSION_FIRST)
+    lost = a.ask(ZkGet(path="/n"))
+    assert 0 == room.server.session_of("/mine")
+    room.settle(ms=100)
+    assert ([SESSION_FIRST, 0, SESSION_FIRST + 1], (ZkError.LOST,)) == (a.sessions, a.results(lost))
+    # As the real client: the connection is lost first, and only a new one is told that the session is over.
+    order = [event.path if isinstance(event, ZkFired) else type(event).__name__ for event in a.events]
+    assert ["ZkAnswered", "/n", "ZkSession", "ZkSession"] == order[-4:]
+
+
+def test_ask_that_waits_for_a_connection_is_lost_with_its_session(room: Room, a: Someone) -> None:
+    room.server.expire(SESSION_FIRST)
+    room.settle(ms=1)
+    waits = a.ask(ZkGet(path="/n"))
+    room.settle(ms=100)
+    answers = [event for event in a.events if isinstance(event, ZkAnswered) and event.tag == waits]
+    assert [((ZkError.LOST,), 0)] == [(event.results, event.session) for event in answers]
+
+
+def test_cut_client_gives_its_connection_up_and_its_session_expires(room: Room, a: Someone) -> None:
+    a.ask(ZkCreate(path="/mine", ephemeral=True))
+    room.settle()
+    cut = room.links.cut("A", "zookeeper")
+    lost = a.ask(ZkGet(path="/n"))
+    room.settle(ms=2 / 3 * TIMEOUT_MS + 10)
+    assert ((ZkError.LOST,), SESSION_FIRST) == (a.results(lost), room.server.session_of("/mine"))
+    room.settle(ms=TIMEOUT_MS)
+    assert ([SESSION_FIRST], 0) == (a.sessions, room.server.session_of("/mine"))  # it cannot know yet
+    room.links.heal(cut)
+    room.settle(ms=2 * TIMEOUT_MS)
+    assert [SESSION_FIRST, 0, SESSION_FIRST + 1] == a.sessions
+
+
+def test_closed_session_is_gone_at_once(room: Room, a: Someone) -> None:
+    a.ask(ZkCreate(path="/mine", ephemeral=True))
+    a.client.close()
+    room.settle()
+    assert (0, 1) == (room.server.session_of("/mine"), room.server.ended)
+
+
+def test_late_connection_takes_over_from_the_one_before(room: Room, a: Someone) -> None:
+    (old,) = list(room.network.pipes.values())
+    room.links.hold("ZooKeeper", "A", "zookeeper", "answer")
+    room.settle(ms=2 / 3 * TIMEOUT_MS + 100)  # A gives up; the server has not heard of the end of the old one
+    room.links.release_all()
+    room.settle(ms=100)
+    assert ([SESSION_FIRST], True) == (a.sessions, old.over)
+    assert isinstance((a.results(a.ask()) or ()), tuple)
+
+
+@pytest.mark.parametrize("chance", [True, False])
+def test_ask_is_taken_apart_where_chance_decides_so_that_a_write_may_come_in_between(chance: bool) -> None:
+    torn = 0
+    for seed in range(60):
+        room = Room(seed)
+        a, b = Someone(room, "A", chance=chance), Someone(room, "B")
+        a.ask(ZkCreate(path="/n"))
+        room.settle()
+        tag = a.ask(*[ZkChildren(path="/n")] * 4)
+        b.ask(ZkCreate(path="/n/x"))
+        room.settle()
+        results = a.results(tag)
+        assert results is not None
+        assert set(results) <= {ZkNames(names=()), ZkNames(names=("x",))}
+        torn += len(set(results)) > 1
+    assert chance is (torn > 0)

@@ -1,0 +1,107 @@
+"""Worlds for tests: brokers that are up, a topic, and who is told what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from harness.model import OpType, Source
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.zookeeper import (
+    CONTROLLER,
+    PartitionState,
+    broker_path,
+    decode_state,
+    leader_and_isr_path,
+)
+from targets.simulator.client import SimClient
+from targets.simulator.world import World
+
+TOPIC = "log"
+TP = TopicPartition(TOPIC, 0)
+IDS = {"C": 3, "A": 1, "B": 2}
+# Far more virtual time than anything here needs.
+WAIT_S = 30.0
+
+
+@dataclass(slots=True)
+class Ops:
+    """A sink that keeps what it is told."""
+
+    found: list[tuple[Source, str, OpType, str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def __call__(self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
+        self.found.append((source, process, type_, f, dict(value)))
+
+    def of(self, f: str, process: str | None = None) -> list[Mapping[str, Any]]:
+        """The values of what was told under that name, by that process when one is named."""
+        return [value for _, who, _, told, value in self.found if told == f and process in (None, who)]
+
+
+def boot(world: World, *names: str) -> None:
+    """Start nodes, all when none is named, the first of them first; wait until they are registered."""
+    for name in names or tuple(world.nodes):
+        world.nodes[name].boot()
+        assert world.until(partial(registered, world, name), WAIT_S), f"{name} is not registered"
+    assert world.until(lambda: CONTROLLER in world.zookeeper.tree.nodes, WAIT_S)
+
+
+def registered(world: World, name: str) -> bool:
+    """Whether a node's registration is held by the session that its process has now."""
+    process = world.nodes[name].process
+    owner = world.zookeeper.session_of(broker_path(world.ids[name]))
+    return process is not None and owner == process.zookeeper.announced != 0
+
+
+def state(world: World, tp: TopicPartition = TP) -> PartitionState:
+    """What ZooKeeper holds of the partition; leader -2 for nothing yet."""
+    node = world.zookeeper.tree.nodes.get(leader_and_isr_path(tp))
+    if node is None:
+        return PartitionState(leader=-2, leader_epoch=-1, isr=(), controller_epoch=-1, zk_version=-1)
+    return decode_state(node)
+
+
+def settled(world: World, tp: TopicPartition = TP) -> bool:
+    """Whether all replicas that run end where the leader's log does."""
+    ends = {log.end_offset for node in world.nodes.values() if (log := node.disk.logs.get(tp)) is not None}
+    return len(ends) == 1
+
+
+def cluster(protocol: str = "kip101", *, replicas: tuple[str, ...] = ("A", "B"), **settings: Any) -> World:
+    """Three brokers of which C is the controller, and a topic on some of them."""
+    world = World(**{"protocol": protocol, "ids": IDS, **settings})
+    boot(world)
+    SimClient(world).create_topic(TOPIC, [world.ids[name] for name in replicas])
+    assert world.until(lambda: leads(world, replicas[0]) and all(has(world, name) for name in replicas), WAIT_S)
+    return world
+
+
+def has(world: World, name: str, tp: TopicPartition = TP) -> bool:
+    """Whether a node has been told of the partition."""
+    broker = world.nodes[name].broker
+    return broker is not None and tp in broker.state.replicas
+
+
+def leads(world: World, name: str, tp: TopicPartition = TP) -> bool:
+    """Whether a node believes that it leads."""
+    broker = world.nodes[name].broker
+    replica = None if broker is None else broker.state.replicas.get(tp)
+    return replica is not None and replica.role.value == "leader"
+
+
+class Steps:
+    """Every event that a node's core took."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.events: list[Any] = []
+        world.watchers.append(lambda who, event, _effects: self.events.append(event) if who == name else None)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def kill(world: World, name: str) -> None:
+    """End a node's process."""
+    world.nodes[name].kill()

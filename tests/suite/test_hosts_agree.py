@@ -1,0 +1,75 @@
+"""
+The simulator and real processes come to the same end: the same anomalies, the same records in every log.
+
+Two variants of each scenario; `fencepost agree` compares all cells of two suites that were played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.cell import Stage, play_cell
+from harness.cli.agree import End, differences, findings, lineages
+from harness.cli.grounds import RealGround
+from harness.ground import Ground
+from harness.hosts import HOSTS
+from harness.hosts.base import Address
+from harness.registry import load
+from harness.store import create_suite
+from harness.target import Target
+from harness.variant import Variant
+from nemesis import NEMESES
+from targets import TARGETS
+from targets.simulator.ground import make_ground
+from tests.suite.cells import names, spec_of, variants
+from tests.suite.conftest import judged, ops_of
+
+pytestmark = pytest.mark.slow
+
+TARGET: Target = load("target", TARGETS, "broker", "TARGET")
+SEED = 17
+# Cells side by side: a broker's start takes a processor, but waits take none.
+JOBS = 3
+
+
+def _chosen() -> list[tuple[str, Variant]]:
+    """One variant of each scenario that it breaks, where there is one, and the newest that holds."""
+    found: list[tuple[str, Variant]] = []
+    for name in names():
+        all_of_it = variants(name, TARGET)
+        broken = [v for v in all_of_it if spec_of(name, v, TARGET, SEED).expectation != "none"]
+        found += [(name, variant) for variant in dict.fromkeys([*broken[:1], all_of_it[-1]])]
+    return found
+
+
+CHOSEN = _chosen()
+
+
+@pytest.fixture(scope="module")
+def really(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Iterator[dict[str, Future[End]]]:
+    """All chosen cells on real processes, several at a time."""
+    folder = tmp_path_factory.mktemp("really")
+    ground = RealGround("local", make_host=HOSTS["local"], target=TARGET, zookeeper=zookeeper)
+    with ThreadPoolExecutor(JOBS) as pool:
+        yield {f"{name}-{v}": pool.submit(_end, ground, folder, name, v) for name, v in CHOSEN}
+
+
+def _end(ground: Ground, folder: Path, name: str, variant: Variant) -> End:
+    stage = Stage(ground=ground, target=TARGET, faults=NEMESES)
+    spec = spec_of(name, variant, TARGET, SEED)
+    run = create_suite(folder, f"{spec.name}-on-{ground.name}").create_run(spec.name)
+    played = play_cell(stage, spec, run, lambda _: None)
+    return End(findings=findings(judged(played).anomalies), logs=lineages(ops_of(played)))
+
+
+@pytest.mark.parametrize(("scenario", "variant"), CHOSEN, ids=[f"{name}-{variant}" for name, variant in CHOSEN])
+def test_real_processes_end_as_the_simulator_does(
+    tmp_path: Path, really: dict[str, Future[End]], scenario: str, variant: Variant
+) -> None:
+    simulated = _end(make_ground("sim", target=TARGET, power_tier=None, ports=None), tmp_path, scenario, variant)
+    real = really[f"{scenario}-{variant}"].result()
+    assert not differences(simulated, real)

@@ -1,0 +1,65 @@
+"""Every scenario under every protocol and mutant that it names, in the simulator: milliseconds each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cell import Stage, play_cell
+from harness.registry import load
+from harness.store import create_suite
+from harness.suite import Status
+from harness.target import Target
+from harness.variant import Variant
+from nemesis import NEMESES
+from targets import TARGETS
+from targets.simulator.ground import make_ground
+from tests.suite.cells import names, spec_of, variants
+from tests.suite.conftest import judged
+
+TARGET: Target = load("target", TARGETS, "broker", "TARGET")
+CELLS = [(name, variant) for name in names() for variant in variants(name, TARGET)]
+SEED = 5
+# Rules with a bug named for the case that they are off.
+RULES_WITH_A_BUG = {
+    "truncate_to",
+    "undefined_query",
+    "below_first_epoch",
+    "epoch_assigned_on_lead",
+    "truncate_when_leader_unchanged",
+    "join_isr_past_epoch_start",
+    "drop_stale_answer",
+    "fence_truncation_query",
+    "fence_fetch",
+    "fence_high_watermark",
+    "fence_isr_join",
+    "forget_follower_ends",
+    "returning_leader",
+    "bounce_seen",
+}
+
+
+@pytest.mark.parametrize(("scenario", "variant"), CELLS, ids=[f"{name}-{variant}" for name, variant in CELLS])
+def test_scenario_comes_out_as_expected_in_the_simulator(tmp_path: Path, scenario: str, variant: Variant) -> None:
+    """Source: what the scenario's own file cites."""
+    ground = make_ground("sim", target=TARGET, power_tier=None, ports=None)
+    stage = Stage(ground=ground, target=TARGET, faults=NEMESES)
+    spec = spec_of(scenario, variant, TARGET, SEED)
+    run = create_suite(tmp_path, "suite").create_run(spec.name)
+    cell = judged(play_cell(stage, spec, run, lambda _: None))
+    assert Status.AS_EXPECTED == cell.status, f"{cell.found}: {cell.reason}"
+
+
+def test_every_rule_that_names_a_bug_has_a_scenario_that_holds_with_it_and_breaks_without() -> None:
+    broken = {
+        change.partition("=")[0]
+        for name, mutant in CELLS
+        for change in mutant.changes
+        if (expected(name, Variant(protocol=mutant.protocol)) or "none") != expected(name, mutant)
+    }
+    assert set() == RULES_WITH_A_BUG - broken
+
+
+def expected(scenario: str, variant: Variant) -> str | None:
+    return spec_of(scenario, variant, TARGET, SEED).expectation

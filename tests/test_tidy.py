@@ -1,0 +1,119 @@
+"""The code is as the house style has it; and each check of that finds the fault that it is for."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import tidy
+from tests.tidy import Tree
+
+LONG = "x = 1\n" * (tidy.LINES_MAX + 1)
+LATER = "TO" + "DO"
+CHECKS = (
+    tidy.too_long,
+    tidy.leftovers,
+    tidy.machine_places,
+    tidy.banned_calls,
+    tidy.orphans,
+    tidy.undocumented,
+)
+
+
+pytestmark = pytest.mark.skipif(not tidy.has_git(), reason="no git checkout: nobody says which files are ours")
+
+
+@pytest.fixture(scope="module")
+def tree() -> Tree:
+    return tidy.tracked()
+
+
+def test_tree_holds_the_project(tree: Tree) -> None:
+    assert {"harness/model.py", "README.md", "pyproject.toml", "tests/test_tidy.py"} <= tree.keys()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_project_is_tidy(tree: Tree, check: Callable[[Tree], list[str]]) -> None:
+    assert [] == check(tree)
+
+
+def test_project_has_no_big_blob(tree: Tree) -> None:
+    assert [] == tidy.big_blobs()
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "text", "complaint"),
+    [
+        (tidy.too_long, "harness/a.py", LONG, "401 lines"),
+        (tidy.too_long, "tests/a.py", f'"""Much."""\n{LONG}', "402 lines"),
+        (tidy.leftovers, "docs/a.md", f"fine\n{LATER}: the rest\n", f"docs/a.md:2: {LATER}"),
+        (tidy.leftovers, "Makefile", "# FIX" + "ME\n", "Makefile:1"),
+        (tidy.banned_calls, "harness/a.py", "import time\ntime.time()\n", "harness/a.py:2: time.time"),
+        (tidy.banned_calls, "harness/a.py", "from time import sleep as nap\nnap(1)\n", "time.sleep"),
+        (tidy.banned_calls, "tests/a.py", "import time as t\nt.sleep(1)\n", "time.sleep"),
+        (tidy.banned_calls, "checkers/a.py", "import os\nos.system('x')\n", "os.system"),
+        (tidy.banned_calls, "nemesis/a.py", "import subprocess as s\ns.run('x', shell=True)\n", "no shell"),
+        (tidy.banned_calls, "targets/a.py", "print('x')\n", "print; expected a console"),
+        (tidy.banned_calls, "harness/a.py", "import random\nrandom.choice([1])\n", "random.Random with a seed"),
+        (tidy.banned_calls, "harness/a.py", "import random\nrandom.Random()\n", "random.Random with a seed"),
+        (tidy.orphans, "harness/a.py", "x = 1\n", "nothing imports it"),
+        (tidy.orphans, "harness/a.py", "from harness import a\n", "nothing imports it"),
+        (tidy.undocumented, "harness/a.py", "x = 1\n", "harness/a.py: no docstring"),
+        (tidy.undocumented, "harness/a.py", '"""M."""\ndef f() -> None: ...\n', "harness/a.py:2: f has no"),
+        (tidy.undocumented, "harness/a.py", '"""M."""\nclass C:\n    """C."""\n    def m(self): ...\n', "C.m has"),
+    ],
+)
+def test_planted_fault_is_found(check: Callable[[Tree], list[str]], path: str, text: str, complaint: str) -> None:
+    found = check({path: text})
+    assert 1 == len(found)
+    assert complaint in found[0]
+
+
+@pytest.mark.parametrize(
+    ("check", "files"),
+    [
+        (tidy.too_long, {"harness/a.py": f'"""Much.\n\nLength: one table.\n"""\n{LONG}'}),
+        (tidy.banned_calls, {"harness/process.py": "import time\ntime.sleep(1)\n"}),
+        (tidy.banned_calls, {"harness/a.py": "def main():\n    print('x')\n"}),
+        (tidy.banned_calls, {"harness/cli/a.py": "print('x')\n"}),
+        (tidy.banned_calls, {"harness/a.py": "import random\nrandom.Random(7).choice([1])\n"}),
+        (tidy.orphans, {"harness/a.py": "x = 1\n", "harness/__init__.py": "from harness import a\n"}),
+        (tidy.orphans, {"targets/a.py": "x = 1\n", "targets/__init__.py": "T = {'a': 'targets.a'}\n"}),
+        (tidy.orphans, {"harness/a.py": "x = 1\n", "pyproject.toml": 'run = "harness.a:main"\n'}),
+        (tidy.orphans, {"harness/a.py": 'if __name__ == "__main__":\n    pass\n'}),
+        (tidy.undocumented, {"harness/a.py": '"""M."""\ndef _f() -> None: ...\n', "harness/__init__.py": ""}),
+    ],
+)
+def test_what_is_allowed_is_no_fault(check: Callable[[Tree], list[str]], files: Tree) -> None:
+    assert [] == check(files)
+
+
+def test_path_of_the_machine_is_found(tmp_path: Path) -> None:
+    root, home = tmp_path / "checkout", tmp_path / "me"
+    for folder in (root, home, tmp_path / "notes"):
+        folder.mkdir()
+    places = (f"{root}/x", f"{tmp_path}/y", f"{home}/z", "../notes/n.md")
+    tree = {
+        "docs/a.md": "".join(f"see {place}\n" for place in places),
+        "docs/b.md": "../notesbook, ../docs, x/tmp\n",
+    }
+    found = tidy.machine_places(tree, root, home)
+    assert ["docs/a.md:1", "docs/a.md:2", "docs/a.md:3", "docs/a.md:4"] == [c.split(": ")[0] for c in found]
+
+
+def test_big_blob_is_found_though_a_later_commit_removed_it(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "core.hooksPath=/dev/null")
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "big").write_bytes(b"x" * 2_000)
+    git("add", "big")
+    git("commit", "-m", "big")
+    git("rm", "big")
+    git("commit", "-m", "gone")
+    assert ["big: 2000 bytes in git; expected at most 1000"] == tidy.big_blobs(tmp_path, 1_000)
+    assert [] == tidy.big_blobs(tmp_path, 3_000)

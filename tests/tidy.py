@@ -1,0 +1,260 @@
+"""
+Checks of the code itself: each takes the tree as text and gives one complaint for every fault.
+
+Shapes:  a tree maps a tracked file's path to its text; complaints are "path:line: what; what was expected".
+Source:  the project's house style; TigerBeetle's tidy tests.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeAlias
+
+Tree: TypeAlias = Mapping[str, str]
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+PACKAGES: Final = ("harness", "nemesis", "workloads", "checkers", "targets")
+LINES_MAX: Final = 400
+BLOB_BYTES_MAX: Final = 300_000
+# How a module's docstring says why it is longer than that.
+LENGTH_REASON: Final = "Length:"
+
+# Call -> what to use, and the files that may call it all the same.
+BANNED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
+    "time.time": ("a monotonic clock, passed in", frozenset()),
+    "time.sleep": (
+        "a condition with a deadline, harness.process.until",
+        frozenset({"harness/process.py", "harness/cli/playing.py"}),
+    ),
+    "os.system": ("subprocess.run with a list of words", frozenset()),
+    "os.popen": ("subprocess.run with a list of words", frozenset()),
+    # Two harnesses that draw alike would meet at every single port.
+    "random.SystemRandom": ("random.Random with a seed", frozenset({"harness/hosts/ports.py"})),
+}
+_UNSEEDED: Final = "random.Random with a seed"
+_LEFTOVER: Final = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
+# Folders that every machine has; what lies in them may be named.
+_EVERYWHERE: Final = frozenset(
+    ("/", "/data", "/home", "/mnt", "/opt", "/root", "/src", "/srv", "/tmp", "/usr", "/var", "/var/tmp")
+)
+
+
+def has_git(root: Path = ROOT) -> bool:
+    """Whether git can say which files are the project's."""
+    return shutil.which("git") is not None and (root / ".git").exists()
+
+
+def tracked(root: Path = ROOT) -> dict[str, str]:
+    """Read every file that git tracks and that is text, by path."""
+    names = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=True)
+    found: dict[str, str] = {}
+    for name in filter(None, names.stdout.split("\0")):
+        try:
+            found[name] = (root / name).read_text(encoding="utf-8")
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue  # not text, or being replaced by somebody at this moment
+    return found
+
+
+def big_blobs(root: Path = ROOT, bytes_max: int = BLOB_BYTES_MAX) -> list[str]:
+    """Name every blob of git's whole history that is larger than the limit."""
+    objects = subprocess.run(
+        ["git", "-C", str(root), "rev-list", "--objects", "--all"], capture_output=True, text=True, check=True
+    )
+    sizes = subprocess.run(
+        ["git", "-C", str(root), "cat-file", "--batch-check=%(objecttype) %(objectsize) %(rest)"],
+        input=objects.stdout,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = (line.split(" ", 2) for line in sizes.stdout.splitlines())
+    return [
+        f"{name}: {size} bytes in git; expected at most {bytes_max}"
+        for kind, size, name in rows
+        if kind == "blob" and int(size) > bytes_max
+    ]
+
+
+def modules(tree: Tree, *folders: str) -> Iterator[tuple[str, ast.Module]]:
+    """Give the Python modules below the folders, all of them when none is named, parsed."""
+    for path, text in tree.items():
+        if path.endswith(".py") and (not folders or path.split("/")[0] in folders):
+            yield path, _parsed(text)
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def too_long(tree: Tree) -> list[str]:
+    """Find modules over LINES_MAX lines whose docstring gives no reason for it."""
+    found = []
+    for path, module in modules(tree):
+        lines = len(tree[path].splitlines())
+        if lines > LINES_MAX and LENGTH_REASON not in (ast.get_docstring(module) or ""):
+            found.append(
+                f"{path}: {lines} lines; expected at most {LINES_MAX}, "
+                f"or a line '{LENGTH_REASON} why' in its docstring"
+            )
+    return found
+
+
+def leftovers(tree: Tree) -> list[str]:
+    """Find marks of work that was left for later."""
+    return [
+        f"{path}:{number}: {match[1]}; expected the work done, or an issue"
+        for path, text in tree.items()
+        if not path.startswith("tests/data/")
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (match := _LEFTOVER.search(line))
+    ]
+
+
+def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> list[str]:
+    """Find paths of the machine that we are on: the checkout, its folder, what stands beside it, our home."""
+    ours = {path.split("/")[0] for path in tree}
+    beside = sorted(path.name for path in root.parent.iterdir() if path != root and path.name not in ours)
+    folders = [str(place) for place in (root, root.parent) if str(place) not in _EVERYWHERE]
+    inside = [f"{home or Path.home()}/"] if str(home or Path.home()) != "/" else []
+    places = re.compile(
+        "|".join(
+            rf"(?<![\w.*-]){re.escape(word)}(?![\w-])" if not word.endswith("/") else re.escape(word)
+            for word in (*folders, *inside, *(f"../{name}" for name in beside))
+        )
+        or "(?!)"
+    )
+    return [
+        f"{path}:{number}: {match[0]!r}; expected no path of somebody's machine"
+        for path, text in tree.items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (match := places.search(line))
+    ]
+
+
+def banned_calls(tree: Tree) -> list[str]:
+    """Find calls that the house does not make, and what to call instead."""
+    found = []
+    for path, module in modules(tree):
+        names = _imported(module)
+        printing = _may_print(path, module)
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call):
+                called = _dotted(node.func, names)
+                instead = _instead(called, node, path)
+                if called == "print" and node not in printing:
+                    instead = "a console of harness.cli, or logging"
+                if instead:
+                    found.append(f"{path}:{node.lineno}: {called}; expected {instead}")
+    return found
+
+
+def _instead(called: str, node: ast.Call, path: str) -> str:
+    """What to call instead, "" when the call is fine."""
+    if called in BANNED and path not in BANNED[called][1]:
+        return BANNED[called][0]
+    if any(k.arg == "shell" and getattr(k.value, "value", None) is True for k in node.keywords):
+        return "a list of words and no shell"
+    if called == "random.Random" and not node.args:
+        return _UNSEEDED
+    if called.startswith("random.") and called not in ("random.Random", "random.SystemRandom"):
+        return _UNSEEDED
+    return ""
+
+
+def _may_print(path: str, module: ast.Module) -> set[ast.AST]:
+    """The nodes that may print: those of the command line and of a module's own `main`."""
+    if path.startswith(("harness/cli/", "tests/")):
+        return set(ast.walk(module))
+    mains = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "main"]
+    return {node for main in mains for node in ast.walk(main)}
+
+
+def _imported(module: ast.Module) -> dict[str, str]:
+    """Local name -> dotted name, for every import of a module."""
+    names: dict[str, str] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.split(".")[0]
+                names[alias.asname or first] = alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
+    if isinstance(node, ast.Attribute):
+        before = _dotted(node.value, names)
+        return f"{before}.{node.attr}" if before else ""
+    return names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+
+def orphans(tree: Tree) -> list[str]:
+    """Find modules that nothing imports or names, and that cannot be run."""
+    used: set[str] = set()
+    for path, module in modules(tree, *PACKAGES):
+        used |= {name for name in _uses(module) if name != _module_name(path)}
+    used |= set(re.findall(r'"([a-z_.]+):\w+"', tree.get("pyproject.toml", "")))
+    return [
+        f"{path}: nothing imports it; expected a user, an entry point or its removal"
+        for path, module in modules(tree, *PACKAGES)
+        if not path.endswith(("__init__.py", "__main__.py")) and _module_name(path) not in used
+        if not _runs(module)
+    ]
+
+
+def _uses(module: ast.Module) -> Iterator[str]:
+    """Every dotted name that a module imports, or writes as a text."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _module_name(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
+
+
+def _runs(module: ast.Module) -> bool:
+    return any(isinstance(node, ast.If) and "__main__" in ast.dump(node.test) for node in module.body)
+
+
+def undocumented(tree: Tree) -> list[str]:
+    """Find modules and public classes, functions and methods without a docstring; an empty file is fine."""
+    found = []
+    for path, module in modules(tree, *PACKAGES):
+        if module.body and not ast.get_docstring(module):
+            found.append(f"{path}: no docstring; expected one that says what the module is")
+        for name, node in _public(module.body):
+            if not ast.get_docstring(node):
+                found.append(f"{path}:{node.lineno}: {name} has no docstring; expected a claim")
+    return found
+
+
+def _public(body: list[ast.stmt]) -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith(
+            "_"
+        ):
+            yield node.name, node
+            if isinstance(node, ast.ClassDef) and not _is_called_back(node):
+                yield from ((f"{node.name}.{name}", inner) for name, inner in _public(node.body))
+
+
+def _is_called_back(node: ast.ClassDef) -> bool:
+    """Whether a class's methods are asyncio's, socketserver's or kazoo's own, which these document."""
+    return any(
+        _dotted(base, {}).rpartition(".")[2].endswith(("Protocol", "Handler")) for base in node.bases
+    ) and not any(_dotted(base, {}) == "Protocol" for base in node.bases)

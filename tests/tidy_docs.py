@@ -1,0 +1,167 @@
+"""
+Checks of the pages: what they link to and name is there, and what is there has its line.
+
+Shapes:  as in tests/tidy.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Final
+
+from tests.tidy import PACKAGES, Tree, modules
+
+_LINK: Final = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_NAMED: Final = re.compile(r"`([\w.-]+/[\w./-]*|[\w-]+\.(?:py|toml|in|md|txt))`")
+_MAKE: Final = re.compile(r"`make ([a-z][a-z0-9-]*)")
+_RULE: Final = re.compile(r"RULES=\"?([a-z_]+)=|--rule ([a-z_]+)=")
+# Calls that write a line of the history, and where among their arguments its name stands.
+_TELLERS: Final = frozenset({"observe", "observe_replica", "tell", "record", "_record", "_say", "_recorded"})
+_PAGE: Final = "docs/history.md"
+
+
+def pages(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Give the project's own pages."""
+    return ((path, text) for path, text in tree.items() if path.endswith(".md") and not path.startswith("tests/"))
+
+
+def dead_links(tree: Tree) -> list[str]:
+    """Find links to files that are not tracked and to headings that are not there."""
+    found = []
+    for path, text in pages(tree):
+        for target in _LINK.findall(_FENCE.sub("", text)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            place = _joined(path, name) if name else path
+            if place not in tree and not any(other.startswith(f"{place}/") for other in tree):
+                found.append(f"{path}: link to {target}; expected a tracked file")
+            elif anchor and anchor not in _anchors(tree.get(place, "")):
+                found.append(
+                    f"{path}: link to {target}; expected one of {', '.join(_anchors(tree.get(place, '')))}"
+                )
+    return found
+
+
+def _joined(page: str, name: str) -> str:
+    parts: list[str] = []
+    for part in (*PurePosixPath(page).parent.parts, *PurePosixPath(name).parts):
+        if part == "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _anchors(text: str) -> list[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    heads = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads]
+
+
+def dead_names(tree: Tree, made_later: Iterable[str] = ()) -> list[str]:
+    """
+    Find files, make targets and rules that a page names and that are not there.
+
+    Shapes:  made_later are the beginnings of paths that a run makes; NAME in a path stands for any.
+    """
+    folders = {str(parent) for path in tree for parent in PurePosixPath(path).parents}
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", tree.get("Makefile", ""), re.MULTILINE))
+    rules = set(
+        re.findall(r"^    ([a-z_]+): \w+ = field\(", tree.get("targets/broker/core/rules.py", ""), re.MULTILINE)
+    )
+    found = []
+    for path, text in pages(tree):
+        for name in _NAMED.findall(text):
+            known = {name, name.rstrip("/"), _joined(path, name.rstrip("/"))}
+            ours = name.split("/")[0] in {each.split("/")[0] for each in tree}
+            later = "NAME" in name or any(name.startswith(begin) for begin in made_later)
+            if ours and not later and not known & (tree.keys() | folders):
+                found.append(f"{path}: names {name}; expected a tracked file")
+        found += [f"{path}: names make {t}; expected a target" for t in _MAKE.findall(text) if t not in targets]
+        named = {a or b for a, b in _RULE.findall(text)}
+        found += [f"{path}: names rule {rule}; expected a rule of the broker" for rule in sorted(named - rules)]
+    return found
+
+
+def unexplained(tree: Tree) -> list[str]:
+    """Find dependencies, wanted or pinned, that docs/dependencies.md does not name, and names that are none."""
+    wanted = {
+        re.split(r"[<>=!~ ]", line)[0].lower().replace("_", "-")
+        for name in ("requirements.in", "requirements.txt", "requirements-java.txt")
+        for line in tree[name].splitlines()
+        if line and not line.startswith("#")
+    }
+    said = {
+        name.lower().replace("_", "-")
+        for name in re.findall(r"^\| `([^`]+)` ", tree["docs/dependencies.md"], re.M)
+    }
+    missing = [
+        f"docs/dependencies.md: no line for {name}; expected why it is here" for name in sorted(wanted - said)
+    ]
+    return missing + [f"docs/dependencies.md: {name}; nothing pins it" for name in sorted(said - wanted)]
+
+
+def plug_ins(tree: Tree, tables: Mapping[str, tuple[Iterable[str], str]]) -> list[str]:
+    """
+    Find plug-ins that their page does not name, or that no test names.
+
+    Shapes:  tables maps a table's name to its plug-ins' names and the page that has a line for each.
+    """
+    tests = "\n".join(text for path, text in tree.items() if path.startswith("tests/") and path.endswith(".py"))
+    found = []
+    for table, (names, page) in tables.items():
+        for name in names:
+            if not re.search(rf"`{re.escape(name)}`|^## {re.escape(name)}$", tree.get(page, ""), re.MULTILINE):
+                found.append(f"{table}: {name} has no line in {page}; expected one")
+            if not re.search(rf"[\"' ,]{re.escape(name)}[\"' ,:]", tests):
+                found.append(f"{table}: no test names {name}; expected one")
+    return found
+
+
+def untold(tree: Tree) -> list[str]:
+    """Find lines that the code writes into a history and that docs/history.md does not tell of."""
+    told = set(re.findall(r"`([A-Za-z-]+)`", tree[_PAGE]))
+    return [
+        f"{path}:{line}: writes {name!r}; expected a line in {_PAGE}"
+        for path, line, name in _written(tree)
+        if name not in told
+    ]
+
+
+def unwritten(tree: Tree, faults: Iterable[str]) -> list[str]:
+    """Find lines that docs/history.md tells of and that nothing in the code writes."""
+    written = {name for _, _, name in _written(tree)} | set(faults)
+    told = re.findall(r"^\| \w+ \| [^|]+ \| ([^|]+) \|", tree[_PAGE], re.MULTILINE)
+    names = {name for cell in told for name in re.findall(r"`([A-Za-z-]+)`", cell)}
+    return [f"{_PAGE}: tells of {name}; nothing writes it" for name in sorted(names - written)]
+
+
+def _written(tree: Tree) -> Iterator[tuple[str, int, str]]:
+    """Every (file, line, name) of a line of the history that is written under a name that stands in the code."""
+    for path, module in modules(tree, *PACKAGES):
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and _last_name(node.func) in _TELLERS:
+                texts = [
+                    arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
+                ]
+                # A process's name stands before the line's own.
+                yield from ((path, node.lineno, text) for text in texts[-1:])
+            elif isinstance(node, ast.FunctionDef) and node.name == "snapshot_ops":
+                yield from ((path, pair.lineno, name) for pair, name in _pairs(node))
+
+
+def _pairs(node: ast.AST) -> Iterator[tuple[ast.Tuple, str]]:
+    """Every (name, value) pair below whose name stands in the code."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Tuple(elts=[ast.Constant(value=str(name)), ast.Name()]):
+                yield inner, name
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,12 @@
+"""What clients do: one client library, one file and one line each. Scenarios are data, below scenarios/."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from workloads.librdkafka import LibrdkafkaClient
+from workloads.raw import RawClient
+
+CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
+SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -1,0 +1,88 @@
+"""
+Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, no time, no producer id.
+
+A record without a time (-1) is of no age, so no retention deletes it, and equal values give equal batches.
+Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java and DefaultRecord.java.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import cramjam
+import crc32c
+
+from harness.model import UsageError
+from harness.registry import pick
+
+# attributes, last offset delta, base and max timestamp, producer id, producer epoch, base sequence, record count:
+# what the checksum covers, before the records.
+_COVERED: Final = struct.Struct(">hiqqqhii")
+# base offset, length, leader epoch, magic, checksum.
+_BEFORE: Final = struct.Struct(">qiibI")
+# How much of that the length does not count: base offset and itself.
+_UNCOUNTED_BYTES: Final = 12
+_MAGIC: Final = 2
+_NONE: Final = -1
+
+
+def write_batch(values: Sequence[bytes], codec: str) -> bytes:
+    """
+    Write one batch with a record for every value, their keys null.
+
+    Shapes:  codec is a name of CODECS.
+    Raises:  UsageError for another codec, and for no values, of which there is no batch.
+    """
+    if not values:
+        raise UsageError("a batch of no records; expected at least one")
+    number, compress = pick("codec", CODECS, codec)
+    records = compress(b"".join(_record(at, value) for at, value in enumerate(values)))
+    covered = _COVERED.pack(number, len(values) - 1, _NONE, _NONE, _NONE, _NONE, _NONE, len(values)) + records
+    length = _BEFORE.size - _UNCOUNTED_BYTES + len(covered)
+    return _BEFORE.pack(0, length, _NONE, _MAGIC, crc32c.crc32c(covered)) + covered
+
+
+def _record(at: int, value: bytes) -> bytes:
+    """Write attributes, time delta, offset delta, key, value and no headers, their length before them."""
+    body = b"\x00" + _varint(0) + _varint(at) + _varint(_NONE) + _varint(len(value)) + value + _varint(0)
+    return _varint(len(body)) + body
+
+
+def _varint(number: int) -> bytes:
+    """Write a zigzag varint."""
+    left = (number << 1) ^ (number >> 63)
+    written = bytearray()
+    while left >= 0x80:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    written.append(left)
+    return bytes(written)
+
+
+def _gzip(records: bytes) -> bytes:
+    return bytes(cramjam.gzip.compress(records))
+
+
+def _snappy(records: bytes) -> bytes:
+    # One raw block, as librdkafka has it.
+    return bytes(cramjam.snappy.compress_raw(records))
+
+
+def _lz4(records: bytes) -> bytes:
+    return bytes(cramjam.lz4.compress(records))
+
+
+def _zstd(records: bytes) -> bytes:
+    return bytes(cramjam.zstd.compress(records))
+
+
+# Name -> Kafka's number for the codec, and how it is done.
+CODECS: Final[dict[str, tuple[int, Callable[[bytes], bytes]]]] = {
+    "none": (0, bytes),
+    "gzip": (1, _gzip),
+    "snappy": (2, _snappy),
+    "lz4": (3, _lz4),
+    "zstd": (4, _zstd),
+}

@@ -1,0 +1,127 @@
+"""
+One blocking connection to a broker, with a deadline: a request goes out once, and an answer is awaited or not.
+
+Whoever asks must know whether anything can have come of it: NotSent says that nothing can, NoAnswer that it may.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import struct
+import time
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+
+from harness.model import FencepostError
+
+T = TypeVar("T")
+
+_LENGTH: Final = struct.Struct(">i")
+FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
+
+
+class NotSent(FencepostError):
+    """Nothing came of it: it never left."""
+
+
+class NoAnswer(FencepostError):
+    """It may have been done or not: it left, and no sound answer came in time."""
+
+
+def left(deadline: float) -> float:
+    """Seconds until a deadline of the monotonic clock; never 0 or less, which sockets take for something else."""
+    return max(deadline - time.monotonic(), 0.001)
+
+
+class Connection:
+    """
+    A connection to "host:port".
+
+    Units:   deadline is in seconds of the monotonic clock, and holds for all that the connection does.
+    Raises:  NotSent when there is no connecting.
+    """
+
+    def __init__(self, address: str, client_id: str, deadline: float) -> None:
+        self._address = address
+        self._client_id = client_id
+        self._deadline = deadline
+        self._correlation_id = 0
+        host, _, port = address.rpartition(":")
+        try:
+            self._socket = socket.create_connection((host, int(port)), timeout=left(deadline))
+        except OSError as error:
+            raise NotSent(f"{address}: {error}; expected a connection") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def send(self, request: Any) -> None:
+        """
+        Send a request, one of kio's entities.
+
+        Raises:  NoAnswer when it did not leave whole.
+        """
+        self._correlation_id += 1
+        kind = type(request)
+        header = kind.__header_schema__(
+            request_api_key=kind.__api_key__,
+            request_api_version=kind.__version__,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        frame = io.BytesIO()
+        entity_writer(type(header))(frame, header)
+        entity_writer(kind)(frame, request)
+        written = frame.getvalue()
+        try:
+            self._socket.settimeout(left(self._deadline))
+            self._socket.sendall(_LENGTH.pack(len(written)) + written)
+        except OSError as error:
+            raise NoAnswer(f"{self._address}: {error}; expected to send {len(written)} bytes") from error
+
+    def ask(self, request: Any, answer: type[T]) -> T:
+        """
+        Send a request and give its answer.
+
+        Raises:  NoAnswer when none came in time, or one that cannot be read.
+        """
+        self.send(request)
+        frame = self._receive()
+        kind: Any = answer
+        try:
+            header, start = entity_reader(kind.__header_schema__)(frame, 0)
+            found, _ = entity_reader(kind)(frame, start)
+        except (SerialError, ValueError, OverflowError, KeyError) as error:
+            raise NoAnswer(f"{self._address}: {error!r}; expected a sound {answer.__name__}") from error
+        if header.correlation_id != self._correlation_id:
+            raise NoAnswer(f"{self._address}: answer {header.correlation_id}; expected {self._correlation_id}")
+        value: T = found
+        return value
+
+    def _receive(self) -> bytes:
+        try:
+            (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+            if not 0 <= length <= FRAME_BYTES_MAX:
+                raise NoAnswer(f"{self._address}: frame of {length} bytes; expected 0 to {FRAME_BYTES_MAX}")
+            return self._exactly(length)
+        except OSError as error:
+            raise NoAnswer(f"{self._address}: {error}; expected an answer") from error
+
+    def _exactly(self, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            self._socket.settimeout(left(self._deadline))
+            more = self._socket.recv(count - len(received))
+            if not more:
+                raise NoAnswer(f"{self._address}: hung up after {len(received)} of {count} bytes")
+            received += more
+        return bytes(received)

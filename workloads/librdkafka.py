@@ -1,0 +1,216 @@
+"""
+Clients on librdkafka (confluent-kafka): topics, records, and reading back, each an operation in the history.
+
+Retries and idempotence are off: a retry hides from the history what happened to the first try.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from harness import limits
+from harness.client import InThread, Underway
+from harness.history import History
+from harness.model import OpType, PreconditionError, Source, UsageError
+from harness.process import until
+
+# The errors after which a record surely was not appended; after all others it may or may not have been.
+SURELY_NOT_APPENDED: Final = frozenset(
+    {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.INVALID_REQUIRED_ACKS, KafkaError.MSG_SIZE_TOO_LARGE}
+)
+# Long enough that a batch leaves because it is full or flushed, never because it waited.
+LINGER_MS: Final = 2_000
+POLL_S: Final = 0.05
+
+
+@dataclass(slots=True, kw_only=True)
+class LibrdkafkaClient:
+    """
+    The clients of one run; every call is one process of the history, client-1, client-2, ...
+
+    Shapes:  bootstrap gives "host:port" of the nodes that run, anew for each call.
+    Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
+    """
+
+    history: History
+    bootstrap: Callable[[], Sequence[str]]
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
+        """Make a topic of one partition on these brokers; return when the request was answered."""
+        admin = AdminClient(self._config())
+        created = admin.create_topics(
+            [NewTopic(topic, num_partitions=1, replica_assignment=[list(replicas)])],
+            operation_timeout=limits.CLIENT_OPERATION_S_MAX,
+            request_timeout=limits.CLIENT_OPERATION_S_MAX,
+        )
+        try:
+            created[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
+        except (KafkaException, TimeoutError) as error:
+            why = str(error) or f"no answer within {limits.CLIENT_OPERATION_S_MAX:g} s"
+            raise PreconditionError(f"create topic {topic} on {list(replicas)}: {why}") from error
+
+    def produce(
+        self,
+        topic: str,
+        partition: int,
+        name: str,
+        values: Sequence[str],
+        *,
+        acks: int,
+        codec: str = "none",
+        singly: bool = False,
+        via: str = "",
+        timeout_s: float | None = None,
+    ) -> list[int]:
+        """
+        Send the values in one batch, or each in one of its own when `singly`; give their offsets.
+
+        Shapes:  with acks=0 nobody tells the offsets: [], and the history's ok means no more than sent.
+        Raises:  PreconditionError when one of them was not acknowledged; the history has them all. UsageError for
+                 via, which this library cannot.
+        """
+        self._refuse(via)
+        wait_s = limits.CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s
+        process = f"client-{next(self._numbers)}"
+        settings = {
+            "acks": acks,
+            "retries": 0,
+            "enable.idempotence": False,
+            "linger.ms": LINGER_MS,
+            "batch.num.messages": 1 if singly else len(values),
+            "max.in.flight.requests.per.connection": 1,
+            "compression.codec": codec,
+            "message.timeout.ms": int(wait_s * 1000),
+        }
+        producer = Producer({**self._config(), **settings})
+        outcomes: dict[str, int | str | None] = {}
+        about = {"topic": topic, "partition": partition, "name": name, "acks": acks, "codec": codec}
+        for value in values:
+            self._record(process, OpType.INVOKE, "produce", {**about, "value": value})
+            delivered = self._delivered(process, {**about, "value": value}, outcomes)
+            producer.produce(topic, value=value.encode(), partition=partition, on_delivery=delivered)
+            if singly:
+                self._await(producer, (value,), outcomes, wait_s)
+        self._await(producer, values, outcomes, wait_s)
+        for value in values:
+            if value not in outcomes:
+                outcomes[value] = "no answer"
+                self._record(process, OpType.INFO, "produce", {**about, "value": value, "error": "no answer"})
+        errors = [outcome for outcome in outcomes.values() if isinstance(outcome, str)]
+        if errors:
+            raise PreconditionError(
+                f"produce {name} acks={acks}: {len(values) - len(errors)} of {len(values)} records acknowledged; "
+                f"{sorted(set(errors))}"
+            )
+        offsets = [outcome for outcome in outcomes.values() if isinstance(outcome, int)]
+        return sorted(offsets)
+
+    def _await(
+        self,
+        producer: Producer,
+        values: Sequence[str],
+        outcomes: Mapping[str, int | str | None],
+        wait_s: float,
+    ) -> None:
+        """
+        Serve delivery reports until these records have theirs, or time is out.
+
+        Not flush(): it has records leave as soon as one is there, while others of their batch are still on
+        their way to the queue, and a batch would be torn in two.
+        """
+
+        def delivered() -> bool:
+            producer.poll(0)
+            return outcomes.keys() >= set(values)
+
+        until(delivered, wait_s)
+
+    def _delivered(
+        self, process: str, about: Mapping[str, Any], outcomes: dict[str, int | str | None]
+    ) -> Callable[[KafkaError | None, Message], None]:
+        def report(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                offset = message.offset()
+                outcomes[about["value"]] = offset
+                told = {} if offset is None else {"offset": offset}
+                self._record(process, OpType.OK, "produce", {**about, **told})
+                return
+            outcomes[about["value"]] = error.name()
+            surely_not = error.code() in SURELY_NOT_APPENDED
+            type_ = OpType.FAIL if surely_not else OpType.INFO
+            self._record(process, type_, "produce", {**about, "error": error.name()})
+
+        return report
+
+    def begin_produce(
+        self, topic: str, partition: int, name: str, values: Sequence[str], **options: Any
+    ) -> Underway:
+        """Send the values as `produce` does, in a thread of its own."""
+        return InThread(lambda: self.produce(topic, partition, name, values, **options))
+
+    def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
+        """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
+        self._refuse(via)
+        process = f"client-{next(self._numbers)}"
+        place = {"topic": topic, "partition": partition}
+        self._record(process, OpType.INVOKE, "read", place)
+        consumer = Consumer({**self._config(), "group.id": process, "enable.auto.commit": False})
+        try:
+            end = consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), timeout=limits.CLIENT_OPERATION_S_MAX
+            )[1]
+            consumer.assign([TopicPartition(topic, partition, 0)])
+            records = self._read_to(consumer, end)
+        except KafkaException as error:
+            self._record(process, OpType.FAIL, "read", {**place, "error": str(error)})
+            raise PreconditionError(f"read {topic}-{partition}: {error}") from error
+        finally:
+            consumer.close()
+        self._record(
+            process, OpType.OK, "read", {**place, "records": [list(r) for r in records], "high_watermark": end}
+        )
+        return records
+
+    def _read_to(self, consumer: Consumer, end: int) -> list[tuple[int, str]]:
+        records: list[tuple[int, str]] = []
+        polls = int(limits.CLIENT_OPERATION_S_MAX / POLL_S)
+        while polls and (records[-1][0] + 1 if records else 0) < end:
+            message = consumer.poll(POLL_S)
+            if message is None:
+                polls -= 1
+            elif message.error() is not None:
+                raise KafkaException(message.error())
+            else:
+                records.append((message.offset(), (message.value() or b"").decode(errors="replace")))
+        return records
+
+    def _refuse(self, via: str) -> None:
+        if via:
+            raise UsageError(
+                f"client librdkafka: via {via}; expected a client that can choose whom it sends to: raw"
+            )
+
+    def _config(self) -> dict[str, Any]:
+        addresses = self.bootstrap()
+        if not addresses:
+            raise PreconditionError("client: no node runs; expected one to connect to")
+        return {
+            "bootstrap.servers": ",".join(addresses),
+            "socket.timeout.ms": int(limits.CLIENT_OPERATION_S_MAX * 1000),
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+            "broker.address.family": "v4",
+            "allow.auto.create.topics": False,
+            "log_level": 0,
+        }
+
+    def _record(self, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
+        self.history.record(Source.CLIENT, process, type_, f, value)
