@@ -27,6 +27,7 @@ SURELY_NOT_APPENDED: Final = frozenset(
 # Long enough that a batch leaves because it is full or flushed, never because it waited.
 LINGER_MS: Final = 2_000
 POLL_S: Final = 0.05
+METADATA_S_MAX: Final = 2.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,6 +46,9 @@ class LibrdkafkaClient:
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
         """Make a topic of one partition on these brokers; return when the request was answered."""
         admin = AdminClient(self._config())
+        # A node may name no controller yet, and librdkafka asks it again only when a connection changes.
+        if not until(lambda: _knows_controller(admin), limits.CLIENT_OPERATION_S_MAX):
+            raise PreconditionError(f"create topic {topic} on {list(replicas)}: no node names a controller")
         created = admin.create_topics(
             [NewTopic(topic, num_partitions=1, replica_assignment=[list(replicas)])],
             operation_timeout=limits.CLIENT_OPERATION_S_MAX,
@@ -214,3 +218,12 @@ class LibrdkafkaClient:
 
     def _record(self, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
         self.history.record(Source.CLIENT, process, type_, f, value)
+
+
+def _knows_controller(admin: AdminClient) -> bool:
+    """Whether a node names the controller when it is asked now."""
+    try:
+        told = admin.list_topics(timeout=METADATA_S_MAX)
+    except KafkaException:
+        return False
+    return told.controller_id in told.brokers

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -18,6 +19,7 @@ from targets.broker.wire import versions
 from tests.broker.log.batches import TP, all_of
 from tests.broker.log.batches import offsets as spans
 from tests.broker.wire.tiny_server import TinyBroker, running
+from tests.workloads.peers import peer
 from workloads import librdkafka
 from workloads.librdkafka import LibrdkafkaClient
 
@@ -138,12 +140,33 @@ def test_record_and_read_without_an_answer_are_told_in_time(
     history.close()
 
 
+def test_controller_is_asked_for_until_a_node_names_it(broker: TinyBroker, client: LibrdkafkaClient) -> None:
+    """A broker serves before its controller has told it who that is, and librdkafka would not ask it again."""
+    broker.untold = 3
+    with pytest.raises(PreconditionError, match="TOPIC_ALREADY_EXISTS"):
+        client.create_topic(TP.topic, [5])
+    assert 0 == broker.untold
+
+
+def test_topic_without_a_controller_to_ask_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CLIENT_OPERATION_S_MAX", 0.3)
+    history = History(tmp_path / "history.jsonl")
+    with peer(lambda _: None) as dumb:
+        client = LibrdkafkaClient(history=history, bootstrap=lambda: [dumb])
+        with pytest.raises(PreconditionError, match=r"create topic t on \[1, 2\]: no node names a controller"):
+            client.create_topic("t", [1, 2])
+    history.close()
+
+
 def test_topic_that_nobody_makes_in_time_is_told_of(
     client: LibrdkafkaClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Silent:
         def __init__(self, _config: object) -> None:
             pass
+
+        def list_topics(self, timeout: float) -> SimpleNamespace:
+            return SimpleNamespace(controller_id=1, brokers={1: "C"})
 
         def create_topics(self, topics: Sequence[NewTopic], **_limits: object) -> dict[str, Future[None]]:
             return {topic.topic: Future() for topic in topics}

@@ -11,13 +11,10 @@ import pytest
 from harness.history import History, read_history
 from harness.model import Op, OpType, PreconditionError
 from targets.broker.core.messages import (
-    BrokerMetadata,
     ErrorCode,
     FetchRequest,
     FetchResponse,
     FetchResult,
-    MetadataRequest,
-    MetadataResponse,
     ProduceResult,
     Request,
     Response,
@@ -25,7 +22,7 @@ from targets.broker.core.messages import (
 from targets.broker.wire import versions
 from tests.broker.log.batches import TP, all_of
 from tests.broker.log.batches import offsets as spans
-from tests.broker.wire.tiny_server import BROKER_ID, TinyBroker, running
+from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.workloads.peers import peer
 from workloads.batches import CODECS
 from workloads.librdkafka import LibrdkafkaClient
@@ -225,18 +222,8 @@ def test_record_goes_to_the_node_that_is_named_whoever_leads(
     assert [] == client.read_all(TP.topic, TP.partition)
 
 
-def test_leader_is_asked_for_until_there_is_one(
-    broker: TinyBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, turns = broker.answer, iter(range(100))
-
-    def late(request: Request) -> Response:
-        if isinstance(request, MetadataRequest) and next(turns) < 3:
-            broker_of = BrokerMetadata(broker_id=BROKER_ID, host="127.0.0.1", port=broker.port)
-            return MetadataResponse(brokers=(broker_of,), controller_id=-1, topics=())
-        return whole(request)
-
-    monkeypatch.setattr(broker, "answer", late)
+def test_leader_is_asked_for_until_there_is_one(broker: TinyBroker, client: RawClient) -> None:
+    broker.untold = 3
     assert [0] == produce(client, "a")
     assert (4, 1) == (asked(broker, versions.METADATA), asked(broker, versions.PRODUCE))
 

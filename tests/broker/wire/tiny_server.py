@@ -41,12 +41,14 @@ class TinyBroker:
     """
     Answers every request at once, as the leader of the only partition; keeps (api key, version) seen.
 
-    Every batch is of epoch 0, whatever `epoch` metadata tell; rows are what it tells of itself.
+    Every batch is of epoch 0, whatever `epoch` metadata tell; rows are what it tells of itself. So many times as
+    `untold` says it knows of no controller and no topic yet.
     """
 
     def __init__(self, folder: Path) -> None:
         self.log: FileLog = new_log(folder)
         self.epoch = 0
+        self.untold = 0
         self.rows: Rows = ROWS
         self.port = 0
         self.seen: list[tuple[int, int]] = []
@@ -95,6 +97,10 @@ class TinyBroker:
         return ProduceResult(tp=asked.tp, error=ErrorCode.NONE, base_offset=first)
 
     def _metadata(self) -> MetadataResponse:
+        me = BrokerMetadata(broker_id=BROKER_ID, host="127.0.0.1", port=self.port)
+        if self.untold > 0:
+            self.untold -= 1
+            return MetadataResponse(brokers=(me,), controller_id=-1, topics=())
         partition = PartitionMetadata(
             tp=TP,
             error=ErrorCode.NONE,
@@ -104,7 +110,7 @@ class TinyBroker:
             isr=(BROKER_ID,),
         )
         return MetadataResponse(
-            brokers=(BrokerMetadata(broker_id=BROKER_ID, host="127.0.0.1", port=self.port),),
+            brokers=(me,),
             controller_id=BROKER_ID,
             topics=(TopicMetadata(topic=TP.topic, error=ErrorCode.NONE, partitions=(partition,)),),
         )
