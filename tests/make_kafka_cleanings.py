@@ -11,9 +11,7 @@ deleted: its folder's name ends in `-delete`.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -22,11 +20,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
-from targets.kafka.fetch import default_source, fetch
-from targets.kafka.jars import cache_dir, class_path
-from targets.kafka.releases import release_of, version
+from targets.kafka.releases import version
 from tests import make_kafka_logs as making
-from tests.kafka_release import DATA
 
 ROUNDS: Final = 6
 # In this round the key of its own is given no value: it is to be deleted, a day later.
@@ -59,8 +54,8 @@ def topics(release: str) -> dict[str, tuple[str, dict[str, str]]]:
     }
 
 
-def make(release: str, libs: str, work: Path) -> dict[int, Path]:
-    """Run a cluster in the folder until the first broker has cleaned; give each broker's data directory."""
+def make(release: str, libs: str, work: Path) -> None:
+    """Run a cluster in the folder until the first broker has cleaned; keep each broker's data directory."""
     named = topics(release)
     directories = {broker: work / f"b{broker}" for broker in making.BROKERS}
     with ExitStack() as cluster:
@@ -88,22 +83,7 @@ def make(release: str, libs: str, work: Path) -> dict[int, Path]:
         admin.delete_topics([DOOMED])[DOOMED].result(making.STEP_S_MAX)
         doomed = [directory / f"{DOOMED}-0" for directory in directories.values()]
         making.wait("the deleted topic to go", lambda: not any(path.exists() for path in doomed))
-    return directories
-
-
-def keep(release: str, directories: dict[int, Path]) -> None:
-    """Replace the release's directories in tests/data, without indexes and internal topics."""
-    for broker, source in directories.items():
-        target = DATA / f"kafka-{release}-cleaned" / f"b{broker}"
-        shutil.rmtree(target, ignore_errors=True)
-        kept = [path for pattern in making.KEPT_BESIDE for path in source.glob(pattern)]
-        for topic in topics(release):
-            for folder in source.glob(f"{topic}-0*"):
-                kept += [path for pattern in KEPT for path in folder.glob(pattern)]
-        for path in kept:
-            place = target / path.relative_to(source)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+    making.keep(f"kafka-{release}-cleaned", directories, named, "*", KEPT)
 
 
 def _produce(servers: str, topic: str, codec: str) -> None:
@@ -137,15 +117,5 @@ def _is_cleaned(data: Path, topic: str) -> bool:
     return offsets == [last]
 
 
-def main(arguments: list[str]) -> int:
-    """Make the fixtures of the release that the arguments name."""
-    release = arguments[0]
-    with tempfile.TemporaryDirectory() as temporary:
-        fetch([release_of(release)], cache_dir(), default_source(), print)
-        jars = class_path(release_of(release), cache_dir())
-        keep(release, make(release, ":".join(map(str, jars)), Path(temporary)))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(making.main(make))

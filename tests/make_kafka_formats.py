@@ -9,9 +9,7 @@ it, with records one by one until a batch is seen.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -21,11 +19,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kazoo.client import KazooClient
 
 from harness.logdir.scan import scan_partition
-from targets.kafka.fetch import default_source, fetch
-from targets.kafka.jars import cache_dir, class_path
-from targets.kafka.releases import release_of
 from tests import make_kafka_logs as making
-from tests.kafka_release import DATA
 
 RECORDS: Final = 3
 FORMAT: Final = "message.format.version"
@@ -39,8 +33,8 @@ def topics() -> dict[str, tuple[str, dict[str, str]]]:
     return {f"{name}-{codec}": (codec, {FORMAT: number}) for name, number in formats.items() for codec in CODECS}
 
 
-def make(libs: str, work: Path) -> dict[int, Path]:
-    """Run a cluster in the folder until every topic is written; give each broker's data directory."""
+def make(release: str, libs: str, work: Path) -> None:
+    """Run a cluster in the folder until every topic is written; keep each broker's data directory."""
     named = topics()
     directories = {number: work / f"b{number}" for number in making.BROKERS}
     with ExitStack() as cluster:
@@ -59,21 +53,7 @@ def make(libs: str, work: Path) -> dict[int, Path]:
                 _produce(servers, topic, codec, [f"{topic}, batch {number}, record {at}" for at in range(RECORDS)])
             if topic.startswith("mixed"):
                 _migrate(servers, topic, codec, directories[making.BROKERS[0]] / f"{topic}-0")
-    return directories
-
-
-def keep(release: str, directories: dict[int, Path]) -> None:
-    """Replace the release's directories in tests/data, without indexes and internal topics."""
-    for broker, source in directories.items():
-        target = DATA / f"kafka-{release}-formats" / f"b{broker}"
-        shutil.rmtree(target, ignore_errors=True)
-        kept = [path for pattern in making.KEPT_BESIDE for path in source.glob(pattern)]
-        for topic in topics():
-            kept += [path for pattern in making.KEPT for path in (source / f"{topic}-0").glob(pattern)]
-        for path in kept:
-            place = target / path.relative_to(source)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+    making.keep(f"kafka-{release}-formats", directories, named)
 
 
 def _migrate(servers: str, topic: str, codec: str, folder: Path) -> None:
@@ -101,15 +81,5 @@ def _produce(servers: str, topic: str, codec: str, texts: list[str]) -> None:
     assert left == 0, f"{left} records of {topic} are not acknowledged after {making.STEP_S_MAX} s"
 
 
-def main(arguments: list[str]) -> int:
-    """Make the fixtures of the release that the arguments name."""
-    release = arguments[0]
-    with tempfile.TemporaryDirectory() as temporary:
-        fetch([release_of(release)], cache_dir(), default_source(), print)
-        jars = class_path(release_of(release), cache_dir())
-        keep(release, make(":".join(map(str, jars)), Path(temporary)))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(making.main(make))

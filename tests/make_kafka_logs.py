@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -91,8 +91,8 @@ def topics(release: str) -> dict[str, tuple[str, dict[str, str]]]:
     }
 
 
-def make(release: str, libs: str, work: Path) -> dict[int, Path]:
-    """Run a cluster in the folder, write the topics, stop it; give each broker's data directory."""
+def make(release: str, libs: str, work: Path) -> None:
+    """Run a cluster in the folder, write the topics, stop it; keep each broker's data directory."""
     named = topics(release)
     with ExitStack() as cluster:
         port = cluster.enter_context(zookeeper(work))
@@ -110,17 +110,24 @@ def make(release: str, libs: str, work: Path) -> dict[int, Path]:
                 _lead(client, list(named), leader)
             for topic, (codec, _) in named.items():
                 _produce(release, servers, topic, codec, f"epoch of leader {leader}")
-    return {number: work / f"b{number}" for number in BROKERS}
+    keep(f"kafka-{release}", {number: work / f"b{number}" for number in BROKERS}, named)
 
 
-def keep(release: str, directories: dict[int, Path]) -> None:
-    """Replace the release's directories in tests/data, without indexes and internal topics."""
+def keep(
+    name: str, directories: dict[int, Path], topics: Iterable[str], folders: str = "", files: Sequence[str] = KEPT
+) -> None:
+    """
+    Replace the directories of that name in tests/data, without indexes and internal topics.
+
+    Shapes:  folders is what may follow a partition's name in its folder's, a pattern; files are patterns too.
+    """
     for broker, source in directories.items():
-        target = DATA / f"kafka-{release}" / f"b{broker}"
+        target = DATA / name / f"b{broker}"
         shutil.rmtree(target, ignore_errors=True)
         kept = [path for pattern in KEPT_BESIDE for path in source.glob(pattern)]
-        for topic in topics(release):
-            kept += [path for pattern in KEPT for path in (source / f"{topic}-0").glob(pattern)]
+        for topic in topics:
+            for folder in source.glob(f"{topic}-0{folders}"):
+                kept += [path for pattern in files for path in folder.glob(pattern)]
         for path in kept:
             place = target / path.relative_to(source)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -258,15 +265,15 @@ def _free_port() -> int:
         return port
 
 
-def main(arguments: list[str]) -> int:
-    """Make the fixtures of the release that the arguments name."""
-    release = arguments[0]
+def main(make: Callable[[str, str, Path], None]) -> int:
+    """Make and keep the fixtures of the release that the command line names: make(release, class path, folder)."""
+    release = sys.argv[1]
     with tempfile.TemporaryDirectory() as temporary:
         fetch([release_of(release)], cache_dir(), default_source(), print)
         jars = class_path(release_of(release), cache_dir())
-        keep(release, make(release, ":".join(map(str, jars)), Path(temporary)))
+        make(release, ":".join(map(str, jars)), Path(temporary))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(make))

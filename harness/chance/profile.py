@@ -68,9 +68,8 @@ class Profile:
              for records. lags_ms are replica_lag_ms_max to choose from, None: nobody leaves the ISR for being
              slow. three_replicas, apart, min_isr_two, acks_all, begun (something is acknowledged first) and told
              (it begins with a story) are shares of 1. delay_s is how late frames are made, least and most.
-             stories are those
-             of harness/chance/stories.py that may be told, tempers what each kind's weight may be
-             multiplied by. heal_within_s is the schedules' own.
+             stories are those of harness/chance/stories.py that may be told, tempers what each kind's weight may
+             be multiplied by. heal_within_s is the schedules' own.
     """
 
     moves: tuple[int, int]

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from itertools import count
 from typing import Final
 
@@ -22,9 +21,7 @@ from harness.cli.findings import KEPT_MAX, keep_finding
 from harness.cli.rounds import Ended, Missed, Round, Side, open_sides, play_rounds
 from harness.cli.searching import Order, Tally
 from harness.cli.tallies import print_tally, say
-from harness.hosts import HOSTS
 from harness.model import EXIT_OF_VERDICT
-from harness.registry import pick
 from harness.store import create_suite
 
 SIDE: Final = "target"
@@ -40,13 +37,12 @@ def play_many(
     Raises:  KeyboardInterrupt, after what was played so far was told.
     """
     began, tally = time.monotonic(), Tally()
-    make_host = partial(pick("host", HOSTS, arguments.host), ports=arguments.ports)
     folder = create_suite(arguments.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-chaos-{first}")
     enough = _enough(arguments, tally, began)
 
     def take(ended: Ended | Missed) -> None:
         if isinstance(ended, Missed):
-            say(console, f"{ended.round.name}: missed, {ended.error!r}; the machine is too busy")
+            say(console, ended.sentence)
             return
         tally.take(ended.trial)
         say(console, f"{time.monotonic() - began:6.1f} s  {_line(ended)}")
@@ -60,7 +56,7 @@ def play_many(
     opened = open_sides(
         {SIDE: order.spec()},
         host=arguments.host,
-        make_host=make_host,
+        ports=arguments.ports,
         power_tier=arguments.power_tier,
         folder=folder.path / "zookeeper",
     )

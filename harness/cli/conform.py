@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from rich.console import Console
@@ -23,12 +21,11 @@ from harness.cli.course import commit
 from harness.cli.logbook import Entry, Logbook
 from harness.cli.progress import CellProgress
 from harness.cli.rounds import Ended, Missed, Round, Side, judge_run, open_sides, play_rounds
-from harness.cli.searching import Order
+from harness.cli.searching import BROKER, Order
 from harness.cli.tallies import say
 from harness.cli.trials import HOST, Trial
 from harness.hosts import HOSTS
 from harness.model import EXIT_CODES, UsageError, Verdict
-from harness.registry import pick
 
 OURS: Final = "ours"
 THEIRS: Final = "theirs"
@@ -59,17 +56,14 @@ class Compared:
 
     def again(self, side: str, seed: int) -> str:
         """The command that plays a seed on one side, with its report."""
-        order = self.orders[side]
-        words = ["fencepost", "run", "--host", self.host, "--target", f"{order.target}:{order.variant}"]
-        words += [word for change in order.changes for word in ("--rule", change)]
-        return shlex.join([*words, "--seed", str(seed)])
+        return self.orders[side].command(seed, host=self.host, power_tier=self.power_tier)
 
 
 def compare(theirs: Order, arguments: argparse.Namespace, seeds: range, console: Console) -> int:
     """Play the seeds that lack, on both; print and keep what came of all; see EXIT_CODES."""
     if arguments.host == HOST:
         raise UsageError(f"--beside {arguments.beside}: expected real processes; --host {', '.join(HOSTS)}")
-    ours = Order(target="broker", variant=arguments.beside, real=True)
+    ours = Order(target=BROKER, variant=arguments.beside, real=True)
     compared = Compared(orders={THEIRS: theirs, OURS: ours}, host=arguments.host, power_tier=arguments.power_tier)
     folder = arguments.results / f"conform-{theirs.target}-{theirs.variant}-{ours.variant}"
     logbook = Logbook(folder, compared.about())
@@ -93,13 +87,12 @@ def _play(
     arguments: argparse.Namespace,
     console: Console,
 ) -> None:
-    make_host = partial(pick("host", HOSTS, compared.host), ports=arguments.ports)
     specs = {side: order.spec() for side, order in compared.orders.items()}
     sitting, playing = logbook.begin_sitting(), commit()
     opened = open_sides(
         specs,
         host=compared.host,
-        make_host=make_host,
+        ports=arguments.ports,
         power_tier=compared.power_tier,
         folder=sitting.path / "zookeeper",
     )
@@ -107,7 +100,7 @@ def _play(
 
         def take(ended: Ended | Missed) -> None:
             if isinstance(ended, Missed):  # to be played when the comparison goes on
-                say(console, f"{ended.round.name}: missed, {ended.error!r}; the machine is too busy")
+                say(console, ended.sentence)
                 return
             entry = Entry(
                 side=ended.round.side.name,

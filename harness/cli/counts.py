@@ -32,22 +32,13 @@ class _Rule:
     api: str
     direction: str
     link: tuple[str, str]
-    bit: bool = False
+    bit: bool = field(default=False, compare=False)
 
     @staticmethod
     def of(kind: str, value: Mapping[str, Any]) -> _Rule:
         src, dst = value["link"]
         api, direction = (value.get(name, "") for name in ("api", "direction"))
         return _Rule(kind=kind, api=api, direction=direction, link=(src, dst))
-
-    def is_like(self, other: _Rule) -> bool:
-        """Whether both say the same."""
-        return (self.kind, self.api, self.direction, self.link) == (
-            other.kind,
-            other.api,
-            other.direction,
-            other.link,
-        )
 
     def takes(self, frame: _Rule) -> bool:
         """Whether a frame of which that much is told may be its first."""
@@ -120,6 +111,6 @@ class Counts:
                 self.bit[taker.name] += 1
         elif op.f in _UNDONE:
             undone = [_Rule.of(kind, op.value) for kind in _UNDONE[op.f]]
-            gone = next((rule for rule in self._standing if any(map(rule.is_like, undone))), None)
+            gone = next((rule for rule in self._standing if rule in undone), None)
             if gone is not None:
                 self._standing.remove(gone)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,16 +24,16 @@ from harness.cli.findings import keep_schedule
 from harness.cli.grounds import RealGround
 from harness.cli.hindsight import with_hindsight
 from harness.cli.interrupts import INTERRUPTS, apart
-from harness.cli.playing import END_S_MAX
 from harness.cli.trials import Trial, TrialSpec, judge_ops, merge, schedule_of
+from harness.cli.workers import play_side_by_side
 from harness.history import read_history
-from harness.hosts import MakeHost
-from harness.model import FencepostError, Op, Source
+from harness.hosts import HOSTS
+from harness.model import Op, Source
+from harness.registry import pick
 from harness.schedule import draw
 from harness.store import RunDir, SuiteDir, write_anomalies
 from nemesis import NEMESES
 
-LOOK_S: Final = 0.1
 # What is read off the lines that a broker prints, where it tells nothing; ours says itself that it is stuck.
 _PRINTED: Final = frozenset({"printed", "stuck"})
 
@@ -76,9 +75,14 @@ class Ended:
 
 @contextmanager
 def open_sides(
-    specs: dict[str, TrialSpec], *, host: str, make_host: MakeHost, power_tier: str | None, folder: Path
+    specs: Mapping[str, TrialSpec], *, host: str, ports: range | None, power_tier: str | None, folder: Path
 ) -> Iterator[list[Side]]:
-    """Give a side for every spec, by name, on grounds that share one ZooKeeper; all down at the end."""
+    """
+    Give a side for every spec, by name, on grounds that share one ZooKeeper; all down at the end.
+
+    Shapes:  folder is ZooKeeper's.
+    """
+    make_host = partial(pick("host", HOSTS, host), ports=ports)
     grounds: list[RealGround] = []
     sides: list[Side] = []
     try:
@@ -161,6 +165,11 @@ class Missed:
     round: Round
     error: TimeoutError
 
+    @property
+    def sentence(self) -> str:
+        """What to tell of it."""
+        return f"{self.round.name}: missed, {self.error!r}; the machine is too busy"
+
 
 def play_rounds(
     rounds: Iterator[Round],
@@ -178,51 +187,24 @@ def play_rounds(
              down.
     """
     ended: queue.SimpleQueue[Ended | Missed] = queue.SimpleQueue()
-    failed: list[BaseException] = []
     lock = threading.Lock()
 
-    def work() -> None:
-        while not failed:
-            with lock:
-                one = next(rounds, None)
-            if one is None:
-                return
-            try:
-                ended.put(play_round(one, folder))
-            except TimeoutError as error:
-                ended.put(Missed(round=one, error=error))
-            except BaseException as error:
-                failed.append(error)
+    def play_next() -> bool:
+        with lock:
+            one = next(rounds, None)
+        if one is None:
+            return False
+        try:
+            ended.put(play_round(one, folder))
+        except TimeoutError as error:
+            ended.put(Missed(round=one, error=error))
+        return True
 
-    threads = [threading.Thread(target=work, name=f"round-{n}", daemon=True) for n in range(jobs)]
-    try:
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads) or not ended.empty():
-            try:
-                take(ended.get(timeout=LOOK_S))
-            except queue.Empty:
-                if failed:
-                    break
-    except BaseException as error:
-        failed.append(error)
-    if failed:
-        with INTERRUPTS.shielded():
-            _end(stages, threads)
-        raise failed[0]
+    def look(seconds: float) -> bool:
+        try:
+            take(ended.get(timeout=seconds))
+        except queue.Empty:
+            return False
+        return True
 
-
-def _end(stages: Sequence[Stage], threads: Sequence[threading.Thread]) -> None:
-    """Take every cluster down and wait for the threads that play; FencepostError when something is left."""
-    for stage in stages:
-        stage.cancel()
-    deadline = time.monotonic() + END_S_MAX
-    for thread in threads:
-        if thread.ident is not None:
-            thread.join(max(0.0, deadline - time.monotonic()))
-    late = [thread.name for thread in threads if thread.is_alive()]
-    if late:
-        raise FencepostError(
-            f"{', '.join(late)}: still at work {END_S_MAX:.0f} s after the end was asked for; expected an end; "
-            "the next run takes down what they leave"
-        )
+    play_side_by_side(play_next, stages, jobs=jobs, name="round", look=look)

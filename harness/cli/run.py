@@ -9,7 +9,6 @@ alone. With --beside the same seeds are played on our broker too, and the kinds 
 from __future__ import annotations
 
 import argparse
-import shlex
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +25,7 @@ from harness.cli.conform import compare
 from harness.cli.course import commit, configure_course, seed_of
 from harness.cli.findings import KEPT_MAX, Kept, keep_trial
 from harness.cli.grounds import GROUNDS
-from harness.cli.searching import Order, Tally, search
+from harness.cli.searching import BROKER, Order, Tally, search
 from harness.cli.single import play_single
 from harness.cli.tallies import SearchProgress, print_tally, say
 from harness.cli.trials import HOST, Trial
@@ -36,7 +35,6 @@ from harness.store import create_suite
 
 NAME: Final = "run"
 HELP: Final = "play random schedules of faults, each drawn from one seed, and check them"
-BROKER: Final = "broker"
 LOCAL: Final = "local"
 PROTOCOL: Final = "kip380"
 # More seeds than any time suffices for.
@@ -79,16 +77,18 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
     spec, seed = order.spec(), seed_of(arguments)
     say(console, f"seed {seed}, commit {commit()}, host {arguments.host}, {order.target} {spec.variant}")
+    again = partial(
+        order.command, host=arguments.host, power_tier=arguments.power_tier, schedule=arguments.schedule
+    )
     if arguments.beside:
         return compare(order, arguments, range(seed, seed + arguments.seeds), console)
     if arguments.seeds > 1 or arguments.time is not None:
-        again = partial(_command, order, arguments)
         if arguments.host != HOST:
             return play_many(order, arguments, seed, again, console)
         return _search(order, arguments, seed, again, console)
     if arguments.schedule:
         spec = replace(spec, schedule=read_scenario(arguments.schedule))
-    verdict = play_single(spec, arguments, seed, _command(order, arguments, seed), console)
+    verdict = play_single(spec, arguments, seed, again(seed), console)
     return EXIT_OF_VERDICT[verdict]
 
 
@@ -153,13 +153,3 @@ def _tell(trial: Trial, kept: Kept, command: str, console: Console) -> None:
     say(console, f"seed {trial.seed}: {trial.verdict.name.lower()}")
     for line in (*trial.sentences, f"schedule: {kept.schedule}", f"again: {command}"):
         say(console, f"  {line}")
-
-
-def _command(order: Order, arguments: argparse.Namespace, seed: int) -> str:
-    """The command that plays this seed alone."""
-    words = ["fencepost", "run", "--host", arguments.host, "--protocol", order.variant, "--seed", str(seed)]
-    words += [word for change in order.changes for word in ("--rule", change)]
-    words += [] if order.target == BROKER else ["--target", order.target]
-    words += [] if ALL in order.nemeses else ["--nemesis", ",".join(order.nemeses)]
-    words += ["--schedule", str(arguments.schedule)] if arguments.schedule else []
-    return shlex.join(words)

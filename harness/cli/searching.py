@@ -7,12 +7,14 @@ Rules:   what a seed shows depends on nothing but the seed and the variant: not 
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Final
 
 from harness.chance.profile import ALL, DEFAULT, REAL, profile_of
@@ -23,6 +25,8 @@ from harness.target import Target
 from harness.variant import Variant
 from targets import TARGETS
 
+# Our own, which is meant where no target is named.
+BROKER: Final = "broker"
 # Seeds that a process takes at a time: few, so that a search ends soon once it shall.
 BATCH_SEEDS: Final = 10
 # Batches for each process that are on their way, so that none waits for the next.
@@ -51,6 +55,18 @@ class Order:
         rules = target.rules(variant.protocol, (*variant.changes, *self.changes))
         profile = profile_of(self.nemeses, REAL if self.real else DEFAULT)
         return TrialSpec(target=target, variant=variant, rules=rules, profile=profile)
+
+    def command(self, seed: int, *, host: str, power_tier: str | None = None, schedule: Path | None = None) -> str:
+        """Give the command that plays a seed alone, on a host."""
+        ours = self.target == BROKER
+        words = ["fencepost", "run", "--host", host]
+        words += ["--protocol", self.variant] if ours else ["--target", f"{self.target}:{self.variant}"]
+        words += [word for change in self.changes for word in ("--rule", change)]
+        words += [] if ALL in self.nemeses else ["--nemesis", ",".join(self.nemeses)]
+        words += [] if power_tier is None else ["--power-tier", power_tier]
+        words += ["--seed", str(seed)]
+        words += [] if schedule is None else ["--schedule", str(schedule)]
+        return shlex.join(words)
 
 
 @dataclass(slots=True)

@@ -11,35 +11,26 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 from rich.console import Console
 
 from checkers.verdict import found_text, records_of, verdict_of
-from harness.cell import Stage
-from harness.chance.pace import REAL
-from harness.chance.play import ChancePlay
 from harness.cli.beside import spark_beside
 from harness.cli.course import commit
 from harness.cli.findings import keep_schedule, keep_trial
-from harness.cli.grounds import GROUNDS
 from harness.cli.hindsight import with_hindsight
-from harness.cli.interrupts import INTERRUPTS, apart
 from harness.cli.playing import play_all
 from harness.cli.progress import CellProgress
-from harness.cli.rounds import cell_spec
+from harness.cli.rounds import cell_spec, open_sides
 from harness.cli.trials import HOST, TrialSpec, schedule_of
-from harness.ground import MakeGround
 from harness.history import read_history
 from harness.java import find_java
 from harness.model import Anomaly, Op, Verdict
-from harness.registry import load
 from harness.report.page import build_report
 from harness.report.table import render_table
 from harness.store import RunDir, SuiteDir, create_suite, write_anomalies
 from harness.suite import Cell, Status, Suite
-from nemesis import NEMESES
 
 EXPECTED: Final = "no violation"
 _STATUS: Final = {
@@ -113,18 +104,15 @@ def _play_real(
     folder: SuiteDir, spec: TrialSpec, arguments: argparse.Namespace, seed: int, console: Console
 ) -> Done:
     """Play it on real processes: the same schedule at their own tempo; what chance decides is theirs."""
-    make_ground: MakeGround = load("host", GROUNDS, arguments.host, "make_ground")
-    ground = make_ground(
-        arguments.host, target=spec.target, power_tier=arguments.power_tier, ports=arguments.ports
+    opened = open_sides(
+        {spec.target.name: spec},
+        host=arguments.host,
+        ports=arguments.ports,
+        power_tier=arguments.power_tier,
+        folder=folder.path / "zookeeper",
     )
-    stage = Stage(ground=ground, target=spec.target, faults=NEMESES, make_play=partial(ChancePlay, pace=REAL))
-    try:
-        apart(partial(ground.open, folder.path / "zookeeper"), "ground")
-        with CellProgress(console, 1) as progress:
-            (played,) = play_all(stage, [cell_spec(spec, seed)], folder, 1, progress)
-    finally:
-        with INTERRUPTS.shielded():
-            ground.close()
+    with opened as (side,), CellProgress(console, 1) as progress:
+        (played,) = play_all(side.stage, [cell_spec(spec, seed)], folder, 1, progress)
     keep_schedule(played.run, spec, seed)
     return Done(run=played.run, power_tier=played.power_tier)
 

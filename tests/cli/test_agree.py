@@ -10,9 +10,9 @@ import pytest
 
 from harness.cli.agree import End, differences
 from harness.cli.main import main
-from harness.model import EXIT_CODES, Anomaly, Kind, Verdict
-from harness.suite import Cell, Status, Suite
+from harness.model import EXIT_CODES, Anomaly, Kind
 from tests.checkers.story import Batches, Story
+from tests.report.samples import sample_cell, suite_of
 
 LOG: Batches = [(0, ["m1.0", "m1.1"]), (1, ["m2.0"])]
 LOST = Anomaly(
@@ -22,38 +22,13 @@ LOST = Anomaly(
 
 def suite(folder: Path, *, log: Batches = LOG, found: Sequence[Anomaly] = (LOST,), seed: int = 7) -> Path:
     """Store a suite of one cell, in which A's log ended so."""
-    cell = Cell(
-        scenario="kip101-1",
-        title="",
-        source="",
-        protocol="hw",
-        expected="",
-        found="",
-        status=Status.AS_EXPECTED,
-        reason="",
-        verdict=Verdict.VALID,
-        anomalies=tuple(found),
-        run="kip101-1-hw",
-        rerun="",
-        seconds=0.0,
-    )
-    one = Suite(
-        name="scenarios",
-        started="2026-01-01T00:00:00+00:00",
-        commit="",
-        host="local",
-        target="broker",
-        power_tier="",
-        seed=seed,
-        rules={},
-        cells=(cell,),
-        seconds=0.0,
-    )
-    (folder / cell.run).mkdir(parents=True)
+    of = sample_cell("kip101-1", "hw", anomalies=tuple(found))
+    one = suite_of([of], seed=seed)
+    (folder / of.run).mkdir(parents=True)
     one.write(folder / "suite.json")
     ops = Story({"m1": ["m1.0", "m1.1"], "m2": ["m2.0"]}).log("A", log).ops
     lines = "".join(op.to_json() + "\n" for op in ops)
-    (folder / cell.run / "history.jsonl").write_text(lines, encoding="utf-8")
+    (folder / of.run / "history.jsonl").write_text(lines, encoding="utf-8")
     return folder
 
 

@@ -12,7 +12,6 @@ from confluent_kafka import Message, Producer
 
 from harness import limits
 from harness.cluster import PARTITION, TOPIC
-from harness.hosts import HOSTS
 from harness.hosts.base import Address
 from harness.logdir.lineage import differences, holes
 from harness.logdir.scan import ReplicaLog, scan_partition
@@ -30,17 +29,6 @@ SMALL = (f"log.segment.bytes={SEGMENT_BYTES}",)
 # The log is read at least so often, and until it has so many segments.
 READINGS_MIN, SEGMENTS_MIN = 30, 12
 VALID, UNKNOWN = EXIT_CODES["valid"], EXIT_CODES["unknown"]
-
-
-@pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """One for all clusters."""
-    host = HOSTS["local"](tmp_path_factory.mktemp("zookeeper"))
-    try:
-        host.open()
-        yield host.start_zookeeper()
-    finally:
-        host.close()
 
 
 @contextmanager

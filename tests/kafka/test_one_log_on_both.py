@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.hosts import HOSTS
 from harness.hosts.base import Address
 from harness.logdir.lineage import differences
 from harness.logdir.scan import ReplicaLog, scan_partition
@@ -33,17 +31,6 @@ VERSIONS: dict[str, tuple[int, ...]] = {"hw": ()}
 VERSIONS |= {"kip101": (0,), "kip279": (0, 1), "kip279-2.0.1": (0, 1), "kip320": (0, 1, 2), "kip380": (0, 1, 2, 3)}
 # Epochs that nobody led in are asked for too.
 EPOCHS_BEYOND = 2
-
-
-@pytest.fixture(scope="module")
-def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """One for all clusters."""
-    host = HOSTS["local"](tmp_path_factory.mktemp("zookeeper"))
-    try:
-        host.open()
-        yield host.start_zookeeper()
-    finally:
-        host.close()
 
 
 def have(name: str) -> None:
@@ -80,26 +67,31 @@ def lineage(log: ReplicaLog) -> tuple[object, ...]:
     return log.log_start_offset, log.log_end_offset, epochs, log.batches, log.problems
 
 
+def hold(writer: tuple[str, str], taker: tuple[str, str], models: str, tmp_path: Path, zookeeper: Address) -> None:
+    """Write a log on one system, and see the other open it, serve it and answer for it alike."""
+    with lodging(*writer, zookeeper, tmp_path) as wrote:
+        fill(wrote, models)
+        epoch, epochs = wrote.epoch, range(-1, wrote.epoch + EPOCHS_BEYOND)
+        answers = {version: wrote.epoch_ends(version, epochs) for version in VERSIONS[models]}
+        read = wrote.read()
+        wrote.take_down()
+        with lodging(*taker, zookeeper, tmp_path) as took:
+            bring_to(epoch, took)
+            took.move_in(wrote.folder)
+            assert epoch == took.epoch
+            assert segments(wrote.folder) == took.serve()
+            assert read == took.read()
+            assert lineage(scan_partition(wrote.folder)) == lineage(scan_partition(took.folder))
+            assert answers == {version: took.epoch_ends(version, epochs) for version in VERSIONS[models]}
+
+
 @pytest.mark.parametrize("name", RELEASES)
 def test_log_that_a_release_wrote_is_opened_served_and_answered_for_alike(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:
     have(name)
     models = entries()[name].models
-    with lodging("kafka", name, zookeeper, tmp_path) as theirs:
-        fill(theirs, models)
-        epoch, epochs = theirs.epoch, range(-1, theirs.epoch + EPOCHS_BEYOND)
-        answers = {version: theirs.epoch_ends(version, epochs) for version in VERSIONS[models]}
-        read = theirs.read()
-        theirs.take_down()
-        with lodging("broker", models, zookeeper, tmp_path) as ours:
-            bring_to(epoch, ours)
-            ours.move_in(theirs.folder)
-            assert epoch == ours.epoch
-            assert segments(theirs.folder) == ours.serve()
-            assert read == ours.read()
-            assert lineage(scan_partition(theirs.folder)) == lineage(scan_partition(ours.folder))
-            assert answers == {version: ours.epoch_ends(version, epochs) for version in VERSIONS[models]}
+    hold(("kafka", name), ("broker", models), models, tmp_path, zookeeper)
 
 
 @pytest.mark.parametrize(
@@ -140,17 +132,4 @@ def test_log_that_our_broker_wrote_is_opened_served_and_answered_for_alike(
 ) -> None:
     have(name)
     models = entries()[name].models
-    with lodging("broker", models, zookeeper, tmp_path) as ours:
-        fill(ours, models)
-        epoch, epochs = ours.epoch, range(-1, ours.epoch + EPOCHS_BEYOND)
-        answers = {version: ours.epoch_ends(version, epochs) for version in VERSIONS[models]}
-        read = ours.read()
-        ours.take_down()
-        with lodging("kafka", name, zookeeper, tmp_path) as theirs:
-            bring_to(epoch, theirs)
-            theirs.move_in(ours.folder)
-            assert epoch == theirs.epoch
-            assert segments(ours.folder) == theirs.serve()
-            assert read == theirs.read()
-            assert lineage(scan_partition(ours.folder)) == lineage(scan_partition(theirs.folder))
-            assert answers == {version: theirs.epoch_ends(version, epochs) for version in VERSIONS[models]}
+    hold(("broker", models), ("kafka", name), models, tmp_path, zookeeper)

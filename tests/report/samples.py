@@ -19,7 +19,8 @@ SOURCES = {
 }
 
 
-def _cell(scenario: str, protocol: str, expected: str, found: str, **more: object) -> Cell:
+def sample_cell(scenario: str, protocol: str, expected: str = "", found: str = "", **more: object) -> Cell:
+    """A cell that came out as expected, unless more says something else."""
     defaults: dict[str, object] = {
         "scenario": scenario,
         "title": TITLES[scenario],
@@ -141,7 +142,7 @@ def scenario1(protocol: str) -> tuple[Cell, list[Op]]:
     reads = [r.read_log(n, log, high_watermark=end, epochs=None if old else [(0, 0)])[0] for n in "AB"]
     r.finish([value for _, values in log for value in values])
     if not old:
-        return _cell("kip101-1", protocol, "none", "none"), r.ops
+        return sample_cell("kip101-1", protocol, "none", "none"), r.ops
     lost = Anomaly(
         kind=Kind.LOST,
         topic=TOPIC,
@@ -155,7 +156,7 @@ def scenario1(protocol: str) -> tuple[Cell, list[Op]]:
         proof=(*acks, cut, killed, elected, *reads),
         checker="lost",
     )
-    cell = _cell("kip101-1", "hw", "lost m2", "lost m2", verdict=Verdict.INVALID, anomalies=(lost,))
+    cell = sample_cell("kip101-1", "hw", "lost m2", "lost m2", verdict=Verdict.INVALID, anomalies=(lost,))
     return cell, r.ops
 
 
@@ -251,7 +252,7 @@ def scenario2b(protocol: str) -> tuple[Cell, list[Op]]:
     )
     if not old:
         found = (permitted,)
-        return _cell(
+        return sample_cell(
             "kip101-2b", protocol, "permitted m2", "permitted m2", verdict=Verdict.PERMITTED, anomalies=found
         ), r.ops
     diverged = Anomaly(
@@ -275,7 +276,9 @@ def scenario2b(protocol: str) -> tuple[Cell, list[Op]]:
         checker="caught-up",
     )
     text = "permitted m2, diverged m2, stuck A"
-    cell = _cell("kip101-2b", "hw", text, text, verdict=Verdict.INVALID, anomalies=(permitted, diverged, hang))
+    cell = sample_cell(
+        "kip101-2b", "hw", text, text, verdict=Verdict.INVALID, anomalies=(permitted, diverged, hang)
+    )
     return cell, r.ops
 
 
@@ -294,7 +297,7 @@ def unknown1() -> tuple[Cell, list[Op]]:
     with r.step("expect isr A B"):
         r.wait(40_000)
         raise StepFailedError(reason)
-    cell = _cell(
+    cell = sample_cell(
         "kip101-1",
         "kip101-text",
         "none",
