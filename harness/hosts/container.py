@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,16 +93,28 @@ class NodeContainer:
         """Freeze all its processes; return when the engine says so."""
         if self._running("pause")["Paused"]:
             return "container was frozen already"
-        self._container.pause()
-        if not self._state()["Paused"]:
-            raise PreconditionError(f"pause {self.name}: the engine says that it is not paused")
+        refusals: list[str] = []
+
+        def frozen() -> bool:
+            # With cgroup v1 freezing is a race against the container's own processes, which an engine gives up
+            # after some tries ("unable to freeze"): whoever asks again mostly gets it.
+            try:
+                self._container.pause()
+            except APIError as error:
+                refusals.append(str(error.explanation))
+            return bool(self._state()["Paused"])
+
+        if not until(frozen, limits.PROCESS_END_S_MAX):
+            why = f": {refusals[-1]}" if refusals else ""
+            raise PreconditionError(f"pause {self.name}: the engine says that it is not paused{why}")
         return "container frozen"
 
     def resume(self) -> str:
         """Let it go on."""
         if not self._running("resume")["Paused"]:
             raise PreconditionError(f"resume {self.name}: it is not paused; expected a pause before")
-        self._container.unpause()
+        with self._told("resume"):
+            self._container.unpause()
         if self._state()["Paused"]:
             raise PreconditionError(f"resume {self.name}: the engine says that it is still paused")
         return "container runs"
@@ -145,10 +158,19 @@ class NodeContainer:
 
     def _end(self, what: str, signal: str) -> str:
         """Signal it and wait until the engine says that it has ended."""
-        self._container.kill(signal)
+        with self._told(what):
+            self._container.kill(signal)
         if not until(lambda: not self.alive(), limits.PROCESS_END_S_MAX):
             raise PreconditionError(f"{what} {self.name}: it outlived {signal} by {limits.PROCESS_END_S_MAX} s")
         return f"container ended by {signal} with exit code {self._state()['ExitCode']}"
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Tell in our words what the engine refuses."""
+        try:
+            yield
+        except APIError as error:
+            raise PreconditionError(f"{what} {self.name}: the engine refuses: {error.explanation}") from error
 
     def _state(self) -> Mapping[str, Any]:
         """Ask the engine for the container's state now."""

@@ -1,0 +1,76 @@
+"""A node's container and an engine that refuses: asked again where that helps, told in one sentence otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import APIError
+
+from harness import limits
+from harness.hosts.container import NodeContainer
+from harness.model import PreconditionError
+
+UNABLE = "OCI runtime pause failed: unable to freeze: unknown"
+
+
+class Engine:
+    """One container that runs, and refuses so many times what it is asked to do."""
+
+    def __init__(self, refusals: int) -> None:
+        self.refusals = refusals
+        self.paused = False
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return {"State": {"Running": True, "Paused": self.paused, "ExitCode": 0}}
+
+    def reload(self) -> None:
+        """Its state is always what it is now."""
+
+    def pause(self) -> None:
+        self._refuse()
+        self.paused = True
+
+    def unpause(self) -> None:
+        self._refuse()
+        self.paused = False
+
+    def kill(self, _signal: str) -> None:
+        self._refuse()
+
+    def _refuse(self) -> None:
+        self.refusals -= 1
+        if self.refusals >= 0:
+            raise APIError("500 Server Error", explanation=UNABLE)
+
+
+def container(engine: Engine, tmp_path: Path) -> NodeContainer:
+    """A node whose container the engine has."""
+    anything: Any = None
+    made = NodeContainer(name="A", client=anything, ledger=anything, shape=anything, log=tmp_path / "A.log")
+    made._container = engine
+    return made
+
+
+def test_pause_is_asked_for_until_the_engine_has_frozen_the_container(tmp_path: Path) -> None:
+    engine = Engine(refusals=2)
+    assert "container frozen" == container(engine, tmp_path).pause()
+    assert (True, -1) == (engine.paused, engine.refusals)
+
+
+def test_pause_that_never_comes_about_is_told_with_what_the_engine_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "PROCESS_END_S_MAX", 0.05)
+    with pytest.raises(PreconditionError, match=f"pause A: the engine says that it is not paused: {UNABLE}"):
+        container(Engine(refusals=1_000_000), tmp_path).pause()
+
+
+@pytest.mark.parametrize("what", ["resume", "kill", "stop"])
+def test_other_refusals_are_told_at_once(what: str, tmp_path: Path) -> None:
+    engine = Engine(refusals=1)
+    engine.paused = what == "resume"
+    with pytest.raises(PreconditionError, match=f"{what} A: the engine refuses: {UNABLE}"):
+        getattr(container(engine, tmp_path), what)()
