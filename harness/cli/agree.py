@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -20,9 +20,6 @@ from harness.history import read_history
 from harness.model import EXIT_CODES, Anomaly, Op, OpType, Source, UsageError
 from harness.store import RunDir
 from harness.suite import Cell, Suite
-
-NAME: Final = "agree"
-HELP: Final = "hold two stored suites against each other, cell by cell: anomalies, and every record of every log"
 
 # A node's records at the end: offset, leader epoch, value.
 Lineage: TypeAlias = dict[str, list[tuple[int, int, str]]]

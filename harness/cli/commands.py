@@ -1,12 +1,61 @@
-"""Every command of `fencepost`: a module with NAME, HELP, configure(parser) and run(arguments) -> exit code."""
+"""
+Every command of `fencepost`, one entry each.
+
+The values name modules with configure(parser) and run(arguments) -> exit code, which are imported when they are
+asked for: what one command needs, another must not wait for.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-from harness.cli import agree, kafka, kafka_suite, kip101, lineage, play, run, scenarios
 
-COMMANDS: Final[dict[str, ModuleType]] = {
-    module.NAME: module for module in (kip101, play, scenarios, run, kafka_suite, lineage, agree, kafka)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command: the module that has it, and what is said of it in one line."""
+
+    module: str
+    help: str
+
+    def load(self) -> ModuleType:
+        """Import its module."""
+        return import_module(self.module)
+
+
+COMMANDS: Final[dict[str, Command]] = {
+    "test-kip101": Command(
+        module="harness.cli.kip101",
+        help="play KIP-101's scenarios under every protocol and print scenario x protocol",
+    ),
+    "play": Command(
+        module="harness.cli.play",
+        help="play every scenario under every protocol and mutant that it names, and print the tables",
+    ),
+    "scenarios": Command(
+        module="harness.cli.scenarios",
+        help="list the scenarios: title, source, and what is expected under each protocol",
+    ),
+    "run": Command(
+        module="harness.cli.run",
+        help="play random schedules of faults, each drawn from one seed, and check them",
+    ),
+    "test-kafka": Command(
+        module="harness.cli.kafka_suite",
+        help="play the scenarios on releases of Apache Kafka and on our broker, and print ours beside theirs",
+    ),
+    "lineage": Command(
+        module="harness.cli.lineage",
+        help="compare the log directories of a cluster's brokers, ours or Apache Kafka's: where do they disagree?",
+    ),
+    "agree": Command(
+        module="harness.cli.agree",
+        help="hold two stored suites against each other, cell by cell: anomalies, and every record of every log",
+    ),
+    "kafka": Command(
+        module="harness.cli.kafka",
+        help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",
+    ),
 }

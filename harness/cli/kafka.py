@@ -17,7 +17,6 @@ from targets.kafka.jars import cache_dir
 from targets.kafka.releases import Entry, Release, entries, release_of, releases
 
 NAME = "kafka"
-HELP = "list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

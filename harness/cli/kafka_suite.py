@@ -39,7 +39,6 @@ from targets.kafka.releases import Entry, entries
 from targets.kafka.target import entry_of
 
 NAME: Final = "test-kafka"
-HELP: Final = "play the scenarios on releases of Apache Kafka and on our broker, and print ours beside theirs"
 PATTERNS: Final = (
     "kip101-1-elect",
     "kip101-1b-elect",

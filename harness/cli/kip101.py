@@ -12,7 +12,6 @@ from typing import Final
 from harness.cli import suites
 
 NAME: Final = "test-kip101"
-HELP: Final = "play KIP-101's scenarios under every protocol and print scenario x protocol"
 SELECTION: Final = suites.Selection(
     name=NAME,
     make="test-kip101",

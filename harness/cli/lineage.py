@@ -26,9 +26,6 @@ from harness.logdir.scan import ReplicaLog, find_partitions, name_of, scan_parti
 from harness.logdir.soundness import Note, notes
 from harness.model import EXIT_OF_VERDICT, VERDICT_OF, Kind, UsageError, Verdict
 
-NAME: Final = "lineage"
-HELP: Final = "compare the log directories of a cluster's brokers, ours or Apache Kafka's: where do they disagree?"
-
 _VALUE_CHARS_MAX: Final = 60
 _SAYS: Final = {
     DifferenceKind.CONTENT: "other records",

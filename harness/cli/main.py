@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from harness.cli.commands import COMMANDS
 from harness.cli.interrupts import INTERRUPTS
 from harness.model import EXIT_CODES, FencepostError, UsageError
 
@@ -20,8 +21,9 @@ INTERRUPTED: Final = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; say in one line what the person or the machine has to change when it cannot run."""
     INTERRUPTS.catch()
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        chosen = _parser().parse_args(arguments)
+        chosen = _parser(words).parse_args(words)
         return int(chosen.run(chosen))
     except UsageError as error:
         print(f"fencepost: {error}", file=sys.stderr)
@@ -35,18 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
-    # Once signals are caught: to import all commands takes seconds on a busy machine.
-    from harness.cli.commands import COMMANDS
-
-    parser = argparse.ArgumentParser(prog="fencepost", description=__doc__.splitlines()[1] if __doc__ else "")
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Make the parser for these words: of the commands that they do not name it has a line of help alone."""
+    parser = argparse.ArgumentParser(prog="fencepost")
     parser.description = "Fault injection for replicated logs, with every verdict checked on PySpark."
     parser.epilog = "exit codes: " + ", ".join(f"{code} {word}" for word, code in EXIT_CODES.items())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        sub = commands.add_parser(name, help=module.HELP, description=module.HELP, epilog=parser.epilog)
-        module.configure(sub)
-        sub.set_defaults(run=module.run)
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(name, help=command.help, description=command.help, epilog=parser.epilog)
+        if name in words[:1]:
+            module = command.load()
+            module.configure(sub)
+            sub.set_defaults(run=module.run)
     return parser
 
 

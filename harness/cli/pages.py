@@ -133,13 +133,13 @@ def command_line() -> str:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z][a-z0-9-]*):.*?## (.*)$", makefile, re.MULTILINE)
     parts = ["## make", markdown.table(("target", "does"), [(f"`make {name}`", text) for name, text in targets])]
-    for module in COMMANDS.values():
+    for name, command in COMMANDS.items():
         parser = argparse.ArgumentParser(add_help=False)
-        module.configure(parser)
+        command.load().configure(parser)
         rows = [_option(action) for action in parser._actions]
         parts += [
-            f"## fencepost {module.NAME}",
-            markdown.sentence(module.HELP),
+            f"## fencepost {name}",
+            markdown.sentence(command.help),
             markdown.table(("argument", "means"), rows),
         ]
     tables = [

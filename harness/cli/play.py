@@ -11,8 +11,6 @@ from typing import Final
 
 from harness.cli import suites
 
-NAME: Final = "play"
-HELP: Final = "play every scenario under every protocol and mutant that it names, and print the tables"
 SELECTION: Final = suites.Selection(name="scenarios", make="scenarios", patterns=("*",))
 
 configure = suites.configure

@@ -33,8 +33,6 @@ from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.schedule import read_scenario
 from harness.store import create_suite
 
-NAME: Final = "run"
-HELP: Final = "play random schedules of faults, each drawn from one seed, and check them"
 LOCAL: Final = "local"
 PROTOCOL: Final = "kip380"
 # More seeds than any time suffices for.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -12,9 +11,6 @@ from harness.cli.suites import scenario_files
 from harness.model import EXIT_CODES
 from harness.registry import pick
 from harness.schedule import Scenario, read_scenario
-
-NAME: Final = "scenarios"
-HELP: Final = "list the scenarios: title, source, and what is expected under each protocol"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
