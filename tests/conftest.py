@@ -1,20 +1,39 @@
-"""One ZooKeeper for all tests that ask for it, and signals as a terminal has them."""
+"""One ZooKeeper for all that ask for it, signals as on a terminal, and a skip where no Docker engine answers."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
 from harness.hosts import HOSTS
 from harness.hosts.base import Address
+from harness.hosts.engine import connect
+from harness.model import UsageError
 
 # Whoever starts the tests behind a shell's & has Ctrl-C ignored, in them and in all that they start; what comes of
 # it is what some of them are about.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
+
+
+@cache
+def _lacks_engine() -> str:
+    """Why there is no Docker engine, "" when one answers."""
+    try:
+        connect().close()
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a Docker engine where none answers."""
+    if item.get_closest_marker("docker") and (why := _lacks_engine()):
+        pytest.skip(why)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -34,7 +35,8 @@ class Place:
 
     Shapes:  data_dir is the disk that loses power; conf_dir holds the launch's files and never does.
              client and internal are what the node listens on; both are reachable from the harness's
-             process at client_outside and internal_outside. `python` is the interpreter inside.
+             process at client_outside and internal_outside. `python` is the interpreter inside, `java` the Java
+             inside and `library` where the node finds its launch's library: "" for this machine's own.
     """
 
     data_dir: str
@@ -44,15 +46,30 @@ class Place:
     internal: Address
     client_outside: Address
     internal_outside: Address
+    java: str = ""
+    library: str = ""
+
+
+class Runtime(StrEnum):
+    """What a node's command line is run by, for hosts on which not every node has everything."""
+
+    PYTHON = "python"
+    JAVA = "java"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What to run in a node: a command line, files for conf_dir (name -> text), extra environment."""
+    """
+    What to run in a node: a command line, files for conf_dir (name -> text), extra environment.
+
+    Shapes:  library is a folder of this machine that the node reads, None for none.
+    """
 
     argv: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    runtime: Runtime = Runtime.PYTHON
+    library: Path | None = None
 
 
 class Host(Protocol):

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from docker.errors import APIError, DockerException, NotFound
 from docker.types import Mount
 
 from harness import limits
-from harness.hosts.base import Launch
+from harness.hosts.base import Launch, Runtime
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS
 from harness.ledger import Ledger
 from harness.model import PreconditionError, UsageError
 from harness.process import until
 
-PROCESSES_MAX = 512
+PROCESSES_MAX: Final = 512
+# Where a node finds its launch's library.
+LIBRARY: Final = "/library"
+# What Java unpacks of its jars there (Snappy, Zstandard) is mapped to be run.
+_TMP: Final = {Runtime.PYTHON: "size=16m,mode=1777", Runtime.JAVA: "size=64m,mode=1777,exec"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a node's container is made of, but for its command: the same at every start."""
+    """What a node's container is made of, but for its launch: the same at every start."""
 
     name: str
-    image: str
+    images: Mapping[Runtime, str]
     network: str
     ip: str
     user: str
@@ -50,13 +54,13 @@ class NodeContainer:
         self._shape = shape
         self._log = log
         self._container: Any = None
-        self._made_for: tuple[tuple[str, ...], dict[str, str]] | None = None
+        self._made_for: Launch | None = None
 
     def start(self, launch: Launch) -> None:
-        """Start it, made anew when its command or environment has changed; UsageError when it ends at once."""
+        """Start it, made anew when its launch is another; UsageError when it ends at once."""
         if self.alive():
             raise PreconditionError(f"start {self.name}: it runs already; expected it to be down")
-        wanted = (tuple(launch.argv), dict(launch.env))
+        wanted = replace(launch, files={})  # they are seen through a mount
         try:
             if self._made_for != wanted:
                 self._remove()
@@ -134,21 +138,23 @@ class NodeContainer:
 
     def _create(self, launch: Launch) -> Any:
         shape = self._shape
+        library = [] if launch.library is None else [launch.library]
         return self._client.containers.create(
-            shape.image,
+            shape.images[launch.runtime],
             command=list(launch.argv),
             name=shape.name,
             labels=dict(shape.labels),
             environment=dict(launch.env),
             user=shape.user,
             read_only=True,
-            tmpfs={"/tmp": "size=16m,mode=1777"},
+            tmpfs={"/tmp": _TMP[launch.runtime]},
             cap_drop=["ALL"],
             security_opt=["no-new-privileges"],
             pids_limit=PROCESSES_MAX,
             mounts=[
                 Mount(target="/data", source=str(shape.data), type="bind"),
                 Mount(target="/conf", source=str(shape.conf), type="bind", read_only=True),
+                *(Mount(target=LIBRARY, source=str(each), type="bind", read_only=True) for each in library),
             ],
             network=shape.network,
             networking_config={shape.network: self._client.api.create_endpoint_config(ipv4_address=shape.ip)},

@@ -20,8 +20,8 @@ from docker.errors import APIError, DockerException
 from docker.types import IPAMConfig, IPAMPool
 
 from harness.hosts import images
-from harness.hosts.base import Address, Launch, Place
-from harness.hosts.container import NodeContainer, Shape
+from harness.hosts.base import Address, Launch, Place, Runtime
+from harness.hosts.container import LIBRARY, NodeContainer, Shape
 from harness.hosts.disks import Owner
 from harness.hosts.engine import connect
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
@@ -39,7 +39,8 @@ HOME_LABEL: Final = "fencepost.home"
 NETWORK_TRIES_MAX: Final = 20
 # The image's folder of jars; the JVM expands the star.
 ZOOKEEPER_JARS: Final = "/opt/zookeeper/*"
-ZOOKEEPER_JAVA: Final = "/opt/java/bin/java"
+# Java is in ZooKeeper's image, and serves other nodes that need one too.
+JAVA: Final = "/opt/java/bin/java"
 
 
 class DockerHost(NodesHost[NodeContainer]):
@@ -86,10 +87,9 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server in a container; return when it answers."""
-        assert self._images is not None, "open comes first"
-        ip = self._add(ZOOKEEPER, image=self._images.zookeeper, disk=False)
+        ip = self._add(ZOOKEEPER, disk=False)
         launch = server.launch(
-            java=ZOOKEEPER_JAVA,
+            java=JAVA,
             jars=[ZOOKEEPER_JARS],
             conf_dir="/conf",
             data_dir="/data",
@@ -101,8 +101,7 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def add_node(self, name: str, *, disk: bool) -> Place:
         """Make a node's disk and choose its address; its container is made at its start."""
-        assert self._images is not None, "open comes first"
-        ip = self._add(name, image=self._images.broker, disk=disk)
+        ip = self._add(name, disk=disk)
         client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
         return Place(
             data_dir="/data",
@@ -112,6 +111,8 @@ class DockerHost(NodesHost[NodeContainer]):
             internal=internal,
             client_outside=client,
             internal_outside=internal,
+            java=JAVA,
+            library=LIBRARY,
         )
 
     def start(self, name: str, launch: Launch) -> None:
@@ -137,7 +138,8 @@ class DockerHost(NodesHost[NodeContainer]):
     def _label(self) -> str:
         return f"{LABEL}={self._site.ledger.token}"
 
-    def _add(self, name: str, *, image: str, disk: bool) -> str:
+    def _add(self, name: str, *, disk: bool) -> str:
+        assert self._images is not None, "open comes first"
         owner: Owner = (NODE_UID, NODE_UID) if os.geteuid() == 0 else None
         data = self._site.add_disk(name, disk=disk, owner=owner).data
         conf = self._site.folder("nodes", name, "conf")
@@ -151,7 +153,7 @@ class DockerHost(NodesHost[NodeContainer]):
         self._site.ledger.note("container", name=container, label=self._label)
         shape = Shape(
             name=container,
-            image=image,
+            images={Runtime.PYTHON: self._images.broker, Runtime.JAVA: self._images.zookeeper},
             network=self._network,
             ip=ip,
             user=":".join(map(str, owner or (os.geteuid(), os.getegid()))),

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Final
 
-from harness.hosts.base import Launch
+from harness.hosts.base import Launch, Runtime
 from harness.java import Java, find_java
 from harness.model import UsageError
 from harness.registry import pick
@@ -57,13 +58,15 @@ class KafkaTarget:
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """`java … kafka.Kafka server.properties`, from the jars of the cache."""
         del protocol  # its rules say all
-        entry = entry_of(rules)
-        jars = class_path(entry.release, cache_dir())
-        java = _java()
-        jvm = (*entry.release.jvm, *archive.flags(entry.release, java))
+        entry, place, library = entry_of(rules), spec.place, cache_dir()
+        inside = Path(place.library or library)
+        jars = [inside / jar.relative_to(library) for jar in class_path(entry.release, library)]
+        java, archived = (Path(place.java), ()) if place.java else _java_and_archive(entry)
         return Launch(
-            argv=command_line(java.executable, jvm, jars, spec.place.conf_dir),
+            argv=command_line(java, (*entry.release.jvm, *archived), jars, place.conf_dir),
             files={SERVER: server_properties(spec, entry), LOG4J: LOG4J_TEXT},
+            runtime=Runtime.JAVA,
+            library=library,
         )
 
     def first_question(self, rules: Mapping[str, str]) -> str:
@@ -132,6 +135,12 @@ def _property(change: str) -> tuple[str, str]:
     if match["name"] in OWNED:
         raise UsageError(f"rule {change!r}: the harness sets {match['name']} itself; expected another property")
     return match["name"], match["value"]
+
+
+def _java_and_archive(entry: Entry) -> tuple[Path, tuple[str, ...]]:
+    """Give this machine's Java, and what has it use the release's class archive, if there is one."""
+    java = _java()
+    return java.executable, archive.flags(entry.release, java)
 
 
 @cache

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
-from harness.hosts.base import Address, Launch
+from harness.hosts.base import Address, Launch, Runtime
 from harness.model import UsageError
 
 # The fewest of pyspark's jars with which a standalone server runs and can say why it does not.
@@ -76,6 +76,7 @@ def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, addr
     Shapes:  paths are as the server itself sees them; conf_dir is where the launch's files will lie.
     """
     return Launch(
+        runtime=Runtime.JAVA,
         argv=(
             java,
             "-Xmx256m",

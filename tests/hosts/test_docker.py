@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import ledger, limits, mounts
-from harness.hosts.base import Address, Launch
+from harness.hosts.base import Address, Launch, Runtime
 from harness.hosts.docker import LABEL, DockerHost
 from harness.hosts.engine import connect
 from harness.ledger import Ledger, runs_dir
@@ -83,6 +83,22 @@ def test_node_is_unprivileged_and_writes_only_to_its_disk(make_host: MakeHostFix
         f"uid {uid} root Read-only file system conf Read-only file system tmp yes data yes",
         "['CapEff:\\t0000000000000000\\n', 'NoNewPrivs:\\t1\\n']",
     ]
+
+
+def test_node_that_runs_on_java_finds_it_and_reads_its_library(make_host: MakeHostFixture, tmp_path: Path) -> None:
+    host = make_host("docker")
+    place = host.add_node("A", disk=False)
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "jar").write_text("classes", encoding="utf-8")
+    program = f"cat {place.library}/jar; rm {place.library}/jar; {place.java} -version; echo ready; sleep 600"
+    launch = Launch(
+        argv=("/bin/sh", "-c", f"({program}) 2>&1"), runtime=Runtime.JAVA, library=tmp_path / "library"
+    )
+    start_ready(host, "A", launch)
+    said = host.log_text("A")
+    assert "classes" in said
+    assert "Read-only file system" in said
+    assert "OpenJDK" in said
 
 
 def test_node_reaches_the_harness_and_nothing_beyond(make_host: MakeHostFixture) -> None:

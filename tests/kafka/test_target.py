@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.hosts.base import Runtime
 from harness.java import Java
 from harness.model import UsageError
 from harness.registry import load
@@ -103,6 +105,22 @@ def test_launch_starts_the_release_from_the_cache_with_its_properties(
     assert "min.insync.replicas=2" in lines
     # What tells of the entry is no property of a broker.
     assert not [line for line in lines if line.startswith(("release=", f"{MODELS}=", f"{OLD_REGISTRATION}="))]
+
+
+def test_launch_takes_java_and_jars_where_a_host_has_them_inside(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = cupboard.release(tmp_path, "1.1.1")
+    cupboard.repository(tmp_path / "cache")
+    monkeypatch.setattr(module, "find_java", lambda: pytest.fail("this machine's Java is not inside"))
+    monkeypatch.setattr(module, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(module, "release_of", {"1.1.1": made}.__getitem__)
+    spec = node()
+    spec = replace(spec, place=replace(spec.place, java="/opt/java", library="/library"))
+    launch = TARGET.launch(spec, "1.1.1", TARGET.rules("1.1.1", []))
+    assert (Runtime.JAVA, tmp_path / "cache") == (launch.runtime, launch.library)
+    assert ("/opt/java", "-Xmx1m") == launch.argv[:2]
+    assert ":".join(f"/library/{path}" for path in sorted(cupboard.CONTENTS)) in launch.argv
 
 
 def test_kafka_tells_nothing_itself() -> None:
