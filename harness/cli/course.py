@@ -5,6 +5,7 @@ A suite under way, for the commands that play scenarios: their options, and the 
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 import subprocess
 import time
@@ -18,6 +19,7 @@ from rich.console import Console
 
 from harness import limits
 from harness.cell import CellSpec, Played, Stage
+from harness.cli.beside import Beside
 from harness.cli.interrupts import INTERRUPTS, apart
 from harness.cli.judging import judge
 from harness.cli.playing import play_all
@@ -128,12 +130,16 @@ class Course:
         with CellProgress(self.console, len(specs)) as progress:
             return play_all(stage, specs, self.folder, side_by_side, progress)
 
+    def leaves_a_core(self, ground: Ground) -> bool:
+        """Whether cells on that ground leave a core idle, on which Spark may start meanwhile."""
+        return int(self.arguments.jobs or ground.jobs) < (os.cpu_count() or 1)
+
     def conclude(
-        self, played: Sequence[Played], rerun: Callable[[Played], str], target: str
+        self, spark: Beside, played: Sequence[Played], rerun: Callable[[Played], str], target: str
     ) -> tuple[Suite, Path]:
         """Judge all that was played, keep it, and write the report; give the suite and the report's path."""
         with self.console.status("checking on Spark"):
-            cells, histories = judge(played, self.java.home, rerun)
+            cells, histories = judge(spark, played, rerun)
         return self._keep(played, cells, histories, target)
 
     def _keep(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from checkers.verdict import Records, difference, found_text, parse_expectation, records_of, verdict_of
 from harness.cell import Played
-from harness.cli.beside import Beside, spark_beside
+from harness.cli.beside import Beside
 from harness.history import read_history
 from harness.model import Anomaly, Op, UsageError, Verdict
 from harness.store import write_anomalies
@@ -15,21 +14,9 @@ from harness.suite import Cell, Status
 
 
 def judge(
-    played: Sequence[Played], java_home: Path, rerun: Callable[[Played], str]
-) -> tuple[list[Cell], dict[str, list[Op]]]:
-    """
-    Check every run on a Spark that is started for it; give the cells in order, and the histories for the report.
-
-    Raises:  KeyboardInterrupt with Spark's processes ended.
-    """
-    with spark_beside(java_home) as spark:
-        return judge_on(spark, played, rerun)
-
-
-def judge_on(
     spark: Beside, played: Sequence[Played], rerun: Callable[[Played], str]
 ) -> tuple[list[Cell], dict[str, list[Op]]]:
-    """Check every run on a Spark that is already on its way; give the cells in order, and the histories."""
+    """Check every run; give the cells in order, and the histories for the report."""
     found = spark.check([one.run.parquet for one in played])
     cells: list[Cell] = []
     histories: dict[str, list[Op]] = {}

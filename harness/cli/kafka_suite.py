@@ -16,6 +16,7 @@ from typing import Final
 from rich.console import Console
 
 from harness.cell import CellSpec, Played
+from harness.cli.beside import spark_beside
 from harness.cli.course import Course, configure_course, seed_of
 from harness.cli.grounds import RealGround
 from harness.cli.interrupts import INTERRUPTS, apart
@@ -101,8 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
     fetch(releases, cache_dir(), source, partial(console.print, highlight=False, markup=False, soft_wrap=True))
     about = f"{len(specs['kafka'])} cells on {len(chosen)} of Apache Kafka, {len(specs['broker'])} on our broker"
     course = Course.begin(NAME, arguments, seed, about, console)
-    played = _play(course, make_host, targets, specs, arguments.power_tier)
-    suite, report = course.conclude(played, partial(_rerun, arguments), "kafka, broker")
+    with spark_beside(course.java.home) as spark:
+        played = _play(course, make_host, targets, specs, arguments.power_tier)
+        suite, report = course.conclude(spark, played, partial(_rerun, arguments), "kafka, broker")
     cells = {(cell.scenario, cell.protocol): cell for cell in suite.cells}
     render_conformance(suite, [_pair(one, cells) for one in crossings], console)
     console.print(f"report: {report}", highlight=False, markup=False, soft_wrap=True)

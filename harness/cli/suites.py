@@ -10,11 +10,13 @@ import argparse
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from harness.cell import CellSpec, Played
+from harness.cli.beside import spark_beside
 from harness.cli.course import SEED_MAX, Course, commit, configure_course, ports, seed_of
 from harness.cli.grounds import GROUNDS
 from harness.cli.judging import exit_code
@@ -94,8 +96,12 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
         f"rules changed: {' '.join(arguments.rule or ()) or 'none'}"
     )
     course = Course.begin(selection.name, arguments, seed, about, console)
-    played = course.play(ground, target, specs)
-    suite, report = course.conclude(played, lambda one: _rerun(selection, arguments, one), target.name)
+    with spark_beside(course.java.home) as spark:
+        if course.leaves_a_core(ground):
+            spark.start()
+        played = course.play(ground, target, specs)
+        rerun = partial(_rerun, selection, arguments)
+        suite, report = course.conclude(spark, played, rerun, target.name)
     render_table(suite, console)
     console.print(f"report: {report}", highlight=False, markup=False, soft_wrap=True)
     return exit_code(suite.cells, EXIT_CODES)

@@ -76,10 +76,22 @@ def test_course_says_what_is_played_and_keeps_what_came_of_it(
     cells = sample()[0].cells
     monkeypatch.setattr(module, "judge", lambda *_: (list(cells), {}))
     played = [cast(Played, SimpleNamespace(power_tier=tier)) for tier in ("watermark", "loop", "loop")]
-    suite, report = course.conclude(played, lambda _: "again", "broker")
+    suite, report = course.conclude(cast(Any, None), played, lambda _: "again", "broker")
     assert ("some", 7, "loop, watermark", cells) == (suite.name, suite.seed, suite.power_tier, suite.cells)
     assert suite.cells == Suite.read(course.folder.suite).cells
     assert report.exists()
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("cores", "asked", "leaves"), [(2, (), True), (1, (), False), (2, ("--jobs", "2"), False)]
+)
+def test_spark_starts_meanwhile_where_cells_leave_a_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int, asked: tuple[str, ...], leaves: bool
+) -> None:
+    monkeypatch.setattr(module.os, "cpu_count", lambda: cores)
+    course = Course.begin("some", parsed("--results", str(tmp_path), *asked), 1, "", Console(quiet=True))
+    assert leaves is course.leaves_a_core(cast(Any, SimpleNamespace(jobs=1)))
 
 
 @pytest.mark.usefixtures("java")

@@ -102,6 +102,18 @@ def test_signal_ends_spark_too(folder: Path, program: str, number: signal.Signal
     assert until(lambda: left_of(folder) == [], END_S_MAX), left_of(folder)
 
 
+@pytest.mark.spark
+@SIGNALS
+def test_signal_ends_spark_while_it_starts_beside_the_simulator(folder: Path, number: signal.Signals) -> None:
+    with started(folder, "--host", "sim") as running:
+        running.reach(runs("org.apache.spark"))
+        os.killpg(running.process.pid, number)
+        assert 130 == running.end(), running.output()
+    assert running.errors().endswith(ONE_LINE)
+    assert "Traceback" not in running.output()
+    assert until(lambda: left_of(folder) == [], END_S_MAX), left_of(folder)
+
+
 @pytest.mark.docker
 @pytest.mark.parametrize(
     ("moment", "number"),
