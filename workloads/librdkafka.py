@@ -1,7 +1,11 @@
 """
 Clients on librdkafka (confluent-kafka): topics, records, and reading back, each an operation in the history.
 
-Retries and idempotence are off: a retry hides from the history what happened to the first try.
+Retries and idempotence are off: a retry hides from the history what happened to the first try. One kind of retry
+cannot be switched off: a record that is refused because who was asked leads no more is sent again to the new
+leader, and counts as no retry. So it may stand in a log twice, and its ok is that of the last try.
+
+Source:  librdkafka, rdkafka_request.c, rd_kafka_handle_Produce_error: metadata that are refreshed count no retry.
 """
 
 from __future__ import annotations
