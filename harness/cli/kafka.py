@@ -16,8 +16,6 @@ from targets.kafka.fetch import MAVEN_CENTRAL, PlainSource, default_source, fetc
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import Entry, Release, entries, release_of, releases
 
-NAME = "kafka"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -63,7 +61,7 @@ def _lines(wanted: Sequence[Release]) -> Iterator[str]:
         if entry.release not in wanted:
             continue
         about = _settings(entry) if entry.properties else f"{_jars(entry.release)}. {entry.release.note}"
-        yield f"{NAME}:{entry.name:14} {entry.models:14} {about}"
+        yield f"kafka:{entry.name:14} {entry.models:14} {about}"
 
 
 def _settings(entry: Entry) -> str:

@@ -39,7 +39,6 @@ from targets.kafka.properties import settings_of
 from targets.kafka.releases import Entry, entries
 from targets.kafka.target import entry_of
 
-NAME: Final = "test-kafka"
 PATTERNS: Final = (
     "kip101-1-elect",
     "kip101-1b-elect",
@@ -101,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     releases = list({entry.release.name: entry.release for entry in chosen}.values())
     fetch(releases, cache_dir(), source, partial(console.print, highlight=False, markup=False, soft_wrap=True))
     about = f"{len(specs['kafka'])} cells on {len(chosen)} of Apache Kafka, {len(specs['broker'])} on our broker"
-    course = Course.begin(NAME, arguments, seed, about, console)
+    course = Course.begin("test-kafka", arguments, seed, about, console)
     with spark_beside(course.java.home) as spark:
         played = _play(course, make_host, targets, specs, arguments.power_tier)
         suite, report = course.conclude(spark, played, partial(_rerun, arguments), "kafka, broker")

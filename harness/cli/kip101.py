@@ -11,9 +11,8 @@ from typing import Final
 
 from harness.cli import suites
 
-NAME: Final = "test-kip101"
 SELECTION: Final = suites.Selection(
-    name=NAME,
+    name="test-kip101",
     make="test-kip101",
     patterns=("kip101-*", "kafka-6361-elect-*"),
     protocols=("hw", "kip101", "kip279", "kip320"),
