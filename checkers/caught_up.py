@@ -18,7 +18,7 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
 
     Shapes:  ops of one partition and the global ones. Returns one anomaly a node; one without a node when the
              partition has no leader, its leader waits for another epoch, or when the runner could not heal and
-             no replica shows it.
+             no replica shows it. Where the runner gave up waiting, ending below the leader shows nothing.
     Source:  KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120.
     """
     leader = final_leader(ops)
@@ -31,7 +31,7 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     found: list[Anomaly] = []
     if leader is not None and leader.node is None:
         found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
-    found += _replicas(ops, leader)
+    found += _replicas(ops, leader, waited=unhealed is None or bool(unhealed.value.get("waited", True)))
     if unhealed is not None and not found:
         missing = unhealed.value.get("missing")
         found.append(_stuck(ops, (), f"the runner could not heal: {missing}", [unhealed.index]))
@@ -51,14 +51,14 @@ def _waiting(ops: Sequence[Op], leader: Leadership | None) -> Op | None:
     return told[-1] if told and told[-1].f == "awaiting" else None
 
 
-def _replicas(ops: Sequence[Op], leader: Leadership | None) -> list[Anomaly]:
+def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> list[Anomaly]:
     logs = final_logs(ops)
     leading = logs.get(leader.node or "") if leader else None
     said = {op.process: op for op in ops if _says_stuck(op)}
     found: list[Anomaly] = []
     for node in sorted(logs.keys() | said.keys()):
         log = logs.get(node)
-        behind = leading is not None and log is not None and log.end < leading.end
+        behind = waited and leading is not None and log is not None and log.end < leading.end
         word = said.get(node)
         if behind or (word is not None and not _moved_on(ops, word)):
             reason, proof = _reason(ops, node, word)

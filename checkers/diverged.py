@@ -2,7 +2,8 @@
 Offsets at which two replicas' final logs hold different records.
 
 Judged by content alone: two histories can share one epoch, and `hw` has no epochs. A replica that only ends
-earlier has not diverged; it is behind.
+earlier has not diverged; it is behind. One that ended itself rather than follow with what it has (KAFKA-3924), and
+never came back, has not either: `exited` tells of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
+from checkers.exited import gone
 from checkers.view import FinalLog, epochs_text, final_logs, key_of, offsets_text
 from harness.model import Anomaly, Kind, Op, ranges_of
 
@@ -24,7 +26,9 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
     """
     topic, partition = key_of(ops)
     found: list[Anomaly] = []
-    for left, right in combinations(final_logs(ops).values(), 2):
+    absent = gone(ops)
+    logs = [log for node, log in final_logs(ops).items() if node not in absent]
+    for left, right in combinations(logs, 2):
         both = left.records.keys() & right.records.keys()
         unlike = [offset for offset in both if left.records[offset].digest != right.records[offset].digest]
         for first, end in ranges_of(unlike):

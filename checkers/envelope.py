@@ -13,6 +13,7 @@ from typing import Final
 
 from checkers.elections import Takeover
 from checkers.outages import Outage
+from checkers.view import zookeeper_states
 from harness.model import Op, OpType, Source
 
 # Whoever was told to leave ZooKeeper, or was down, since it joined the ISR is on its way out of it.
@@ -48,7 +49,8 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
 
     Shapes:  excused says whether a node need not hold the record. Whoever else was in the ISR by then must be
              excused, or on its way out of it: down or without a session at some time since it joined. "By then" is
-             the first leaderAndISR that was written after the losing leader had registered again.
+             the first leaderAndISR that was written after the losing leader had registered again; where the
+             controllers tell what they saw, the first that was written by one that had seen that.
     Source:  KIP-966: the ISR has shrunk to one, that one loses what it had not flushed, and nobody else may lead.
     """
     back = _back(ops, outage)
@@ -69,7 +71,22 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
 
 
 def _back(ops: Sequence[Op], outage: Outage) -> int:
-    """The index of the losing leader's registration after the outage; of its return where nobody told that."""
+    """From when on a leaderAndISR is about the losing leader's return; from the return on, if nobody told more."""
     since = outage.op.index if outage.back is None else outage.back
     told = (op for op in ops if (op.source, op.f, op.process) == (Source.BROKER, "registered", outage.node))
-    return next((op.index for op in told if op.index > since), since)
+    registered = next((op for op in told if op.index > since), None)
+    if registered is None:
+        return since
+    return _decided(ops, registered) or registered.index
+
+
+def _decided(ops: Sequence[Op], registered: Op) -> int | None:
+    """The index of the first leaderAndISR that was written by a controller that had seen the registration."""
+    czxid = registered.value.get("czxid")
+    seen = (op for op in ops if op.index > registered.index and (op.source, op.f) == (Source.BROKER, "elected"))
+    epoch = next((op.value["epoch"] for op in seen if czxid in _seen(op)), None)
+    return next((state.index for state in zookeeper_states(ops) if state.value["epoch"] == epoch), None)
+
+
+def _seen(op: Op) -> list[int]:
+    return [int(czxid) for _, czxid in op.value.get("saw", ())]

@@ -17,25 +17,36 @@ def exited(ops: Sequence[Op]) -> list[Anomaly]:
     Source:  KAFKA-3924: a follower whose log is longer than its leader's, up to Apache Kafka 2.0.
     """
     topic, partition = key_of(ops)
-    found: list[Anomaly] = []
+    words, _ = _replayed(ops)
+    return [
+        Anomaly(
+            kind=Kind.EXITED,
+            topic=topic,
+            partition=partition,
+            nodes=(op.process,),
+            sentence=f"{op.process} ended itself at {at(op)}: {str(op.value['line']).rstrip('.')}.",
+            proof=(op.index,),
+        )
+        for op in words
+    ]
+
+
+def gone(ops: Sequence[Op]) -> frozenset[str]:
+    """Give the nodes that ended themselves and were not started again: what they left is no replica's word."""
+    return _replayed(ops)[1]
+
+
+def _replayed(ops: Sequence[Op]) -> tuple[list[Op], frozenset[str]]:
+    """Give the first word of every process that ended itself, and the nodes of those that nobody followed."""
+    words: list[Op] = []
     ending: set[str] = set()
     for op in ops:
         if op.f == "restart":
             ending -= set(op.value["nodes"])
         elif is_exit(op) and op.process not in ending:
             ending.add(op.process)
-            text = f"{op.process} ended itself at {at(op)}: {str(op.value['line']).rstrip('.')}."
-            found.append(
-                Anomaly(
-                    kind=Kind.EXITED,
-                    topic=topic,
-                    partition=partition,
-                    nodes=(op.process,),
-                    sentence=text,
-                    proof=(op.index,),
-                )
-            )
-    return found
+            words.append(op)
+    return words, frozenset(ending)
 
 
 def is_exit(op: Op) -> bool:

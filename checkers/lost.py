@@ -16,6 +16,7 @@ from checkers.copies import Change, Copies
 from checkers.elections import Takeover, takeovers
 from checkers.envelope import last_standing, returned_unseen
 from checkers.outages import Outage, outages
+from checkers.served import has_served, reign
 from checkers.telling import Excuse, Loss, tell
 from checkers.view import FinalLog, final_leader, final_logs, key_of, names_of, setup_of, zookeeper_states
 from harness.model import Anomaly, Kind, Op, OpType, Source, ranges_of
@@ -186,7 +187,11 @@ def _lacks(case: _Case, takeover: Takeover, acked: Acked, written: Op | None) ->
     if takeover.log_end is not None and takeover.log_end <= acked.offset:
         return True
     if written is None or not case.copies.told:
-        # Nobody tells what replicas appended: the final log is the best witness of what the leader led with.
+        # Nobody tells what replicas appended. Who gave the record on had it; else the final log is the best
+        # witness of what the leader led with.
+        since, until = reign(takeover, case.takeovers, case.outages)
+        if has_served(case.ops, takeover.node, (acked.offset, acked.value), since, until):
+            return False
         log = case.logs.get(takeover.node)
         record = log.records.get(acked.offset) if log else None
         return log is not None and (record is None or record.value != acked.value)

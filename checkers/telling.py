@@ -89,6 +89,9 @@ def _how(loss: Loss) -> str:
     if loss.takeover is None:
         return f"{where}, though no leader was seen to take over without it"
     node, cause = loss.takeover.node, loss.cause
+    if loss.written is None and cause is None:  # brokers tell nothing, and final logs who never had it again
+        led = f"in which {node} was elected at {at(loss.takeover.op)}"
+        return f"from epoch {loss.takeover.epoch} on, {led}, no leader is known to have had it; {where}"
     how = f"{node} had not copied it"
     if cause is not None and cause.f == "truncate":
         reason = REASONS.get(str(cause.value["reason"]), str(cause.value["reason"]))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from harness.client import Client
 from harness.cluster import PARTITION, TOPIC, Cluster
 from harness.fault import Fault
 from harness.ground import Ground, Plan
@@ -108,8 +109,8 @@ def play_cell(stage: Stage, spec: CellSpec, run: RunDir, on_step: Callable[[str]
     try:
         if stage.cancelled.is_set():
             cluster.cancel()
-        describe(spec, cluster, host=stage.ground.name, target=stage.target.name)
         client = stage.ground.make_client(cluster)
+        describe(spec, cluster, client, host=stage.ground.name, target=stage.target.name)
         scenario = spec.scenario.under(spec.variant.names(spec.rules))
         stage.make_play(
             scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=stage.faults
@@ -130,7 +131,7 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
         on_step("final reads")
 
 
-def describe(spec: CellSpec, cluster: Cluster, *, host: str, target: str) -> None:
+def describe(spec: CellSpec, cluster: Cluster, client: Client, *, host: str, target: str) -> None:
     """Write the history's first line: everything that was drawn and chosen."""
     records = {name: [f"{name}.{number}" for number in range(count)] for name, count in spec.draw.counts.items()}
     value = {
@@ -150,6 +151,7 @@ def describe(spec: CellSpec, cluster: Cluster, *, host: str, target: str) -> Non
         "min_isr": spec.scenario.settings.min_isr,
         "unclean": spec.scenario.settings.unclean_election,
         "message_format": spec.scenario.settings.message_format.value,
+        "sends_once": client.sends_once,
     }
     cluster.record(Source.RUNNER, "runner", OpType.INFO, "setup", value)
 

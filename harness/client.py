@@ -28,6 +28,10 @@ class Client(Protocol):
              client cannot do what is asked.
     """
 
+    @property
+    def sends_once(self) -> bool:
+        """Whether no record is ever sent again, so that it stands at the offset that was told and nowhere else."""
+
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
         """Make the topic."""
 

@@ -34,6 +34,7 @@ class Collector:
         self._on_flush = on_flush
         self._open: dict[str, int] = {}
         self._changed = threading.Condition()
+        self._over = False
         collector = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -60,8 +61,13 @@ class Collector:
         if not done:
             raise PreconditionError(f"collector: node {node} is dead, but its connection has not ended")
 
+    def end(self) -> None:
+        """Drop what nodes tell from now on: they are taken down, and with them who would take it in."""
+        self._over = True
+
     def close(self) -> None:
         """Stop listening; safe to call twice."""
+        self.end()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -70,6 +76,8 @@ class Collector:
         node = ""
         try:
             while line := handler.rfile.readline(LINE_BYTES_MAX):
+                if self._over:
+                    continue
                 told = _parse(line)
                 if told is None:
                     # What a node tried to tell is missing from the history: the run cannot be judged.
@@ -82,6 +90,9 @@ class Collector:
                 self._take(node, told)
         except ConnectionError:
             pass  # a reset is how a killed node may end
+        except Exception:
+            if not self._over:  # else what was being told when the end came found nobody any more
+                raise
         finally:
             if node:
                 self._count(node, -1)

@@ -133,6 +133,7 @@ class RealMachines:
             stack.callback(self._host.close)
             if self._prints is not None:
                 stack.callback(self._prints.close)
+            stack.callback(self._collector.end)
 
     def _folder(self, name: str, topic: str, partition: int) -> Path | None:
         return next((p for p in find_partitions(self.disk(name)) if name_of(p) == (topic, partition)), None)

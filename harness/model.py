@@ -41,6 +41,10 @@ class PreconditionError(FencepostError):
     """A scenario's step was not met, or a fault's probe saw that it did not bite: the cell is unknown."""
 
 
+class BeyondHelpError(PreconditionError):
+    """What was waited for can come about no more, so that nobody waited any longer."""
+
+
 class Source(StrEnum):
     """Who saw it. A checker declares which sources it needs."""
 

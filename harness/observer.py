@@ -106,9 +106,16 @@ class Observer:
         found = self._read(self._target.controller_path())
         return None if found is None else self.name_of(self._target.controller_id(found[0]))
 
+    def office(self) -> int:
+        """The session that holds the controller's office now, 0 when nobody does."""
+        return self._owner(self._target.controller_path())
+
     def registered(self, name: str) -> int:
         """The session that holds a node's registration now, 0 when it is not registered."""
-        found = self._read(self._target.registration_path(self._ids[name]))
+        return self._owner(self._target.registration_path(self._ids[name]))
+
+    def _owner(self, path: str) -> int:
+        found = self._read(path)
         return 0 if found is None else int(found[1].ephemeralOwner) & SESSION_MASK
 
     def _read(self, path: str) -> tuple[bytes, ZnodeStat] | None:

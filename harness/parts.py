@@ -136,6 +136,9 @@ class Eye(Protocol):
     def controller(self) -> str | None:
         """Who holds the controller's office now."""
 
+    def office(self) -> int:
+        """The session that holds the controller's office now, 0 when nobody does."""
+
     def registered(self, name: str) -> int:
         """The session that holds a node's registration now, 0 when it is not registered."""
 

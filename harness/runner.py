@@ -25,7 +25,7 @@ from harness.fault import Fault
 from harness.links import VERBS, LinkSteps
 from harness.logdir.scan import snapshot_ops
 from harness.marks import Marks
-from harness.model import FencepostError, OpType, PreconditionError, Source, UsageError
+from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, Source, UsageError
 from harness.news import News
 from harness.produces import Produces
 from harness.schedule import Draw, Scenario, Step
@@ -173,7 +173,8 @@ class Play:
                 self._inject(self.faults["restart"], [name])
             self._await_whole()
         except FencepostError as error:
-            self._say(OpType.FAIL, "healed", {"missing": str(error)})
+            waited = not isinstance(error, BeyondHelpError)
+            self._say(OpType.FAIL, "healed", {"missing": str(error), "waited": waited})
         else:
             self._say(OpType.OK, "healed", {})
         self._miss_the_gone()

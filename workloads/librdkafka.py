@@ -11,9 +11,10 @@ Source:  librdkafka, rdkafka_request.c, rd_kafka_handle_Produce_error: metadata 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -27,6 +28,10 @@ from harness.process import until
 # The errors after which a record surely was not appended; after all others it may or may not have been.
 SURELY_NOT_APPENDED: Final = frozenset(
     {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.INVALID_REQUIRED_ACKS, KafkaError.MSG_SIZE_TOO_LARGE}
+)
+# The errors that say no more than that another leads, or that it is not known yet who.
+MOVED: Final = frozenset(
+    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
 )
 # Long enough that a batch leaves because it is full or flushed, never because it waited.
 LINGER_MS: Final = 2_000
@@ -45,6 +50,7 @@ class LibrdkafkaClient:
 
     history: History
     bootstrap: Callable[[], Sequence[str]]
+    sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` say
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
@@ -169,22 +175,28 @@ class LibrdkafkaClient:
         process = f"client-{next(self._numbers)}"
         place = {"topic": topic, "partition": partition}
         self._record(process, OpType.INVOKE, "read", place)
-        consumer = Consumer({**self._config(), "group.id": process, "enable.auto.commit": False})
+        deadline = time.monotonic() + limits.CLIENT_OPERATION_S_MAX
+        while True:
+            try:
+                records, end = self._read(process, TopicPartition(topic, partition, 0))
+            except KafkaException as error:
+                # Who was asked led a moment ago, or has not heard yet who leads now: a consumer asks again.
+                if error.args[0].code() in MOVED and time.monotonic() < deadline:
+                    continue
+                self._record(process, OpType.FAIL, "read", {**place, "error": str(error)})
+                raise PreconditionError(f"read {topic}-{partition}: {error}") from error
+            told = {"records": [list(record) for record in records], "high_watermark": end}
+            self._record(process, OpType.OK, "read", {**place, **told})
+            return records
+
+    def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int]:
+        consumer = Consumer({**self._config(), "group.id": group, "enable.auto.commit": False})
         try:
-            end = consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=limits.CLIENT_OPERATION_S_MAX
-            )[1]
-            consumer.assign([TopicPartition(topic, partition, 0)])
-            records = self._read_to(consumer, end)
-        except KafkaException as error:
-            self._record(process, OpType.FAIL, "read", {**place, "error": str(error)})
-            raise PreconditionError(f"read {topic}-{partition}: {error}") from error
+            end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)[1]
+            consumer.assign([place])
+            return self._read_to(consumer, end), end
         finally:
             consumer.close()
-        self._record(
-            process, OpType.OK, "read", {**place, "records": [list(r) for r in records], "high_watermark": end}
-        )
-        return records
 
     def _read_to(self, consumer: Consumer, end: int) -> list[tuple[int, str]]:
         records: list[tuple[int, str]] = []

@@ -17,7 +17,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -103,6 +103,7 @@ class RawClient:
     history: History
     bootstrap: Callable[[], Sequence[str]]
     timeout_s: float = limits.CLIENT_OPERATION_S_MAX
+    sends_once: ClassVar[bool] = True
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:

@@ -18,7 +18,7 @@ from typing import Final
 
 from harness.chance.pace import ELECTION_MS, VIRTUAL, Pace
 from harness.chance.sense import why_not
-from harness.model import Op, OpType, PreconditionError, Source, UsageError
+from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.runner import Play
 from harness.schedule import Scenario, Step
 
@@ -130,7 +130,7 @@ class ChancePlay(Play):
         self.cluster.await_(lambda: self._is_whole() or bool(self._beyond_help()), self._lacking, within_s)
         # Whole for a moment is enough: a command that is late may move leadership right after it.
         if (lost := self._beyond_help()) and not self._is_whole():
-            raise PreconditionError(lost)
+            raise BeyondHelpError(lost)
 
     def _beyond_help(self) -> str:
         """Say who keeps the cluster from being whole for good: it ended by itself, or cannot go on."""

@@ -78,6 +78,8 @@ def _nobody_moves(cluster: Cluster) -> str:
     controller = cluster.observer.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
         return f"controller {controller} is not at work"
+    if cluster.observer.office() != cluster.observer.registered(controller):
+        return f"the session in which {controller} is controller is not {controller}'s any more"
     able = (name for name in cluster.isr() if name in cluster.ids and name not in cluster.down)
     at_hand = {name for name in able if name not in cluster.zombies and cluster.observer.registered(str(name))}
     away = sorted(frozenset(cluster.replicas) - at_hand)

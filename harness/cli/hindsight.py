@@ -6,6 +6,9 @@ a leader that lost its power since the record was acknowledged, and about one th
 one: every copy of the record may have gone with the power, which is permitted, or through a hole that Kafka leaves
 open. Such a loss is neither proven nor excused.
 
+Another leader without the record proves the loss all the same, where it never lost its power, where none who led
+after it had, and where it was elected before any power was lost that could excuse it.
+
 Rules:   silence proves nothing: where a source is missing the answer is unknown (docs/architecture.md).
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from checkers.elections import elections
+from checkers.elections import Election, elections
 from harness.model import Anomaly, Kind, Op, OpType, Source
 
 
@@ -27,8 +30,13 @@ def with_hindsight(ops: Sequence[Op], anomalies: Iterable[Anomaly]) -> list[Anom
 
 def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
     since = min(anomaly.proof, default=0)
-    led = [(election.node, election.op.index) for election in elections(ops)]
-    for cut in (op for op in ops if op.index > since and _cuts_power(op)):
+    seen = elections(ops)
+    led = [(election.node, election.op.index) for election in seen]
+    cuts = [op for op in ops if op.index > since and _cuts_power(op)]
+    losers = [each for each in seen if anomaly.epoch is not None and each.epoch >= anomaly.epoch]
+    if any(_is_proof(each, seen, cuts) for each in losers):
+        return anomaly
+    for cut in cuts:
         for node in map(str, cut.value["nodes"]):
             if node in anomaly.nodes or any(leader == node and at > cut.index for leader, at in led):
                 sentence = (
@@ -38,6 +46,14 @@ def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
                 proof = tuple(sorted({*anomaly.proof, cut.index}))
                 return replace(anomaly, kind=Kind.UNCHECKED, sentence=sentence, proof=proof)
     return anomaly
+
+
+def _is_proof(election: Election, seen: Sequence[Election], cuts: Sequence[Op]) -> bool:
+    """Whether the final log of that leader, one of those without the record, is what it led with."""
+    at = election.op.index
+    lost_power = {(str(node), cut.index) for cut in cuts for node in cut.value["nodes"]}
+    later = {other.node for other in seen if other.op.index >= at}
+    return all(index > at and node not in later for node, index in lost_power)
 
 
 def _cuts_power(op: Op) -> bool:

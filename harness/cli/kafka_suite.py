@@ -206,6 +206,8 @@ def archive_classes(
     if not wanted or zookeeper is None:
         return
     host = make_host(course.folder.path / "archives")
+    if host.java:  # an archive is of one Java, and the nodes have another
+        return
     try:
         host.open()
         for release in wanted:

@@ -80,9 +80,11 @@ def open_sides(
     """
     Give a side for every spec, by name, on grounds that share one ZooKeeper; all down at the end.
 
-    Shapes:  folder is ZooKeeper's.
+    Shapes:  folder is ZooKeeper's. The first spec's client serves all sides: one that sends again by itself has
+             more acknowledged than one that does not.
     """
     make_host = partial(pick("host", HOSTS, host), ports=ports)
+    clients = [spec.target.client(spec.rules) for spec in specs.values()]
     grounds: list[RealGround] = []
     sides: list[Side] = []
     try:
@@ -92,6 +94,7 @@ def open_sides(
                 make_host=make_host,
                 target=spec.target,
                 power_tier=power_tier,
+                client=clients[0],
                 zookeeper=grounds[0].zookeeper if grounds else None,
             )
             if not grounds:

@@ -133,8 +133,9 @@ def run_trial(spec: TrialSpec, seed: int) -> Trial:
     if history is not memory:
         history.listeners.append(memory.ops.append)
     cell = CellSpec(scenario=schedule, draw=drawn, variant=spec.variant, rules=spec.rules)
-    describe(cell, cluster, host=HOST, target=spec.target.name)
-    ChancePlay(scenario=schedule, draw=drawn, cluster=cluster, client=SimClient(world), faults=NEMESES).run()
+    client = SimClient(world)
+    describe(cell, cluster, client, host=HOST, target=spec.target.name)
+    ChancePlay(scenario=schedule, draw=drawn, cluster=cluster, client=client, faults=NEMESES).run()
     cluster.close()
     counts.asked["zookeeper"], counts.bit["zookeeper"] = weather.blows, weather.bit
     anomalies = judge_ops(memory.ops)

@@ -84,6 +84,7 @@ class Host(Protocol):
 
     name: str
     power_tier: str  # "loop" (real lost page cache), "watermark" (rootless stand-in); docs/power-loss.md
+    java: str  # the Java inside its nodes, "" for this machine's own; known before it is open
 
     def open(self) -> None:
         """Take the run's lock, check the machine, reap what a killed run of ours left behind."""

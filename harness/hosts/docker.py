@@ -46,6 +46,8 @@ JAVA: Final = "/opt/java/bin/java"
 class DockerHost(NodesHost[NodeContainer]):
     """The host `docker`; see harness/hosts/base.py for every call."""
 
+    java = JAVA
+
     def __init__(
         self,
         run_dir: Path,
@@ -111,7 +113,7 @@ class DockerHost(NodesHost[NodeContainer]):
             internal=internal,
             client_outside=client,
             internal_outside=internal,
-            java=JAVA,
+            java=self.java,
             library=LIBRARY,
         )
 

@@ -49,6 +49,8 @@ N = TypeVar("N", bound=Node)
 class NodesHost(Generic[N]):
     """Nodes by name, on one Site; see harness/hosts/base.py for every call."""
 
+    java = ""
+
     def __init__(
         self, name: str, run_dir: Path, *, power_tier: str | None, drain: Callable[[str], None] | None
     ) -> None:

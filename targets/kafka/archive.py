@@ -62,13 +62,11 @@ def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Call
     """
     Make a release's archive, by one broker on a host that is open; say what came of it.
 
-    A Java that makes none leaves an empty file, so that nobody tries again. A host with Java inside gets none.
+    A Java that makes none leaves an empty file, so that nobody tries again. The host's nodes have no Java inside.
     Raises:  PreconditionError when the broker does not serve, or does not end.
     """
     name = f"archive-{release.name}"
     place = host.add_node(name, disk=False)
-    if place.java:
-        return
     archive = archive_of(release, java)
     archive.parent.mkdir(parents=True, exist_ok=True)
     fresh = archive.with_suffix(f".{os.getpid()}")

@@ -22,6 +22,8 @@ class SimClient:
     Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
     """
 
+    sends_once = True
+
     def __init__(self, world: World) -> None:
         self._world = world
         self._numbers = itertools.count(1)

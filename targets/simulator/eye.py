@@ -74,6 +74,10 @@ class SimEye:
         node = self._tree.nodes.get(self._target.controller_path())
         return None if node is None else self.name_of(self._target.controller_id(node.data))
 
+    def office(self) -> int:
+        """The session that holds the controller's office now, 0 when nobody does."""
+        return self._world.zookeeper.session_of(self._target.controller_path())
+
     def registered(self, name: str) -> int:
         """The session that holds a node's registration now, 0 when it is not registered."""
         return self._world.zookeeper.session_of(self._target.registration_path(self._world.ids[name]))

@@ -95,7 +95,9 @@ class Network:
     def hang_up_all(self, name: str) -> None:
         """End every connection of a process that is gone."""
         for pipe in [pipe for pipe in self.pipes.values() if name in pipe.link]:
-            self.hang_up(pipe, REQUESTS if pipe.src == name else ANSWERS)
+            for side, end in enumerate(pipe.link):  # both, where it was connected to itself
+                if end == name:
+                    self.hang_up(pipe, side)
 
     def reset(self, pipe: Pipe, reason: str) -> None:
         """End both sides at once, whatever is under way."""

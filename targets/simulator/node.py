@@ -272,12 +272,13 @@ class Node:
             self._backlog.append(lambda: self.on_end(pipe))
         elif self.process is None:
             return
-        elif pipe.dst == self.name:
-            self.process.inbounds.on_end(pipe)
         elif pipe.dst == ZOOKEEPER:
             self.process.zookeeper.on_end(pipe)
-        else:
-            self.process.outbounds.on_end(pipe)
+        else:  # of a node to itself both: a controller commands itself too
+            if pipe.dst == self.name:
+                self.process.inbounds.on_end(pipe)
+            if pipe.src == self.name:
+                self.process.outbounds.on_end(pipe)
 
     def on_planned(self, what: str, life: int, *rest: int) -> None:
         """Do what this process planned, unless it is gone; when it goes on, while it is paused."""

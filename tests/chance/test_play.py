@@ -172,6 +172,7 @@ def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
     last = healed(ops)
     assert OpType.FAIL is last.type
     assert "B ended by itself" in str(last.value["missing"])
+    assert last.value["waited"] is False
 
 
 def test_end_gives_up_at_once_when_a_replica_cannot_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +182,9 @@ def test_end_gives_up_at_once_when_a_replica_cannot_go_on(monkeypatch: pytest.Mo
     steps = ("produce m1 acks=all meanwhile", "pass 30ms")
     last = healed(played(*steps, pace=Pace(alike=True)))
     assert (OpType.FAIL, "B stuck, and all others settled") == (last.type, last.value["missing"])
-    assert "not seen within 3 s" in str(healed(played(*steps)).value["missing"])
+    waited = healed(played(*steps))
+    assert "not seen within 3 s" in str(waited.value["missing"])
+    assert waited.value["waited"] is True
 
 
 def test_end_goes_on_when_leadership_moves_right_after_the_cluster_was_whole(

@@ -23,14 +23,15 @@ class Links:
 
 
 def cluster(**state: Any) -> Any:
-    """A leads, B follows in the ISR, C is out of it; C is the controller."""
+    """A leads, B follows in the ISR, C is out of it; C is the controller. Who is registered is so in session 1."""
     found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, **state}
     found["leader"] = lambda: "A"
     isr, controller, ids = found.pop("in_sync", "AB"), found.pop("office", "C"), "ABCD"
+    session = found.pop("office_session", 1)
     found |= {"isr": lambda: frozenset(isr), "ids": dict.fromkeys(ids), "replicas": ("A", "B", "C")}
     gone = {*found["down"], *found["zombies"]}
     found["observer"] = SimpleNamespace(
-        registered=lambda name: int(name not in gone), controller=lambda: controller
+        registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
     )
     return SimpleNamespace(**found)
 
@@ -93,6 +94,7 @@ def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: 
     ({"in_sync": "ABC", "down": {"D"}, "office": "D"}, "controller D is not at work"),
     ({"in_sync": "ABC", "paused": {"D"}, "office": "D"}, "controller D is not at work"),
     ({"in_sync": "ABC", "zombies": {"D": None}, "office": "D"}, "controller D is not at work"),
+    ({"in_sync": "ABC", "office_session": 7}, "the session in which C is controller is not C's any more"),
 ])  # fmt: skip
 def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
     state: dict[str, Any], reason: str

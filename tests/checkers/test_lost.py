@@ -251,6 +251,20 @@ def test_lost_is_not_permitted_when_another_of_the_isr_stood_when_the_losing_lea
     assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
 
 
+@pytest.mark.parametrize(("saw", "kind"), [(7, Kind.LAST_STANDING), (9, Kind.LOST)])
+def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_leader_return(
+    saw: int, kind: Kind
+) -> None:
+    """The first decision after A's return was made before it; B and C went between that one and the next."""
+    story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
+    story.broker("A", "registered", taken_over=True, czxid=9).elected("A", 2, isr="ABC")
+    story.broker("C", "elected", **TOPIC, leader=11, epoch=2, isr=[11, 12, 13], unclean=False, saw=[[11, saw]])
+    story.fault("expire", "B").fault("expire", "C").elected("A", 3, isr="A")
+    story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
+    (found,) = _ends_without_m2(story.leads("A", 3, 3, isr="A"))
+    assert kind is found.kind
+
+
 def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> None:
     """B was paused, and hears of its own office, epoch 1, when A has long led the next."""
     story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="ABC")

@@ -48,6 +48,17 @@ def test_diverged_names_both_epochs_when_the_sides_differ() -> None:
     assert "A holds 'm2-0' in epoch 1 and B holds 'm3-0' in epoch 2" in found.sentence
 
 
+@pytest.mark.parametrize("returns", [False, True])
+def test_diverged_counts_no_log_of_a_broker_that_ended_itself_rather_than_follow(returns: bool) -> None:
+    """Source: KAFKA-3924: up to 2.0 it ends itself where its log would have to be cut."""
+    story = _logs([(0, M1), (1, M3)], [(0, M1), (0, M2)])
+    assert [("A", "B")] == [found.nodes for found in diverged(story.ops)]
+    story.broker("B", "printed", **TOPIC, what="exiting", line="FATAL Exiting")
+    if returns:
+        story.fault("restart", "B")
+    assert returns is bool(diverged(story.ops))
+
+
 def test_final_log_is_the_last_snapshot_when_there_are_several() -> None:
     assert [] == diverged(_logs([(0, M1)], [(0, M2)]).log("B", [(0, M1)]).ops)
 
@@ -171,6 +182,15 @@ def test_caught_up_finds_what_could_not_be_healed() -> None:
     story = _logs([(0, M1)], [(0, M1)])
     story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing=["B does not start"])
     assert ["The runner could not heal: ['B does not start']."] == [a.sentence for a in caught_up(story.ops)]
+
+
+@pytest.mark.parametrize(("waited", "nodes"), [(True, ("B",)), (False, ())])
+def test_caught_up_takes_no_short_log_for_stuck_when_the_runner_gave_up_waiting(
+    waited: bool, nodes: tuple[str, ...]
+) -> None:
+    story = _logs([(0, M1)], [])
+    story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing="C ended by itself", waited=waited)
+    assert [nodes] == [found.nodes for found in caught_up(story.ops)]
 
 
 def waiting(*after: str) -> Story:

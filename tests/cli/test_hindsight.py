@@ -43,6 +43,19 @@ def test_loss_stays_one_where_the_power_was_lost_before_or_by_somebody_who_never
         assert [LOST] == with_hindsight(ops, [LOST])
 
 
+def test_loss_stays_one_where_a_leader_without_the_record_is_a_witness_that_no_power_cut_has_touched() -> None:
+    """B cut the record and led, A copied B and led, and only then B lost its power: nothing excuses that."""
+    witnessed = [elected(4), elected(5, "A", epoch=3), power_loss(7, "B")]
+    assert [LOST] == with_hindsight(witnessed, [LOST])
+    for doubtful in (
+        # Before A led: what A has may be what B had left.
+        [elected(4), power_loss(5, "B"), elected(7, "A", epoch=3)],
+        [*witnessed, elected(9, "B", epoch=4)],  # A cut its log to B's
+        [elected(3, "A", epoch=1), elected(4), power_loss(7, "B")],  # A led with the record
+    ):
+        assert [Kind.UNCHECKED] == [found.kind for found in with_hindsight(doubtful, [LOST])]
+
+
 def test_loss_stays_one_where_brokers_tell_what_they_append() -> None:
     told = op(1, Source.BROKER, "append", process="B", base=0, end=1)
     assert [LOST] == with_hindsight([told, elected(4), power_loss(7, "B")], [LOST])

@@ -89,8 +89,12 @@ def test_unknown_release_is_told_with_those_there_are(capsys: pytest.CaptureFixt
     assert "unknown release of Apache Kafka '1.1.0': expected one of" in capsys.readouterr().err
 
 
-def test_class_archives_are_made_once_a_release_and_a_failure_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("inside", "expected"), [
+    ("", (["2.1.1", "3.9.1"], ["class archive: it died; played without it"], [True])),
+    ("/opt/java", ([], [], [])),
+])  # fmt: skip
+def test_class_archives_are_made_once_a_release_for_this_machines_java_and_a_failure_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str, expected: tuple[list[object], ...]
 ) -> None:
     made: list[str] = []
     said: list[str] = []
@@ -103,7 +107,7 @@ def test_class_archives_are_made_once_a_release_and_a_failure_is_told(
     monkeypatch.setattr(archive, "lacks", lambda release, _java: release.name != "1.1.1")
     monkeypatch.setattr(archive, "make", make)
     closed: list[bool] = []
-    host = SimpleNamespace(open=lambda: None, close=lambda: closed.append(True))
+    host = SimpleNamespace(java=inside, open=lambda: None, close=lambda: closed.append(True))
     course = SimpleNamespace(
         folder=SimpleNamespace(path=tmp_path),
         java=None,
@@ -114,4 +118,4 @@ def test_class_archives_are_made_once_a_release_and_a_failure_is_told(
     specs = [crossing(name, text).theirs for name in ("1.1.1", "2.1.1", "2.1.1@1.1", "3.9.1")]
     zookeeper = Address(host="127.0.0.1", port=1)
     archive_classes(cast(Any, course), lambda *_a, **_k: cast(Any, host), zookeeper, cast(Any, specs))
-    assert (["2.1.1", "3.9.1"], ["class archive: it died; played without it"], [True]) == (made, said, closed)
+    assert expected == (made, said, closed)

@@ -12,7 +12,17 @@ import pytest
 
 from harness.chance.pace import REAL
 from harness.cli import rounds
-from harness.cli.rounds import Ended, Missed, Round, Side, cell_spec, judge_run, play_rounds, seen_of_any
+from harness.cli.rounds import (
+    Ended,
+    Missed,
+    Round,
+    Side,
+    cell_spec,
+    judge_run,
+    open_sides,
+    play_rounds,
+    seen_of_any,
+)
 from harness.cli.searching import Order
 from harness.history import History
 from harness.model import Op, OpType, Source, Verdict
@@ -49,6 +59,32 @@ def play(monkeypatch: pytest.MonkeyPatch, how: Any, seeds: int, jobs: int, take:
 
 def ended(one: Round, _: SuiteDir) -> Any:
     return SimpleNamespace(round=one)
+
+
+@pytest.mark.parametrize(("release", "client"), [("0.10.2.2", "librdkafka"), ("3.9.1", "raw")])
+def test_sides_are_played_with_one_client_that_which_the_first_needs(
+    release: str, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that sends a record again by itself has more acknowledged than one that does not."""
+    wished: list[str | None] = []
+
+    class Ground:
+        zookeeper = None
+
+        def __init__(self, _name: str, *, client: str | None, **_: Any) -> None:
+            wished.append(client)
+
+        def open(self, _folder: Path) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(rounds, "RealGround", Ground)
+    specs = {"theirs": Order(target="kafka", variant=release, real=True).spec(), "ours": SPEC}
+    with open_sides(specs, host="local", ports=None, power_tier=None, folder=tmp_path) as sides:
+        assert ["theirs", "ours"] == [one.name for one in sides]
+    assert [client, client] == wished
 
 
 def test_every_round_is_played_once_and_taken_in_the_callers_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -87,6 +88,10 @@ class Room:
         """Make it."""
         self.histories.append(history)
         return cluster_of(self.host, history, self.others)
+
+    def make_client(self, _cluster: Cluster) -> Any:
+        """One that is asked how it sends, and sends nothing."""
+        return SimpleNamespace(sends_once=True)
 
 
 def test_cell_that_was_being_made_when_all_were_cancelled_plays_nothing(tmp_path: Path) -> None:

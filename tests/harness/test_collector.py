@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from harness.collector import Collector
 from harness.history import History, read_history
 from harness.model import Source
+from harness.process import until
 
 
 @pytest.fixture
@@ -47,8 +49,6 @@ def seen(history: History) -> list[tuple[str, str]]:
 
 
 def wait_for(history: History, count: int) -> None:
-    from harness.process import until
-
     assert until(lambda: len(read_history(history.path)) >= count, 10)
 
 
@@ -93,3 +93,36 @@ def test_collector_leaves_nothing_behind_when_closed(history: History) -> None:
     collector.close()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((collector.address.host, collector.address.port), timeout=10)
+
+
+def test_what_is_told_after_the_end_is_dropped_and_the_connection_goes_on(history: History) -> None:
+    """A node that is being taken down must not see its listener go first."""
+    collector = Collector("127.0.0.1", history, lambda *_: None)
+    with socket.create_connection((collector.address.host, collector.address.port), timeout=10) as connection:
+        connection.sendall(told("A", "ready"))
+        wait_for(history, 1)
+        collector.end()
+        connection.sendall(told("A", "late") * 100)
+    collector.drain("A")
+    collector.close()
+    assert [("A", "ready")] == seen(history)
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_failure_in_taking_in_what_is_told_is_hidden_only_when_the_end_has_come(
+    history: History, over: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host and the history are closed while a line is being taken in: nobody wants a traceback of that."""
+
+    def take(*_: object) -> None:
+        if over:
+            collector.end()
+        raise KeyError("no such node")
+
+    collector = Collector("127.0.0.1", history, take)
+    say(collector, told("A", "flush", path="log-0/x", length=9))
+    wait_for(history, 1)
+    # A handler prints its failure after it has let go of the connection.
+    assert until(lambda: not any("process_request" in thread.name for thread in threading.enumerate()), 10)
+    collector.close()
+    assert over is not ("no such node" in capsys.readouterr().err)

@@ -37,15 +37,12 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
 class OneBroker:
     """A host whose broker writes `content` when it is asked to end; None: nothing."""
 
-    def __init__(
-        self, folder: Path, content: bytes | None, *, slow: bool = False, dies: bool = False, inside: str = ""
-    ) -> None:
+    def __init__(self, folder: Path, content: bytes | None, *, slow: bool = False, dies: bool = False) -> None:
         self.launched: Launch | None = None
         self._folder = folder
         self._content = content
         self._slow = slow
         self._alive = not dies
-        self._inside = inside
 
     def add_node(self, name: str, *, disk: bool) -> Place:
         """One place."""
@@ -59,7 +56,6 @@ class OneBroker:
             internal=here,
             client_outside=here,
             internal_outside=here,
-            java=self._inside,
         )
 
     def start(self, name: str, launch: Launch) -> None:
@@ -112,14 +108,6 @@ def test_java_that_archives_nothing_is_asked_once(
     said = make(release, java, OneBroker(tmp_path, None), monkeypatch)
     assert ((), False) == (archive.flags(release, java), archive.lacks(release, java))
     assert "archives no classes" in said[0]
-
-
-def test_host_with_a_java_of_its_own_gets_none(
-    tmp_path: Path, release: Release, java: Java, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    host = OneBroker(tmp_path, b"classes", inside="/opt/java")
-    assert ([], None) == (make(release, java, host, monkeypatch), host.launched)
-    assert archive.lacks(release, java)
 
 
 def test_broker_that_dies_leaves_no_archive_and_says_why(

@@ -65,6 +65,16 @@ def test_what_a_dead_node_had_sent_still_arrives_and_then_its_end(room: Room) ->
     assert {} == room.network.pipes
 
 
+def test_what_a_dead_node_had_sent_itself_arrives_nowhere(room: Room) -> None:
+    """The next process of that name knows nothing of the connection."""
+    pipe = room.network.dial("B", "B", "controller")
+    room.ask(pipe, "q")
+    room.network.hang_up_all("B")
+    assert pipe.number not in room.network.pipes
+    room.settle()
+    assert ([], []) == (room.b.got, room.b.ended)
+
+
 def test_end_of_who_answers_is_told_to_who_asked(room: Room) -> None:
     pipe = room.dial()
     room.ask(pipe, "q")

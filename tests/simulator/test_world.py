@@ -88,6 +88,6 @@ def test_storm_ends_no_core_and_calms_down_with_all_replicas_alike(seed: int) ->
 
 def test_storms_make_every_fault_bite() -> None:
     bit: set[str] = set()
-    for seed in range(6):
+    for seed in range(STORMS):
         bit |= Storm(seed).run(actions=40).bit.keys()
     assert 16 == len(bit)

@@ -87,6 +87,20 @@ def test_reading_gives_every_record_up_to_the_high_watermark(client: LibrdkafkaC
     assert ([[0, "a"], [1, "b"]], 2) == (read.value["records"], read.value["high_watermark"])
 
 
+def test_reading_asks_again_while_who_is_asked_does_not_know_yet_who_leads(
+    broker: TinyBroker, client: LibrdkafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after an election metadata may be older than the leader; librdkafka gives such an error on."""
+    produce(client, "a", "b")
+    broker.unaware = 5
+    assert [(0, "a"), (1, "b")] == client.read_all(TP.topic, TP.partition)
+    assert broker.unaware < 0
+    monkeypatch.setattr(limits, "CLIENT_OPERATION_S_MAX", 1.0)
+    broker.unaware = 1_000_000
+    with pytest.raises(PreconditionError, match=r"read topic-0: .*NOT_LEADER_FOR_PARTITION"):
+        client.read_all(TP.topic, TP.partition)
+
+
 @pytest.mark.parametrize(
     ("error", "type_"),
     [

@@ -63,9 +63,6 @@ class Broker:
         """
         core = Core(state=self.state, disk=self._disk, now_ns=now_ns)
         _dispatch(core, event)
-        while core.inbox:
-            command = core.inbox.pop(0)
-            _on_request(core, None, command)
         _arm(core)
         return core.effects
 
@@ -95,13 +92,10 @@ def _dispatch(core: Core, event: Event) -> None:
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
 
 
-def _on_request(core: Core, caller: Caller | None, request: Request) -> None:
+def _on_request(core: Core, caller: Caller, request: Request) -> None:
     match request:
         case LeaderAndIsrRequest() | StopReplicaRequest():
             replicas.on_command(core, caller, request)
-            return
-    assert caller is not None, f"only commands come from within, not {request!r}"
-    match request:
         case FetchRequest():
             leader.on_fetch(core, caller, request)
         case ProduceRequest():

@@ -1,6 +1,8 @@
 """
 The controller's commands to brokers: one queue for each broker, one command under way, in order.
 
+Rules:   to itself too: what it decided reaches its own replicas over the network, as it does in Apache Kafka, and
+         may be as late as any other.
 Source:  Kafka Replication Design V3, A.4, C and "Potential optimizations" 1 (command queue).
 """
 
@@ -121,9 +123,6 @@ def _broker_epoch(core: Core, broker: int) -> int:
 
 
 def _enqueue(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
-    if broker == core.config.broker_id:
-        core.inbox.append(request)
-        return
     channel = core.state.controller.channels.setdefault(broker, Channel())
     if len(channel.queue) >= QUEUE_COMMANDS_MAX:
         core.observe("command-dropped", {"broker": broker, "queued": len(channel.queue)})

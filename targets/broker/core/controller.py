@@ -11,7 +11,7 @@ Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KI
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from targets.broker.core import commands, election
 from targets.broker.core.messages import LeaderAndIsr, TopicPartition
@@ -97,7 +97,8 @@ class Wrote:
     """
     A decision about one partition was sent to ZooKeeper.
 
-    Shapes:  known is who lives, to be believed again when the decision does not stand: see _unseen.
+    Shapes:  known is who lives, to be believed again when the decision does not stand: see _unseen. saw is who was
+             registered when it was made: (broker, czxid).
     """
 
     tp: TopicPartition
@@ -105,6 +106,7 @@ class Wrote:
     replicas: tuple[int, ...]
     unclean: bool
     known: tuple[tuple[int, int], ...] = ()
+    saw: tuple[tuple[int, int], ...] = ()
 
 
 # --- election of the controller ----------------------------------------------------------------------
@@ -263,12 +265,12 @@ def on_states(core: Core, why: ReadStates, results: tuple[ZkResult, ...]) -> Non
     asked = _take_elections(core, wanted)
     for tp, replicas in assignments.items():
         state = states.get(tp)
-        _announce_if_written(core, tp, replicas, state)
+        _announce_if_written(core, tp, state)
         decision = _decision(core, replicas, state, returned)
         if state is not None and tp in asked:  # only once; it serves every other need of a new epoch too
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, known=known)
+            _write(core, tp, replicas, state, decision, known=known, saw=why.live)
     controller.reading = False
     if controller.read_again:
         read(core)
@@ -328,6 +330,7 @@ def _write(
     decision: election.Decision,
     *,
     known: tuple[tuple[int, int], ...],
+    saw: tuple[tuple[int, int], ...],
 ) -> None:
     """Publish a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6)."""
     controller = core.state.controller
@@ -340,7 +343,7 @@ def _write(
     )
     check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
     path, data = leader_and_isr_path(tp), encode_state(new)
-    why = Wrote(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known)
+    why = Wrote(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known, saw=saw)
     if old is None:
         parent = ZkCreate(path=partition_path(tp))
         core.ask(why, ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data))))
@@ -358,37 +361,27 @@ def on_wrote(core: Core, why: Wrote, result: ZkResult) -> None:
         # reading again tells which, and a deposed one fails its check for ever after.
         controller.live = dict(why.known)
         if result is ZkError.LOST:
-            controller.uncertain[why.tp] = (why.state, why.unclean)
+            controller.uncertain[why.tp] = why
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if result is ZkError.LOST else 1)
         return
     _announce(core, why)
 
 
-def _announce_if_written(
-    core: Core, tp: TopicPartition, replicas: tuple[int, ...], found: PartitionState | None
-) -> None:
+def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState | None) -> None:
     """A write whose answer was lost had happened: its command was never sent, and nothing else would send it."""
-    tried, unclean = core.state.controller.uncertain.pop(tp, (None, False))
-    if tried is None or found is None:
+    tried = core.state.controller.uncertain.pop(tp, None)
+    if not isinstance(tried, Wrote) or found is None:
         return
     # The ISR aside: the new leader may have read of its office by itself, at its start, and changed that.
-    if (tried.leader, tried.leader_epoch) == (found.leader, found.leader_epoch):
-        _announce(core, Wrote(tp=tp, state=found, replicas=replicas, unclean=unclean))
+    if (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch):
+        _announce(core, replace(tried, state=found))
 
 
 def _announce(core: Core, why: Wrote) -> None:
     state = why.state
-    core.observe(
-        "elected",
-        {
-            "topic": why.tp.topic,
-            "partition": why.tp.partition,
-            "leader": state.leader,
-            "epoch": state.leader_epoch,
-            "isr": list(state.isr),
-            "unclean": why.unclean,
-        },
-    )
+    told = {"leader": state.leader, "epoch": state.leader_epoch, "isr": list(state.isr), "unclean": why.unclean}
+    saw = [list(registration) for registration in why.saw]
+    core.observe("elected", {"topic": why.tp.topic, "partition": why.tp.partition, **told, "saw": saw})
     command = LeaderAndIsr(
         tp=why.tp,
         leader=state.leader,

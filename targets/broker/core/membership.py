@@ -137,7 +137,7 @@ def on_registration_written(core: Core, why: RegistrationWritten, results: tuple
 
 def _registered(core: Core, own: ZkNode, *, taken_over: bool) -> None:
     core.state.registered, core.state.registration = True, own.czxid
-    core.observe("registered", {"taken_over": taken_over})
+    core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
     replicas.take_early(core)
     if core.state.started:
         controller.run_for_office(core)

@@ -201,7 +201,7 @@ def _delete_all_but(core: Core, kept: Collection[TopicPartition]) -> None:
         stop_replica(core, tp)
 
 
-def on_command(core: Core, caller: Caller | None, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
+def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
     """
     Act on a command and answer it; one that names a registration waits until this process has its own.
 
@@ -209,12 +209,12 @@ def on_command(core: Core, caller: Caller | None, request: LeaderAndIsrRequest |
     Source:  Kafka's KafkaServer registers before it starts to process requests.
     """
     unknown = not (core.state.registration or core.state.started)
-    if core.rules.bounce_seen and unknown and caller is not None and request.broker_epoch != UNKNOWN:
+    if core.rules.bounce_seen and unknown and request.broker_epoch != UNKNOWN:
         core.state.early.append((caller, request))
     elif isinstance(request, LeaderAndIsrRequest):
-        answer(core, caller, on_leader_and_isr(core, request))
+        core.effects.append(Answer(to=caller, response=on_leader_and_isr(core, request)))
     else:
-        answer(core, caller, on_stop_replica(core, request))
+        core.effects.append(Answer(to=caller, response=on_stop_replica(core, request)))
 
 
 def take_early(core: Core) -> None:
@@ -234,9 +234,3 @@ def on_stop_replica(core: Core, request: StopReplicaRequest) -> StopReplicaRespo
         stop_replica(core, tp)
     errors = tuple((tp, ErrorCode.NONE) for tp in request.partitions)
     return StopReplicaResponse(error=ErrorCode.NONE, errors=errors)
-
-
-def answer(core: Core, caller: Caller | None, response: LeaderAndIsrResponse | StopReplicaResponse) -> None:
-    """Answer a command; None is this broker's own controller, which needs no answer."""
-    if caller is not None:
-        core.effects.append(Answer(to=caller, response=response))

@@ -24,7 +24,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import Rules
-from targets.broker.core.zookeeper import PartitionState, Registration, ZkOp
+from targets.broker.core.zookeeper import Registration, ZkOp
 
 NS_PER_MS = 1_000_000
 
@@ -151,8 +151,7 @@ class Controller:
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
-    # decisions whose writes lost their answer, and whether each was an unclean one
-    uncertain: dict[TopicPartition, tuple[PartitionState, bool]] = field(default_factory=dict)
+    uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes that lost their answer
 
 
 # --- what waits for an answer ------------------------------------------------------------------------
@@ -201,7 +200,6 @@ class Core:
     disk: DiskPort
     now_ns: int = 0
     effects: list[Effect] = field(default_factory=list)
-    inbox: list[LeaderAndIsrRequest | StopReplicaRequest] = field(default_factory=list)  # to itself
 
     @property
     def config(self) -> Config:

@@ -87,7 +87,7 @@ def test_controller_names_the_registration_that_it_saw_where_brokers_heed_it(pro
         for send in cluster.benches[3].sent()
         if isinstance(send.request, LeaderAndIsrRequest | StopReplicaRequest)
     ]
-    numbers = {broker: cluster.zk.nodes[broker_path(broker)].czxid for broker in (1, 2)}
+    numbers = {broker: cluster.zk.nodes[broker_path(broker)].czxid for broker in (1, 2, 3)}
     assert len(sent) >= 4
     assert sent == [(to, numbers[to] if protocol in SEEING else -1) for to, _ in sent]
 

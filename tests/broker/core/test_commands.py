@@ -19,8 +19,9 @@ from targets.broker.core.zookeeper import (
     encode_registration,
     topic_path,
 )
-from tests.broker.core.bench import Bench, registration
+from tests.broker.core.bench import Bench, answers, registration
 
+TP_A = TopicPartition("a", 0)
 DONE = LeaderAndIsrResponse(error=ErrorCode.NONE, errors=())
 
 
@@ -86,7 +87,7 @@ def test_commands_to_a_broker_that_died_are_dropped() -> None:
     bench.fire(BROKER_IDS)
     assert said(bench, bench.answer(None, to=lost)) == []
     assert said(bench, bench.pass_ms(60_000)) == []
-    assert bench.broker.state.controller.channels == {}
+    assert list(bench.broker.state.controller.channels) == [1]
 
 
 def test_answer_to_a_command_before_the_broker_died_does_not_move_the_new_queue() -> None:
@@ -113,10 +114,16 @@ def test_commands_of_an_office_that_was_left_are_not_sent_again() -> None:
     assert said(bench, bench.pass_ms(60_000)) == []
 
 
-def test_controller_commands_itself_without_a_message() -> None:
+def test_controller_commands_itself_over_the_network_as_it_does_others() -> None:
+    """It leads on unaware of what it decided while its own command is under way, as Apache Kafka's does."""
     bench = controller_of(2)
-    effects = create(bench, "a", 1, 2)
-    assert said(bench, effects) == [(2, "a")]
+    assert said(bench, create(bench, "a", 1, 2)) == [(2, "a")]
+    taken_office = next(send for send in bench.sent() if send.to == 1)
+    assert said(bench, bench.answer(DONE, to=taken_office)) == [(1, "a")]
+    command = bench.sent()[-1]
+    assert bench.observed("leader") == []
+    effects = bench.request(command.request)
+    assert answers(effects) == [LeaderAndIsrResponse(error=ErrorCode.NONE, errors=((TP_A, ErrorCode.NONE),))]
     assert [("a", 0)] == [(seen["topic"], seen["epoch"]) for seen in bench.observed("leader", effects)]
 
 
@@ -124,7 +131,7 @@ def test_commands_carry_the_controllers_epoch_and_v3s_fields() -> None:
     """Source: Kafka Replication Design V3, LeaderAndISRRequest and LeaderAndISR."""
     bench = controller_of(2)
     create(bench, "a", 2, 1)
-    (request,) = [send.request for send in bench.sent() if send.channel == "controller"]
+    (request,) = [send.request for send in bench.sent() if (send.to, send.channel) == (2, "controller")]
     assert isinstance(request, LeaderAndIsrRequest)
     assert (request.controller_id, request.controller_epoch, request.is_init) == (1, 1, False)
     (state,) = request.partitions

@@ -102,7 +102,8 @@ def test_brokers_that_stand_at_once_leave_one_controller_and_one_watch_each() ->
         bench.release()
     cluster.settle()
     assert (cluster.in_office, cluster.controller) == ([3], 3)
-    assert [1, 2, 3] == sorted(watch[2] for watch in cluster.zk.watches if watch[1] == CONTROLLER)
+    sessions = sorted(bench.session for bench in cluster.benches.values())
+    assert sessions == sorted(watch[2] for watch in cluster.zk.watches if watch[1] == CONTROLLER)
 
 
 def test_watch_that_fires_twice_does_not_cost_the_office() -> None:
@@ -167,6 +168,15 @@ def test_controller_whose_session_ended_leaves_office() -> None:
     assert [True, False] == [seen["active"] for seen in bench.observed("controller")]
 
 
+def test_controller_tells_whose_registrations_it_saw_when_it_decided() -> None:
+    """Whoever judges a loss must know whether a decision could know of a broker's return."""
+    cluster = cluster_of()
+    cluster.crash(1)
+    told = cluster.benches[3].observed("elected")[-1]
+    assert told["leader"] == 2
+    assert told["saw"] == [[broker, cluster.zk.nodes[broker_path(broker)].czxid] for broker in (2, 3)]
+
+
 # --- taking office -----------------------------------------------------------------------------------------
 def test_new_controller_tells_every_broker_with_init_what_zookeeper_holds() -> None:
     """Source: Kafka Replication Design V3, D 3 and 4: "with a special flag INIT [...] for each partition"."""
@@ -178,9 +188,7 @@ def test_new_controller_tells_every_broker_with_init_what_zookeeper_holds() -> N
     told = inits(controller)
     found = {to: [(p.tp.topic, p.leader, p.leader_epoch, p.isr) for p in parts] for to, parts in told.items()}
     t, u = ("t", 1, 0, (1, 2)), ("u", 2, 0, (2, 4))
-    everybody = {1: [t], 2: [t, u], 4: [u]}
-    del everybody[cluster.controller]  # it tells itself without a message
-    assert everybody == found
+    assert {1: [t], 2: [t, u], 4: [u]} == found  # itself too, over the network as all others
 
 
 def test_new_controller_names_partitions_without_a_state_so_that_nobody_deletes_them() -> None:

@@ -42,13 +42,15 @@ class TinyBroker:
     Answers every request at once, as the leader of the only partition; keeps (api key, version) seen.
 
     Every batch is of epoch 0, whatever `epoch` metadata tell; rows are what it tells of itself. So many times as
-    `untold` says it knows of no controller and no topic yet.
+    `untold` says it knows of no controller and no topic yet; and so many times as `unaware` says it is asked where
+    its log ends, it does not know yet that it leads.
     """
 
     def __init__(self, folder: Path) -> None:
         self.log: FileLog = new_log(folder)
         self.epoch = 0
         self.untold = 0
+        self.unaware = 0
         self.rows: Rows = ROWS
         self.port = 0
         self.seen: list[tuple[int, int]] = []
@@ -61,15 +63,7 @@ class TinyBroker:
             case ProduceRequest():
                 return ProduceResponse(results=tuple(self._produce(asked) for asked in request.partitions))
             case ListOffsetsRequest():
-                results = tuple(
-                    ListOffsetsResult(
-                        tp=asked.tp,
-                        error=ErrorCode.NONE,
-                        offset=0 if asked.timestamp == -2 else self.log.end_offset,
-                    )
-                    for asked in request.partitions
-                )
-                return ListOffsetsResponse(results=results)
+                return self._offsets(request)
             case FetchRequest():
                 end = self.log.end_offset
                 fetched = tuple(
@@ -89,6 +83,15 @@ class TinyBroker:
                 )
             case _:
                 raise AssertionError(f"{request} was not expected")
+
+    def _offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        self.unaware -= 1
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER if self.unaware >= 0 else ErrorCode.NONE
+        results = tuple(
+            ListOffsetsResult(tp=asked.tp, error=error, offset=0 if asked.timestamp == -2 else self.log.end_offset)
+            for asked in request.partitions
+        )
+        return ListOffsetsResponse(results=results)
 
     def _produce(self, asked) -> ProduceResult:  # type: ignore[no-untyped-def]
         if asked.error:

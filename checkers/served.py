@@ -1,0 +1,75 @@
+"""
+What a leader that tells nothing must have had, since a follower got it there.
+
+A follower's fetch that asks for more than its last one shows that its leader's log went as far. What stood at an
+offset that far is known where nothing else can have been written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checkers.elections import Takeover
+from checkers.outages import Outage
+from checkers.view import setup_of
+from harness.model import Op, OpType, Source
+
+
+def reign(takeover: Takeover, takeovers: Sequence[Takeover], outages: Sequence[Outage]) -> tuple[int, int | None]:
+    """
+    Give the ops between which the node led on, in this epoch and those right before it, and was not down.
+
+    Shapes:  None for an end that never came. Who leads cuts nothing: what it had in one of these epochs it has in
+             the next.
+    """
+    at = takeover.op.index
+    until = next((other.op.index for other in takeovers if other.op.index > at), None)
+    away = [outage for outage in outages if outage.node == takeover.node and outage.begun < at]
+    since = at
+    for other in reversed([other for other in takeovers if other.op.index < at]):
+        back = other.op.index
+        if other.node != takeover.node or any(o.back is None or o.back > back for o in away):
+            break
+        since = back
+    return since, until
+
+
+def has_served(ops: Sequence[Op], leader: str, record: tuple[int, str], since: int, until: int | None) -> bool:
+    """
+    Whether the leader is seen to have had the record at some time between the two ops.
+
+    Shapes:  record is (offset, value), acknowledged at some time. False proves nothing: who serves nobody, and who
+             serves less, is not seen; and where a client sends again, a record may stand where nobody told.
+    """
+    if not setup_of(ops).get("sends_once"):
+        return False
+    offset, value = record
+    last: dict[str, tuple[str, int]] = {}
+    for op in ops:
+        if until is not None and op.index >= until:
+            return False
+        if op.index <= since or (op.source, op.f) != (Source.FABRIC, "fetch"):
+            continue
+        follower, asked = op.value["link"]
+        before, reached = last.get(follower, ("", 0)), int(op.value["offset"])
+        last[follower] = (asked, reached)
+        if asked == before[0] == leader and max(offset, before[1]) < reached:
+            return not _may_be_another(ops, offset, value, op.index)
+    return False
+
+
+def _may_be_another(ops: Sequence[Op], offset: int, value: str, until: int) -> bool:
+    """Whether another record that was sent before that op may stand at the offset: there, or nobody told where."""
+    places: dict[str, int | None] = {}
+    for op in ops:
+        if (op.source, op.f) != (Source.CLIENT, "produce") or op.value["value"] == value:
+            continue
+        sent = str(op.value["value"])
+        if op.type is OpType.INVOKE and op.index < until:
+            places[sent] = None
+        elif op.type is OpType.OK and sent in places:
+            told = op.value.get("offset")
+            places[sent] = None if told is None or int(told) < 0 else int(told)
+        elif op.type is OpType.FAIL:
+            places.pop(sent, None)
+    return any(place in (None, offset) for place in places.values())
