@@ -10,7 +10,7 @@ import pytest
 from harness.cluster import PARTITION, TOPIC, Cluster
 from harness.hosts.base import Launch
 from harness.model import PreconditionError
-from tests.nemesis.conftest import inject, roles
+from tests.nemesis.conftest import inject, make_whole, roles
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +36,20 @@ def test_restarted_node_whose_session_has_ended_registers_anew(cluster: Cluster)
     assert 0 == cluster.observer.registered(follower)
     probe = inject("restart", cluster, follower)
     assert f"registered in session 0x{cluster.observer.registered(follower):x}" == probe
+
+
+def test_office_of_a_controller_that_restarts_at_once_stays_with_its_dead_session(cluster: Cluster) -> None:
+    """Only its registration is taken over; nobody decides anything until that session has ended."""
+    holder, session = cluster.observer.controller(), cluster.observer.office()
+    assert holder is not None
+    inject("kill", cluster, holder)
+    inject("restart", cluster, holder)
+    assert (holder, session) == (cluster.observer.controller(), cluster.observer.office())
+    assert session != cluster.observer.registered(holder)
+    make_whole(cluster)
+    holder = cluster.observer.controller()
+    assert holder is not None
+    assert cluster.observer.registered(holder) == cluster.observer.office() != session
 
 
 def test_node_that_runs_cannot_be_started(cluster: Cluster) -> None:
