@@ -22,6 +22,8 @@ from harness.target import OLD_REGISTRATION, REFUSED, Target
 
 TOPIC: Final = "log"
 PARTITION: Final = 0
+# How a line of a Java stack trace begins, of which there may be dozens behind the one that says what happened.
+STACK_FRAME: Final = "\tat "
 
 
 class RunCancelled(Exception):
@@ -88,8 +90,9 @@ class Cluster:
             raise PreconditionError(f"start {name}: the process ended by itself; {self.last_words(name)}")
 
     def last_words(self, name: str) -> str:
-        """The last lines that a node's process printed."""
-        return "it said: " + " | ".join(self.host.log_text(name).splitlines()[-3:])
+        """The last lines that a node's process printed, without where in its code that was."""
+        lines = [line for line in self.host.log_text(name).splitlines() if not line.startswith(STACK_FRAME)]
+        return "it said: " + " | ".join(lines[-3:])
 
     def standing(self, name: str) -> tuple[int, int]:
         """A node's session and the version of the partition's state: what `unseen` compares with later."""

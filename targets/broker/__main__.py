@@ -19,6 +19,7 @@ sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 
 from targets.broker.config import ConfigError, load  # noqa: E402
 from targets.broker.driver import Driver  # noqa: E402
+from targets.broker.log.lock import DataDirTakenError, held  # noqa: E402
 
 log = logging.getLogger("fencepost.broker")
 
@@ -40,7 +41,11 @@ def main() -> int:
     if arguments.check:
         return 0
     try:
-        return asyncio.run(_serve(Driver(config, settings)))
+        with held(settings.data_dir):
+            return asyncio.run(_serve(Driver(config, settings)))
+    except DataDirTakenError as error:
+        log.error("ended: %s", error)
+        return 1
     except OSError as error:
         log.error("ended: %r", error)
         return 1

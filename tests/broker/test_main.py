@@ -227,6 +227,17 @@ def test_second_node_with_the_same_id_gives_way_and_says_who_holds_it(make_broke
     assert not first.ended
 
 
+def test_second_broker_on_a_data_directory_ends_before_it_touches_a_file(make_broker: MakeBroker) -> None:
+    first = make_broker("A")
+    first.ready()
+    second = make_broker("B", broker_id=BROKER_ID + 1, data_dir=str(first.data))
+    second.start()
+    assert 1 == second.wait()
+    assert f"data_dir {first.data}: another broker that runs has its .lock" in second.said.splitlines()[-1]
+    assert [] == second.told("started")
+    assert not first.ended
+
+
 def test_wrong_configuration_exits_2_with_one_line_that_says_what(make_broker: MakeBroker) -> None:
     wrong = make_broker(protocol="kip102")
     wrong.start()

@@ -16,8 +16,9 @@ from harness.hosts.base import Address
 from harness.logdir.lineage import differences, holes
 from harness.logdir.scan import ReplicaLog, scan_partition
 from harness.logdir.soundness import notes
-from harness.model import EXIT_CODES
+from harness.model import EXIT_CODES, PreconditionError
 from harness.process import until
+from targets.broker.log.lock import DataDirTakenError, held
 from tests.kafka.lodging import Lodging, lodging
 from tests.kafka.test_one_log_on_both import have
 from tests.logdir.watched import lineage_watched
@@ -122,3 +123,18 @@ def test_room_taken_beforehand_is_told_as_such_until_its_broker_is_dead(
         lodger.come_back()
         again = scan_partition(lodger.folder)
         judge(again, log)
+
+
+@pytest.mark.parametrize("name", ["0.10.2.2", "3.9.1"])
+def test_neither_system_starts_on_a_directory_that_the_other_has(
+    name: str, tmp_path: Path, zookeeper: Address
+) -> None:
+    have(name)
+    with lodging("kafka", name, zookeeper, tmp_path) as lodger:
+        data = lodger.folder.parent
+        with pytest.raises(DataDirTakenError), held(data):
+            pytest.fail("ours was let in")
+        lodger.take_down()
+        with held(data), pytest.raises(PreconditionError, match=r"Failed to acquire lock on file \.lock"):
+            lodger.come_back()
+        lodger.come_back()
