@@ -9,6 +9,7 @@ import pytest
 
 from harness.cell import Stage, play_cell
 from harness.cli.grounds import GROUNDS
+from harness.cluster import RunCancelled
 from harness.ground import Ground, Plan
 from harness.history import History, read_history
 from harness.model import HistoryError, OpType, Source, UsageError
@@ -90,7 +91,21 @@ def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
     config = world.nodes["A"].config
     assert (2, True, False) == (config.min_isr, config.unclean_election, config.stamp_epochs)
     cluster.close()
-    assert not cluster.host.alive("A")
+
+
+def test_cancelling_touches_no_world_that_another_thread_steps(tmp_path: Path) -> None:
+    """The thread that plays ends by itself, and with it its history, whenever that is."""
+    history = History(tmp_path / "history.jsonl")
+    cluster = SimGround("sim", TARGET).open_cluster(plan(tmp_path, Settings()), history)
+    cluster.start("A")
+    held = cluster.fabric.hold("ZooKeeper", "A", "zookeeper", "request")
+    cluster.await_(lambda: bool(held.held), lambda: "a request of A is held")
+    history.close()
+    cluster.cancel()
+    assert cluster.host.alive("A")
+    with pytest.raises(RunCancelled):
+        cluster.await_(lambda: False, lambda: "nothing")
+    cluster.close()
 
 
 def test_history_that_has_begun_keeps_its_clock(tmp_path: Path) -> None:
