@@ -20,6 +20,9 @@ from harness import limits
 
 # The name under which a child finds its token in its environment; see tokens_alive.
 TOKEN_VARIABLE: Final = "FENCEPOST_TOKEN"
+# States of /proc/PID/stat: a zombie, or past that; stopped, by a signal or a tracer.
+_ENDED: Final = "ZX"
+_STOPPED: Final = "Tt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +50,22 @@ def identity_of(pid: int) -> Identity | None:
 
 
 def is_alive(identity: Identity) -> bool:
-    """Whether that very process is there and is no zombie; a stopped one is alive."""
+    """
+    Whether that very process is there and is no zombie; a stopped one is alive.
+
+    So is one whose first thread is a zombie while others are not: until the last one is gone it has its files
+    and ports, which a Java that is killed shows for some milliseconds.
+    """
     stat = _stat(identity.pid)
-    return (
-        stat is not None and stat[0] not in "ZX" and int(stat[19]) == identity.start and identity.boot == boot_id()
-    )
+    if stat is None or int(stat[19]) != identity.start or identity.boot != boot_id():
+        return False
+    return stat[0] not in _ENDED or any(state not in _ENDED for state in _thread_states(identity.pid))
 
 
 def is_stopped(identity: Identity) -> bool:
     """Whether every thread of the process is stopped: the kernel has let go of the last one."""
-    try:
-        threads = [int(name) for name in os.listdir(f"/proc/{identity.pid}/task")]
-    except OSError:
-        return False
-    states = [_stat(identity.pid, thread) for thread in threads]
-    return is_alive(identity) and all(stat is None or stat[0] in "TtXZ" for stat in states)
+    states = _thread_states(identity.pid)
+    return bool(states) and is_alive(identity) and all(state in _STOPPED + _ENDED for state in states)
 
 
 def send(identity: Identity, number: signal.Signals) -> bool:
@@ -134,6 +138,15 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(limits.CONDITION_POLL_S)
     return True
+
+
+def _thread_states(pid: int) -> list[str]:
+    """Give the states of a process's threads that are still there, the first one's among them."""
+    try:
+        threads = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+    return [stat[0] for stat in (_stat(pid, thread) for thread in threads) if stat is not None]
 
 
 def _stat(pid: int, thread: int | None = None) -> list[str] | None:
