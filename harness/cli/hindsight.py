@@ -31,14 +31,13 @@ def with_hindsight(ops: Sequence[Op], anomalies: Iterable[Anomaly]) -> list[Anom
 def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
     since = min(anomaly.proof, default=0)
     seen = elections(ops)
-    led = [(election.node, election.op.index) for election in seen]
     cuts = [op for op in ops if op.index > since and _cuts_power(op)]
     losers = [each for each in seen if anomaly.epoch is not None and each.epoch >= anomaly.epoch]
     if any(_is_proof(each, seen, cuts) for each in losers):
         return anomaly
     for cut in cuts:
         for node in map(str, cut.value["nodes"]):
-            if node in anomaly.nodes or any(leader == node and at > cut.index for leader, at in led):
+            if node in anomaly.nodes or any(each.node == node and each.op.index > cut.index for each in seen):
                 sentence = (
                     f"{anomaly.sentence} This cannot be judged: {node} lost its power since, and nobody told what "
                     "leaders had until then."

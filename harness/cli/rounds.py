@@ -84,7 +84,8 @@ def open_sides(
              more acknowledged than one that does not.
     """
     make_host = partial(pick("host", HOSTS, host), ports=ports)
-    clients = [spec.target.client(spec.rules) for spec in specs.values()]
+    first = next(iter(specs.values()))
+    client = first.target.client(first.rules)
     grounds: list[RealGround] = []
     sides: list[Side] = []
     try:
@@ -94,7 +95,7 @@ def open_sides(
                 make_host=make_host,
                 target=spec.target,
                 power_tier=power_tier,
-                client=clients[0],
+                client=client,
                 zookeeper=grounds[0].zookeeper if grounds else None,
             )
             if not grounds:

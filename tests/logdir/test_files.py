@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from harness.logdir.files import Listing, has_grown, is_disturbed, is_locked, list_log
-
-HOLDER = """
-import fcntl, sys
-with open(sys.argv[1], "a") as file:
-    fcntl.lockf(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+from tests.holders import another_has
 
 
 def name(first: int, suffix: str = "") -> str:
@@ -35,17 +24,6 @@ def listed(directory: Path, **sizes: int) -> Listing:
         with (directory / each).open("ab") as file:
             file.truncate(size)
     return list_log(directory)
-
-
-@contextmanager
-def held(data: Path) -> Iterator[None]:
-    """Have another process hold the data directory, as a broker does."""
-    words = [sys.executable, "-c", HOLDER, str(data / ".lock")]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert b"held\n" == process.stdout.readline()
-        yield
-        process.communicate()
 
 
 def test_list_log_parts_segments_from_what_a_cleaning_left(tmp_path: Path) -> None:
@@ -89,7 +67,7 @@ def test_log_is_disturbed_when_a_segment_was_replaced(tmp_path: Path) -> None:
 
 def test_directory_is_locked_only_while_another_process_holds_it(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
-    with held(tmp_path):
+    with another_has(tmp_path):
         assert is_locked(tmp_path)
         assert is_locked(tmp_path), "asking once has taken it away"
     assert not is_locked(tmp_path)

@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from harness.logdir.files import is_locked
 from targets.broker.log.lock import LOCK_FILE, DataDirTakenError, held
-
-HOLDER = """
-import sys
-from pathlib import Path
-from targets.broker.log.lock import held
-with held(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def another_has(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process has the directory, until it is killed or the block ends."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdout is not None
-        assert "held\n" == holder.stdout.readline()
-        yield holder
-        holder.kill()
+from tests.holders import another_has
 
 
 def test_directory_that_another_process_has_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
