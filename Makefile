@@ -96,7 +96,7 @@ arrows: $(STAMP)  ## import-linter: arrows go one way
 
 .PHONY: docs
 docs: $(STAMP)  ## print the pages that come from tables in the code
-	@$(BIN)/python -m harness.cli.pages
+	@$(BIN)/python -m harness.docs.pages
 
 .PHONY: fix
 fix: $(STAMP)  ## let ruff mend what it can

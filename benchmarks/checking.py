@@ -26,7 +26,7 @@ from checkers.gateway import archive_options, java_of
 from checkers.spark import check_runs, spark_session
 from checkers.warm import warm_up
 from harness.java import find_java
-from harness.store import create_suite, write_parquet
+from harness.run.store import create_suite, write_parquet
 from tests.checkers.golden import FOLDER
 
 RUNS: Final = 200

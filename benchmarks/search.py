@@ -15,16 +15,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from harness.cli.searching import Order, Tally, search
-from harness.cli.trials import Trial, run_trial
 from harness.model import FencepostError, Verdict
+from harness.run.result import RunResult
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.search import search
+from harness.search.simulated import sim_player, simulate
+from harness.search.tally import Tally
 from targets.simulator.trace import Detail, Trace, first_difference
 
 PROTOCOL: Final = "kip380"
@@ -58,19 +61,19 @@ class Found:
     hangs: list[int] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
 
-    def take(self, trial: Trial) -> None:
-        """Count a trial."""
-        self.tally.take(trial)
-        if trial.verdict is Verdict.INVALID:
-            self.violations.append(trial.seed)
-        elif trial.verdict is Verdict.HANG:
-            self.hangs.append(trial.seed)
+    def add(self, result: RunResult) -> None:
+        """Count a result."""
+        self.tally.add(result)
+        if result.verdict is Verdict.INVALID:
+            self.violations.append(result.seed)
+        elif result.verdict is Verdict.HANG:
+            self.hangs.append(result.seed)
 
     def row(self) -> tuple[str, ...]:
         """The variant's line of the table."""
         tally = self.tally
-        kinds = [kind for kind in tally.kinds if kind.value not in ("unpromised", "permitted")]
-        shown = [*sorted(tally.oracles), *sorted(kind.value for kind in kinds if kind.value not in _NAMED)]
+        kinds = [kind for kind in tally.kinds if kind.value not in ("unpromised", "permitted", "vacuous")]
+        shown = sorted(kind.value for kind in kinds if kind.value not in _NAMED)
         return (
             self.variant,
             f"{_median(self.violations)}",
@@ -83,6 +86,10 @@ class Found:
 
 
 _NAMED: Final = ("last-standing", "returned-unseen")
+
+
+def _runs(variant: str) -> RandomRuns:
+    return RandomRuns(target="broker", variant=variant, host=SIM)
 
 
 def _median(seeds: Sequence[int]) -> str:
@@ -99,13 +106,12 @@ def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, consol
     for variant in variants:
         found = Found(variant)
 
-        def enough(_: Trial, found: Found = found) -> bool:
+        def enough(_: RunResult, found: Found = found) -> bool:
             return len(found.violations) >= hits
 
-        order = Order(target="broker", variant=variant)
-        for trial in search(order, range(seeds), jobs=jobs, stop=enough):
-            found.take(trial)
-            if enough(trial):
+        for result in search(_runs(variant), range(seeds), jobs=jobs, stop=enough):
+            found.add(result)
+            if enough(result):
                 break
         table.add_row(*found.row())
         console.print(" ".join(found.row()), highlight=False, markup=False, soft_wrap=True)
@@ -115,15 +121,18 @@ def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, consol
 # --- twice ---------------------------------------------------------------------------------------------------
 def digests(variant: str, seeds: range) -> Iterator[str]:
     """The rolling hash of each seed's run."""
-    spec = Order(target="broker", variant=variant).spec()
+    runs = _runs(variant)
     for seed in seeds:
-        yield run_trial(replace(spec, trace=Trace(Detail.EVENTS)), seed).digest
+        trace = Trace(Detail.EVENTS)
+        simulate(sim_player(runs.load_target(), trace), runs.spec(seed))
+        yield trace.digest
 
 
 def events(variant: str, seed: int) -> Iterator[str]:
     """Every step of a seed's run, as it went into the hash."""
     trace = Trace(Detail.EVENTS, keep=True)
-    run_trial(replace(Order(target="broker", variant=variant).spec(), trace=trace), seed)
+    runs = _runs(variant)
+    simulate(sim_player(runs.load_target(), trace), runs.spec(seed))
     yield from trace.lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from checkers.activity import vacuous
 from checkers.caught_up import caught_up
 from checkers.checker import Checker
 from checkers.checkpoint import checkpoint
@@ -11,8 +12,9 @@ from checkers.diverged import diverged
 from checkers.exited import exited
 from checkers.holes import holes
 from checkers.leaders import leaders
-from checkers.lost import lost
+from checkers.oracles import oracles
 from checkers.order import order
+from checkers.power_loss_evidence import proven_losses
 from checkers.unchecked import unchecked
 from harness.model import Source
 
@@ -22,7 +24,7 @@ CHECKERS: Final[dict[str, Checker]] = {
     "lost": Checker(
         name="lost",
         needs=((Source.CLIENT,), (Source.LOG,), _LEADERS),
-        rule=lost,
+        rule=proven_losses,
         doc="Acknowledged records that the final log does not hold, and whether their loss was permitted.",
         source='KIP-101, Scenario 1; "Why does Kafka need the leader epoch?"',
     ),
@@ -81,5 +83,19 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=unchecked,
         doc="What is missing in a run, so that the other checkers' silence proves nothing.",
         source="Jepsen: a run without evidence is unknown",
+    ),
+    "vacuous": Checker(
+        name="vacuous",
+        needs=((Source.RUNNER,),),
+        rule=vacuous,
+        doc="Random runs that prove nothing: no fault took effect, or no record was acknowledged.",
+        source="Jepsen: a run without evidence is unknown",
+    ),
+    "oracles": Checker(
+        name="oracles",
+        needs=(),
+        rule=oracles,
+        doc="What the simulator's oracles saw at some step, though it may not show at the end.",
+        source="hachikuji/kafka-specification, StrongIsr",
     ),
 }

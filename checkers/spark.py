@@ -31,7 +31,7 @@ from checkers.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
 from checkers.view import NO_KEY
 from harness import limits
 from harness.model import Anomaly
-from harness.store import PARQUET_SCHEMA
+from harness.run.store import PARQUET_SCHEMA
 
 # To write it takes five seconds on a quiet machine.
 _ARCHIVE_S_MAX: Final = 120.0

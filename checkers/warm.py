@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from checkers import CHECKERS
 from checkers.spark import check_runs
 from harness.model import Op, OpType, Source
-from harness.store import RunDir, write_parquet
+from harness.run.store import Run, write_parquet
 
 
 def warm_up(session: SparkSession) -> None:
@@ -28,7 +28,7 @@ def warm_up(session: SparkSession) -> None:
 
 
 def _stored(folder: Path, *, kept: bool) -> Path:
-    run = RunDir(path=folder)
+    run = Run(path=folder)
     folder.mkdir()
     run.history.write_text("".join(op.to_json() + "\n" for op in _ops(kept)), encoding="utf-8")
     return write_parquet(run)

@@ -55,6 +55,7 @@ class Source(StrEnum):
     BROKER = "broker"
     LOG = "log"
     RUNNER = "runner"
+    SIMULATOR = "simulator"
 
 
 class OpType(StrEnum):
@@ -173,7 +174,14 @@ class Kind(StrEnum):
     EXITED = "exited"
     UNREADABLE = "unreadable"
     UNCHECKED = "unchecked"
+    VACUOUS = "vacuous"
+    ORACLE_COMMITTED = "oracle-committed"
+    ORACLE_PREFIX = "oracle-prefix"
+    ORACLE_ACKNOWLEDGED = "oracle-acknowledged"
 
+
+# What the simulator's oracles prove, step by step; no other environment has them.
+ORACLES: Final = frozenset({Kind.ORACLE_COMMITTED, Kind.ORACLE_PREFIX, Kind.ORACLE_ACKNOWLEDGED})
 
 VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.LOST: Verdict.INVALID,
@@ -192,6 +200,8 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.EXITED: Verdict.INVALID,
     Kind.UNREADABLE: Verdict.UNKNOWN,
     Kind.UNCHECKED: Verdict.UNKNOWN,
+    Kind.VACUOUS: Verdict.UNKNOWN,
+    **dict.fromkeys(sorted(ORACLES), Verdict.INVALID),
 }
 
 

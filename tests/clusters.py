@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.cluster import Cluster
 from harness.ground import Plan
+from harness.machines import RealMachines, open_machines
+
+from harness.cluster import Cluster
 from harness.history import History
 from harness.hosts import HOSTS
 from harness.hosts.base import Address, Launch
-from harness.machines import RealMachines, open_machines
 from harness.target import NodeSpec
 from targets.broker.target import BrokerTarget
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from harness.cli.grounds import GROUNDS
 
 from checkers import CHECKERS
-from harness.cli.grounds import GROUNDS
 from harness.hosts import HOSTS
 from nemesis import NEMESES
 from targets import TARGETS

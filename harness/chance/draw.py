@@ -15,7 +15,7 @@ from random import Random
 from typing import Final
 
 from harness.chance.beliefs import Beliefs
-from harness.chance.play import LAST
+from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.profile import ALWAYS, DEFAULT, Profile
 from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
 from harness.schedule import Scenario, parse
@@ -99,7 +99,7 @@ class _Drawing:
             f"title    Drawn from seed {seed}",
             "source   chance",
             f"nodes    {' '.join(self._replicas)} replicas, {self._controller} controller",
-            f"records  {', '.join((*self._records, *(f'{name} 1' for name in LAST)))}",
+            f"records  {', '.join((*self._records, *(f'{name} 1' for name in FINAL_RECORDS)))}",
             f"settings {settings}" + (f" replica_lag_ms_max={lag}" if lag else ""),
         ]
         return "\n".join([*heads, "", *self._steps, ""])

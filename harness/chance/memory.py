@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ class MemoryHistory(History):
     Shapes:  ops has them all. path is where the history would be; nothing is written there.
     """
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock = time.monotonic_ns) -> None:
         """Begin, without the file of other histories."""
         self.path = path
         self.listeners = []
@@ -25,6 +26,12 @@ class MemoryHistory(History):
         self._clock = clock
         self._began_ns = clock()
         self._closed = False
+
+    def keep_time_by(self, clock: Clock) -> None:
+        """Take the time from this clock; HistoryError when an op was recorded by another."""
+        if self.ops:
+            raise HistoryError(f"{self.path}: {len(self.ops)} ops have their time by another clock; expected none")
+        self._clock, self._began_ns = clock, clock()
 
     def record(
         self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None

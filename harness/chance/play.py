@@ -16,14 +16,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.pace import ELECTION_MS, VIRTUAL, Pace
 from harness.chance.sense import why_not
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.runner import Play
 from harness.schedule import Scenario, Step
 
-# The last records: one is enough, more are there for a leader that changes once more.
-LAST: Final = ("last1", "last2", "last3", "last4")
 # What was decided late is over by then: an election that was asked for, a produce that was sent again.
 QUIET_S: Final = 0.3
 _PASS: Final = re.compile(r"(\d+(?:\.\d+)?)ms")
@@ -114,14 +113,16 @@ class ChancePlay(Play):
         cluster.await_(lambda: cluster.observer.controller() is not None, lambda: "a controller", within_s)
         self._await_all(within_s)
         self.produces.end()
-        for name in LAST:
+        for name in FINAL_RECORDS:
             self._await_all(within_s)
             if self._acknowledges(name):
                 break
             # Its leader may not have heard of the ISR yet, or has lost its office meanwhile.
             self._let_pass(QUIET_S)
         else:
-            raise PreconditionError(f"none of {', '.join(LAST)} acknowledged by a cluster that seems whole")
+            raise PreconditionError(
+                f"none of {', '.join(FINAL_RECORDS)} acknowledged by a cluster that seems whole"
+            )
         self._let_pass(QUIET_S)
         self._await_all(within_s)
 

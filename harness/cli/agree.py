@@ -18,8 +18,9 @@ from rich.console import Console
 
 from harness.history import read_history
 from harness.model import EXIT_CODES, Anomaly, Op, OpType, Source, UsageError
-from harness.store import RunDir
-from harness.suite import Cell, Suite
+from harness.run.result import RunResult
+from harness.run.store import Run
+from harness.run.suite import Suite
 
 # A node's records at the end: offset, leader epoch, value.
 Lineage: TypeAlias = dict[str, list[tuple[int, int, str]]]
@@ -49,14 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.suites[0]} has seed {first.seed}, {arguments.suites[1]} has {second.seed}; "
             "expected one seed, from which both drew their records; play one again with --seed"
         )
-    pairs = [(cell, other) for cell in first.cells if (other := second.cell(cell.scenario, cell.protocol))]
+    pairs = [(cell, other) for cell in first.results if (other := second.result(cell.scenario, cell.protocol))]
     unlike = 0
     for pair in pairs:
         told = differences(*(_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)))
         unlike += bool(told)
         for line in told:
             console.print(f"{pair[0].scenario} under {pair[0].protocol}: {line}", markup=False)
-    alone = len(first.cells) + len(second.cells) - 2 * len(pairs)
+    alone = len(first.results) + len(second.results) - 2 * len(pairs)
     console.print(
         f"{len(pairs)} cells on both ({_name(first)}; {_name(second)}): {len(pairs) - unlike} agree in anomalies "
         f"and in every record of every log, {unlike} differ; {alone} on one side alone"
@@ -103,8 +104,8 @@ def _read(folder: Path) -> Suite:
     return Suite.read(path)
 
 
-def _end(folder: Path, cell: Cell) -> End:
-    ops = read_history(RunDir(path=folder / cell.run).history)
+def _end(folder: Path, cell: RunResult) -> End:
+    ops = read_history(Run(path=folder / cell.run).history)
     return End(findings=findings(cell.anomalies), logs=lineages(ops))
 
 

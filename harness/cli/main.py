@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from harness.cli.commands import COMMANDS
-from harness.cli.interrupts import INTERRUPTS
 from harness.model import EXIT_CODES, FencepostError, UsageError
+from harness.suite.interrupts import INTERRUPTS
 
 INTERRUPTED: Final = 130
 
@@ -40,7 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Make the parser for these words: of the commands that they do not name it has a line of help alone."""
     parser = argparse.ArgumentParser(prog="fencepost")
-    parser.description = "Fault injection for replicated logs, with every verdict checked on PySpark."
+    parser.description = (
+        "Fault injection for replicated logs. One set of rules judges every run: suites and single runs on "
+        "PySpark, searches of many seeds in this process."
+    )
     parser.epilog = "exit codes: " + ", ".join(f"{code} {word}" for word, code in EXIT_CODES.items())
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():

@@ -1,5 +1,5 @@
 """
-What the commands that play scenarios have in common: options, cells, ground, checking, table, report, exit code.
+What the commands that play written scenarios have in common: options, specs, playing, judging, table, exit code.
 
 A command chooses which scenarios it plays under which protocols (`Selection`); all else is the same for each.
 """
@@ -7,49 +7,37 @@ A command chooses which scenarios it plays under which protocols (`Selection`); 
 from __future__ import annotations
 
 import argparse
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.cell import CellSpec, Played
-from harness.cli.beside import spark_beside
-from harness.cli.course import SEED_MAX, Course, commit, configure_course, ports, seed_of
-from harness.cli.grounds import GROUNDS
-from harness.cli.judging import exit_code
-from harness.ground import MakeGround
+from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_CODES, UsageError
 from harness.registry import load, pick
 from harness.report.table import render_table
+from harness.run.environment import MakeEnvironment
+from harness.run.result import RunResult, Status
+from harness.run.spec import RunSpec
 from harness.schedule import Scenario, draw, read_scenario
+from harness.suite.options import Options, configure_options
+from harness.suite.runner import SuiteRunner
+from harness.suite.spark_worker import spark_worker
 from harness.target import Target
 from harness.variant import Variant, expectation_of, is_mutant
 from targets import TARGETS
 from workloads import SCENARIOS
 
-__all__ = [
-    "SEED_MAX",
-    "Selection",
-    "commit",
-    "configure",
-    "ports",
-    "run",
-    "scenario_files",
-    "target_of",
-    "variants_of",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """
-    What a command plays when nobody says more.
+    What a command plays when it is given no more options.
 
-    Shapes:  name is the suite's, make the target of the Makefile that plays it. patterns are of scenario files.
-             protocols are the columns; () for every protocol and mutant that a scenario names.
+    Attributes:
+        name: the suite's; make: the target of the Makefile that plays it; patterns: of scenario files.
+        protocols: the columns; () for every protocol and mutant that a scenario names.
     """
 
     name: str
@@ -64,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     def several(option: str, metavar: str, text: str) -> None:
         parser.add_argument(option, action="append", metavar=metavar, help=f"{text}; may be repeated")
 
-    configure_course(parser, GROUNDS)
+    configure_options(parser, ENVIRONMENTS)
     parser.add_argument(
         "--target",
         default="broker",
@@ -84,61 +72,80 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(selection: Selection, arguments: argparse.Namespace) -> int:
-    """Play, judge, report; see EXIT_CODES."""
-    console = Console()
-    seed = seed_of(arguments)
-    target = target_of(arguments)
-    specs = _specs(selection, arguments, target, seed)
-    make_ground: MakeGround = load("host", GROUNDS, arguments.host, "make_ground")
-    ground = make_ground(arguments.host, target=target, power_tier=arguments.power_tier, ports=arguments.ports)
+    """Play, judge, report; return the exit code."""
+    console, options = Console(), Options.of(arguments)
+    target, protocols = target_of(arguments)
+    specs = specs_of(selection, target, options, arguments.scenario or (), protocols)
+    make_environment: MakeEnvironment = load("host", ENVIRONMENTS, options.host, "make_environment")
+    environment = make_environment(options.host, target=target, power_tier=options.power_tier, ports=options.ports)
     about = (
-        f"target {target.name}, {len(specs)} cells, {arguments.jobs or ground.jobs} at a time, "
-        f"rules changed: {' '.join(arguments.rule or ()) or 'none'}"
+        f"target {target.name}, {len(specs)} runs, {options.jobs or environment.jobs} at a time, "
+        f"rules changed: {' '.join(options.rules) or 'none'}"
     )
-    course = Course.begin(selection.name, arguments, seed, about, console)
-    with spark_beside(course.java.home) as spark:
-        if course.leaves_a_core(ground):
+    runner = SuiteRunner.begin(selection.name, options, about, console)
+    with spark_worker(runner.java.home) as spark:
+        if runner.leaves_a_core(environment):
             spark.start()
-        played = course.play(ground, target, specs)
-        rerun = partial(_rerun, selection, arguments)
-        suite, report = course.conclude(spark, played, rerun, target.name)
+        runner.play(environment, specs)
+        suite, report = runner.conclude(spark, target.name)
     render_table(suite, console)
-    console.print(f"report: {report}", highlight=False, markup=False, soft_wrap=True)
-    return exit_code(suite.cells, EXIT_CODES)
+    runner.say(f"report: {report}")
+    return exit_code(suite.results)
 
 
-def target_of(arguments: argparse.Namespace) -> Target:
-    """Take TARGET[:PROTOCOL] apart: the protocol joins those asked for, and the target is left."""
+def exit_code(results: Collection[RunResult]) -> int:
+    """Return 0 when every run is exactly as expected, 4 at a mismatch, else 3: a run is unknown."""
+    statuses = {result.status for result in results}
+    if Status.MISMATCH in statuses:
+        return EXIT_CODES["invalid"]
+    return EXIT_CODES["unknown"] if Status.UNKNOWN in statuses or not results else EXIT_CODES["valid"]
+
+
+def target_of(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:
+    """Split TARGET[:PROTOCOL]; return the target, and the protocols asked for there and by --protocol."""
     name, _, protocol = arguments.target.partition(":")
     found: Target = load("target", TARGETS, name, "TARGET")
-    if protocol:
-        arguments.protocol = [protocol, *(arguments.protocol or ())]
-    arguments.target = name
-    return found
+    return found, (*filter(None, [protocol]), *(arguments.protocol or ()))
 
 
 def scenario_files(patterns: Sequence[str]) -> Mapping[str, Path]:
-    """Find the scenarios whose files match, by name; pattern by pattern, each in the order of names."""
+    """Return the scenarios whose files match, by name; pattern by pattern, each in the order of names."""
     found = (path for pattern in patterns for path in sorted(SCENARIOS.glob(f"{pattern}.txt")))
     return {path.stem: path for path in found}
 
 
-def _specs(selection: Selection, arguments: argparse.Namespace, target: Target, seed: int) -> list[CellSpec]:
-    """Every cell asked for, scenario by scenario: protocols in the order of the ladder, then mutants."""
+def specs_of(
+    selection: Selection, target: Target, options: Options, names: Sequence[str], protocols: Sequence[str]
+) -> list[RunSpec]:
+    """
+    Return every run asked for, scenario by scenario: protocols in the order of the ladder, then mutants.
+
+    Args:
+        names: of scenarios, () for all of the selection; protocols: likewise, or mutants of one.
+    """
     files = scenario_files(selection.patterns)
-    scenarios = [read_scenario(pick("scenario", files, name)) for name in arguments.scenario or files]
-    asked = [Variant.parse(text, "option --protocol") for text in arguments.protocol or ()]
+    scenarios = [read_scenario(pick("scenario", files, name)) for name in names or files]
+    asked = [Variant.parse(text, "option --protocol") for text in protocols]
     for variant in asked:
         pick("protocol", target.protocols(), variant.protocol)
-    made: list[CellSpec] = []
+    made: list[RunSpec] = []
     for scenario in scenarios:
-        drawn = draw(scenario, seed)
+        drawn = draw(scenario, options.seed)
         for variant in asked or variants_of(scenario, target, selection.protocols):
-            rules = target.rules(variant.protocol, (*variant.changes, *(arguments.rule or ())))
-            spec = CellSpec(scenario=scenario, draw=drawn, variant=variant, rules=rules)
+            spec = RunSpec(
+                target=target.name,
+                host=options.host,
+                variant=variant,
+                changes=options.rules,
+                rules=target.rules(variant.protocol, (*variant.changes, *options.rules)),
+                scenario=scenario,
+                draw=drawn,
+                make=selection.make,
+                power_tier=options.power_tier,
+            )
             if spec.expectation is not None:
                 made.append(spec)
-            elif arguments.scenario:
+            elif names:
                 raise UsageError(
                     f"scenario {scenario.name}: says nothing of protocol {variant}; expected a line "
                     "'expect PROTOCOL: OUTCOME', or one of " + ", ".join(scenario.expectations)
@@ -153,9 +160,10 @@ def _specs(selection: Selection, arguments: argparse.Namespace, target: Target, 
 
 def variants_of(scenario: Scenario, target: Target, columns: Sequence[str]) -> list[Variant]:
     """
-    Give what a scenario is played under: the target's protocols that it has an expectation for, then its mutants.
+    Return what a scenario is played under: the target's protocols that it expects something of, then its mutants.
 
-    Shapes:  with columns, those protocols alone and no mutant, also where a release stands for one of them.
+    Args:
+        columns: those protocols alone and no mutant, also where a release corresponds to one of them.
     """
     ladder = [(Variant(protocol=name), rules) for name, rules in target.protocols().items()]
     known = [one for one in ladder if expectation_of(*one, scenario.expectations) is not None]
@@ -165,17 +173,3 @@ def variants_of(scenario: Scenario, target: Target, columns: Sequence[str]) -> l
         Variant.parse(text, f"scenario {scenario.name}") for text in scenario.expectations if is_mutant(text)
     ]
     return [*(variant for variant, _ in known), *(one for one in mutants if one.protocol in target.protocols())]
-
-
-def _rerun(selection: Selection, arguments: argparse.Namespace, one: Played) -> str:
-    """The command that plays this cell alone."""
-    words = {
-        "SCENARIO": one.spec.scenario.name,
-        "PROTOCOL": str(one.spec.variant),
-        "SEED": str(one.spec.draw.seed),
-        "HOST": arguments.host,
-        "TARGET": "" if arguments.target == "broker" else arguments.target,
-        "RULES": " ".join(arguments.rule or ()),
-        "TIER": arguments.power_tier or "",
-    }
-    return f"make {selection.make} " + " ".join(f"{k}={shlex.quote(v)}" for k, v in words.items() if v)

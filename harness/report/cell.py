@@ -29,7 +29,7 @@ from harness.report.text import (
 )
 from harness.report.timeline import timeline_of
 from harness.report.timeline_svg import draw_timeline
-from harness.suite import Cell
+from harness.run.result import RunResult
 
 # How telling an op is when a history is too long to show; smaller stays longer, others come last.
 _RANKS: Final[Mapping[tuple[Source, str], int]] = {
@@ -106,7 +106,7 @@ class Passage:
 class CellView:
     """One cell's section. Shapes: lines are the history as far as shown; left_out says how much is not."""
 
-    cell: Cell
+    cell: RunResult
     key: str
     facts: tuple[tuple[str, str], ...]
     findings: tuple[Finding, ...]
@@ -127,7 +127,7 @@ class CellView:
         return frozenset(line.index for line in self.lines)
 
 
-def view_of(cell: Cell, key: str, ops: Sequence[Op]) -> CellView:
+def view_of(cell: RunResult, key: str, ops: Sequence[Op]) -> CellView:
     """Give what the page says of a cell; ops is its run's history, empty when there is none."""
     reading = Reading(ops=ops)
     topic, partition = reading.partition

@@ -23,7 +23,8 @@ from rich.text import Text
 
 from harness.report.table import print_odd, totals
 from harness.report.text import clean
-from harness.suite import Cell, Status, Suite
+from harness.run.result import RunResult, Status
+from harness.run.suite import Suite
 
 
 class Standing(StrEnum):
@@ -58,8 +59,8 @@ class Pair:
     scenario: str
     release: str
     models: str
-    theirs: Cell | None
-    ours: Cell | None
+    theirs: RunResult | None
+    ours: RunResult | None
     why: str = ""
 
     @property
@@ -103,7 +104,7 @@ def render_conformance(suite: Suite, pairs: Sequence[Pair], console: Console) ->
         _print_list(scenarios, console)
     console.print(Text("  ".join(f"{each.value} {_MEANING[each]}" for each in Standing), "dim"))
     console.print(totals(suite))
-    for cell in suite.cells:
+    for cell in suite.results:
         if cell.status is not Status.AS_EXPECTED:
             print_odd(cell, console)
 
@@ -156,7 +157,7 @@ def _rows(pairs: Sequence[Pair]) -> list[_Row]:
     ]
 
 
-def _found(cell: Cell, expected: str) -> str:
+def _found(cell: RunResult, expected: str) -> str:
     if cell.status is Status.AS_EXPECTED:
         return "as expected" if cell.expected == expected else f"{cell.expected}, as expected of it"
     return f"{cell.found}: {cell.status.value}"

@@ -21,7 +21,8 @@ from harness.model import Op
 from harness.report.cell import CellView, view_of
 from harness.report.limits import DRAWN_CELLS_MAX
 from harness.report.text import clean, plural
-from harness.suite import Cell, Status, Suite
+from harness.run.result import RunResult, Status
+from harness.run.suite import Suite
 from harness.variant import is_mutant
 
 STATUS_SIGNS: Final[Mapping[Status, str]] = {
@@ -47,13 +48,13 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
     """
     Write the suite's report as one self-contained HTML file and give its path.
 
-    Shapes:  runs: a run's name (Cell.run) -> its history, in index order. A cell whose run is not there gets
+    Shapes:  runs: a run's name (RunResult.run) -> its history, in index order. A cell whose run is not there gets
              a section without drawings. What is too much for a page is left out and counted on it: of very
              many cells only those have a section that are not as expected.
     """
     keys = _keys(suite)
     drawn = _drawn(suite)
-    views = [view_of(c, keys[n], runs.get(c.run, ()) if c in drawn else ()) for n, c in enumerate(suite.cells)]
+    views = [view_of(c, keys[n], runs.get(c.run, ()) if c in drawn else ()) for n, c in enumerate(suite.results)]
     chapters = [
         Chapter(scenario=name, title=cells[0].cell.title, source=cells[0].cell.source, key=f"s-{n}", cells=cells)
         for n, (name, cells) in enumerate(_by_scenario(views))
@@ -78,17 +79,17 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
     return out
 
 
-def _drawn(suite: Suite) -> Sequence[Cell]:
+def _drawn(suite: Suite) -> Sequence[RunResult]:
     """The cells that have a section: all, or of very many those that are not as expected."""
-    if len(suite.cells) <= DRAWN_CELLS_MAX:
-        return suite.cells
-    return [cell for cell in suite.cells if cell.status is not Status.AS_EXPECTED]
+    if len(suite.results) <= DRAWN_CELLS_MAX:
+        return suite.results
+    return [cell for cell in suite.results if cell.status is not Status.AS_EXPECTED]
 
 
 def headline(suite: Suite) -> str:
     """Say in one sentence how the suite went."""
-    total = len(suite.cells)
-    counts = Counter(cell.status for cell in suite.cells)
+    total = len(suite.results)
+    counts = Counter(cell.status for cell in suite.results)
     if total == 0:
         return "No cell was played."
     if counts[Status.AS_EXPECTED] == total:
@@ -109,7 +110,7 @@ def _keys(suite: Suite) -> list[str]:
     """A fragment for every cell, that stays the same from one night to the next where names do."""
     seen: Counter[str] = Counter()
     keys = []
-    for cell in suite.cells:
+    for cell in suite.results:
         key = re.sub(r"[^a-z0-9]+", "-", f"cell {cell.scenario} {cell.protocol}".lower()).strip("-")
         seen[key] += 1
         keys.append(key if seen[key] == 1 else f"{key}--{seen[key]}")
@@ -118,7 +119,7 @@ def _keys(suite: Suite) -> list[str]:
 
 def _facts(suite: Suite, views: Sequence[CellView]) -> tuple[tuple[str, str], ...]:
     rules = ", ".join(f"{rule}={value}" for rule, value in suite.rules.items())
-    anomalies = sum(len(cell.anomalies) for cell in suite.cells)
+    anomalies = sum(len(cell.anomalies) for cell in suite.results)
     proven = "1 anomaly proven" if anomalies == 1 else f"{anomalies:,} anomalies proven"
     return (
         ("started", suite.started),
@@ -159,5 +160,5 @@ def _class_word(text: str) -> str:
     return re.sub(r"[^a-z]+", "-", text.lower())
 
 
-def _sign(cell: Cell) -> str:
+def _sign(cell: RunResult) -> str:
     return STATUS_SIGNS[cell.status]

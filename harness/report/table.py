@@ -14,7 +14,8 @@ from rich.text import Text
 from harness.model import Verdict
 from harness.report.page import STATUS_SIGNS, headline
 from harness.report.text import clean, plural
-from harness.suite import Cell, Status, Suite
+from harness.run.result import RunResult, Status
+from harness.run.suite import Suite
 from harness.variant import is_mutant
 
 # Words say all; a colour only repeats them, so that nothing is lost under NO_COLOR or in a pipe.
@@ -38,7 +39,7 @@ def render_table(suite: Suite, console: Console) -> None:
              narrow for one. Commands are printed on one line each, whatever the width, so that they can be copied.
     """
     columns = [protocol for protocol in suite.protocols if not is_mutant(protocol)]
-    mutants = [cell for cell in suite.cells if is_mutant(cell.protocol)]
+    mutants = [cell for cell in suite.results if is_mutant(cell.protocol)]
     brief = len(columns) > _WIDE_COLUMNS_MAX
     wide_enough = console.width >= (_NARROW_CHARS_MIN if brief else _COLUMN_CHARS_MIN) * (len(columns) + 1)
     if columns and wide_enough:
@@ -48,7 +49,7 @@ def render_table(suite: Suite, console: Console) -> None:
     if not wide_enough:
         _print_list(suite, console)
     console.print(totals(suite))
-    for cell in suite.cells:
+    for cell in suite.results:
         if cell.status is not Status.AS_EXPECTED:
             print_odd(cell, console)
 
@@ -58,18 +59,18 @@ def _table(suite: Suite, columns: Sequence[str], *, brief: bool) -> Table:
     table.add_column("scenario", ratio=2 if brief else 3, overflow="fold")
     for protocol in columns:
         table.add_column(Text(clean(protocol)), ratio=2, overflow="fold")
-    titles = {cell.scenario: cell.title for cell in suite.cells}
+    titles = {cell.scenario: cell.title for cell in suite.results}
     for scenario in suite.scenarios:
         name = Text(clean(scenario), "bold")
         if not brief:
             name.append(f"\n{clean(titles[scenario])}", "not bold")
-        cells = [suite.cell(scenario, protocol) for protocol in columns]
+        cells = [suite.result(scenario, protocol) for protocol in columns]
         if any(cells):
             table.add_row(name, *(_cell_text(cell, brief=brief) for cell in cells))
     return table
 
 
-def _mutants(cells: Sequence[Cell]) -> Table:
+def _mutants(cells: Sequence[RunResult]) -> Table:
     """One row for each, scenario by scenario: what it shows once the rule is changed."""
     table = Table(title=Text("mutants"), title_justify="left", header_style="bold")
     for column, ratio in (("scenario", 2), ("mutant", 3), ("found", 4)):
@@ -82,7 +83,7 @@ def _mutants(cells: Sequence[Cell]) -> Table:
     return table
 
 
-def _cell_text(cell: Cell | None, *, brief: bool = False) -> Text:
+def _cell_text(cell: RunResult | None, *, brief: bool = False) -> Text:
     if cell is None:
         return Text("" if brief else "not played", "dim")
     if brief and cell.status is Status.AS_EXPECTED:
@@ -94,13 +95,13 @@ def _cell_text(cell: Cell | None, *, brief: bool = False) -> Text:
     return text
 
 
-def _status_text(cell: Cell) -> str:
+def _status_text(cell: RunResult) -> str:
     return f"{STATUS_SIGNS[cell.status]} {cell.status.value}"
 
 
 def _print_list(suite: Suite, console: Console) -> None:
     console.print(Text(clean(suite.name), "bold"))
-    for cell in suite.cells:
+    for cell in suite.results:
         console.print(Text(f"{clean(cell.scenario)} under {clean(cell.protocol)}", "bold"))
         for part in _cell_text(cell).split("\n"):
             console.print(Text("  ").append_text(part))
@@ -108,12 +109,12 @@ def _print_list(suite: Suite, console: Console) -> None:
 
 def totals(suite: Suite) -> Text:
     """Say how many cells there are, how they came out, the worst verdict and how long it took."""
-    counts = Counter(cell.status for cell in suite.cells)
-    worst = Verdict.merge(cell.verdict for cell in suite.cells)
+    counts = Counter(cell.status for cell in suite.results)
+    worst = Verdict.merge(cell.verdict for cell in suite.results)
     parts = ", ".join(f"{counts[status]} {status.value}" for status in Status)
     style = _STYLES[_worst(counts)]
     return Text(
-        f"{headline(suite)}\n{plural(len(suite.cells), 'cell')}: {parts}; "
+        f"{headline(suite)}\n{plural(len(suite.results), 'cell')}: {parts}; "
         f"worst verdict {worst.name.lower()}; {suite.seconds:.1f} s",
         style,
     )
@@ -124,7 +125,7 @@ def _worst(counts: Counter[Status]) -> Status:
     return next((status for status in order if counts[status]), Status.AS_EXPECTED)
 
 
-def print_odd(cell: Cell, console: Console) -> None:
+def print_odd(cell: RunResult, console: Console) -> None:
     """Print why a cell is not as expected, and the command that plays it again."""
     title = f"\n{_status_text(cell)}: {clean(cell.scenario)} under {clean(cell.protocol)}"
     console.print(Text(title, _STYLES[cell.status]))

@@ -17,10 +17,10 @@ Source:  hachikuji/kafka-specification, StrongIsr, with the memory of what was e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from harness.model import Op, OpType, Source
 from targets.broker.core.events import Effect, Event, Start
@@ -60,6 +60,16 @@ class Violation:
     nodes: tuple[str, ...]
     offset: int
     sentence: str
+
+    def to_value(self) -> dict[str, Any]:
+        """Return it as the history records it."""
+        return {
+            "rule": self.rule.value,
+            "step": self.step,
+            "nodes": list(self.nodes),
+            "offset": self.offset,
+            "sentence": self.sentence,
+        }
 
 
 @dataclass(slots=True)
@@ -324,8 +334,3 @@ class Oracles:
             return f"{name} (leader in epoch {seen.epoch}, high watermark {seen.high_watermark})"
         leader = self._world.name_of(seen.leader)
         return f"{name} ({seen.role.value} of {leader} in epoch {seen.epoch})"
-
-
-def sentences(violations: Mapping[Rule, Violation]) -> list[str]:
-    """Say what was violated, in the order of steps."""
-    return [each.sentence for each in sorted(violations.values(), key=lambda each: each.step)]

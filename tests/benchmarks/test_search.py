@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from harness.cli.searching import Order
+from harness.cli.trials import Trial
 from rich.console import Console
 
 from benchmarks import search
 from benchmarks.search import VARIANTS, Found, digests
-from harness.cli.searching import Order
-from harness.cli.trials import Trial
 from harness.model import Anomaly, FencepostError, Kind, Verdict
 from targets.simulator.trace import first_difference
 

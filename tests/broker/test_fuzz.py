@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.environment.machines import RealMachines
 from harness.history import read_history
 from harness.hosts.base import Address
-from harness.machines import RealMachines
 from tests.broker.fuzz import FUZZ_VALUE, Shot, shots
 from tests.clusters import running
 from workloads.raw import RawClient

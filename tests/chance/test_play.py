@@ -13,13 +13,13 @@ from harness.chance.memory import MemoryHistory
 from harness.chance.pace import VIRTUAL, Pace
 from harness.chance.play import LAST, ChancePlay, Waiting, with_slack
 from harness.cluster import Cluster
-from harness.ground import Plan
 from harness.model import Op, OpType, Source, UsageError
+from harness.run.environment import Plan
 from harness.schedule import Scenario, draw, parse
 from nemesis import NEMESES
 from targets.broker.target import TARGET, settings_of
 from targets.simulator.client import SimClient
-from targets.simulator.ground import cluster_of
+from targets.simulator.environment import cluster_of
 from targets.simulator.world import World
 
 HEAD = """title T

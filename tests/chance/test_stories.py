@@ -6,10 +6,10 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-
-from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
 from harness.cli.searching import Order
 from harness.cli.trials import TrialSpec, run_trial
+
+from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
 from harness.links import VERBS
 from harness.schedule import Scenario, parse
 from nemesis import NEMESES

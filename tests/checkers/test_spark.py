@@ -17,7 +17,7 @@ from checkers.spark import check_runs
 from checkers.suspects import SUSPECTS, survey, suspicious_offsets
 from harness.history import History
 from harness.model import Anomaly, Kind, Op, OpType, Source
-from harness.store import RunDir, create_suite, write_parquet
+from harness.run.store import Run, create_suite, write_parquet
 from tests.checkers.golden import RECORDS, STORIES, ops_of
 from tests.checkers.story import Story
 
@@ -36,7 +36,7 @@ def _suite(results: Path, runs: Mapping[str, Sequence[Op]]) -> dict[str, Path]:
     return {name: _stored(made.create_run(name), ops) for name, ops in runs.items()}
 
 
-def _stored(run: RunDir, ops: Sequence[Op]) -> Path:
+def _stored(run: Run, ops: Sequence[Op]) -> Path:
     run.history.write_text("".join(op.to_json() + "\n" for op in ops), encoding="utf-8")
     return write_parquet(run)
 

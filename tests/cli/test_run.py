@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from harness.cli.main import main
 from harness.cli.searching import Order
 from harness.cli.trials import run_trial
+
+from harness.cli.main import main
 from harness.model import EXIT_CODES
 from harness.schedule import read_scenario
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-
 from harness.cell import Played
+
 from harness.cli import kip101, play, suites
 from harness.cli.suites import Selection, variants_of
 from harness.model import UsageError
 from harness.registry import load
+from harness.run.store import Run
 from harness.schedule import parse
-from harness.store import RunDir
 from harness.target import Target
 from targets import TARGETS
 
@@ -172,7 +172,7 @@ def test_cell_is_played_again_by_a_command_that_a_shell_takes_as_it_is(tmp_path:
     suites.configure(parser)
     arguments = parser.parse_args(["--host", "sim", "--rule", "epochs=yes", "--protocol", "kip320+fence_fetch=no"])
     spec = suites._specs(ALL, arguments, BROKER, seed=5)[0]
-    played = Played(spec=spec, run=RunDir(path=tmp_path), power_tier="none", seconds=1.0)
+    played = Played(spec=spec, run=Run(path=tmp_path), power_tier="none", seconds=1.0)
     assert "make scenarios SCENARIO=a-1 PROTOCOL=kip320+fence_fetch=no SEED=5 HOST=sim RULES=epochs=yes" == (
         suites._rerun(ALL, arguments, cast(Any, played))
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.interrupts import SIGNALS
 from harness.ledger import reap
+from harness.suite.interrupts import SIGNALS
 from tests.endings.command import PAUSED
 
 

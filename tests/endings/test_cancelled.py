@@ -8,17 +8,17 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from harness.cell import CellSpec, Stage, play_cell
 
 from harness import machines
-from harness.cell import CellSpec, Stage, play_cell
 from harness.cluster import Cluster, RunCancelled
-from harness.ground import Plan
+from harness.environment.machines import RealTime, open_machines
 from harness.history import History
 from harness.hosts.base import Address
-from harness.machines import RealTime, open_machines
 from harness.model import HistoryError, OpType, Source, UsageError
+from harness.run.environment import Plan
+from harness.run.store import Run
 from harness.schedule import draw, read_scenario
-from harness.store import RunDir
 from harness.variant import Variant
 from workloads import SCENARIOS
 
@@ -101,7 +101,7 @@ def test_cell_that_was_being_made_when_all_were_cancelled_plays_nothing(tmp_path
     scenario = read_scenario(SCENARIOS / "kip101-1.txt")
     spec = CellSpec(scenario=scenario, draw=draw(scenario, 1), variant=Variant(protocol="hw"), rules={})
     with pytest.raises(RunCancelled):
-        play_cell(stage, spec, RunDir(path=tmp_path), lambda _: None)
+        play_cell(stage, spec, Run(path=tmp_path), lambda _: None)
     # Cancelled and closed, and the observer and the fabric with it.
     assert (2, 2, {}) == (room.host.closed, room.others.closed, stage.open_clusters)
     with pytest.raises(HistoryError, match="after the history was closed"):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from harness.cluster import Cluster
+from harness.environment.machines import RealTime
 from harness.history import History
-from harness.machines import RealTime
 from harness.target import PartitionTruth
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from harness.model import Anomaly, Kind, UsageError, Verdict
 from harness.registry import load, pick
-from harness.suite import Cell, Status, Suite
+from harness.run.result import Status
+from harness.run.suite import Suite
 
 
 def test_unknown_name_is_told_what_there_is_and_what_was_probably_meant() -> None:

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from harness import limits
 from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.environment.machines import RealMachines, open_machines
 from harness.fabric.bodies import EpochAnswer, epoch_answers
-from harness.ground import Plan
 from harness.history import History
 from harness.hosts import HOSTS
 from harness.hosts.base import Address
-from harness.machines import RealMachines, open_machines
 from harness.registry import load
+from harness.run.environment import Plan
 from harness.target import Target
 from nemesis import NEMESES
 from targets import TARGETS

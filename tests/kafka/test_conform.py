@@ -11,10 +11,10 @@ import json
 from pathlib import Path
 
 import pytest
+from harness.cli.logbook import Logbook
 
 from harness.chance.draw import schedule_text
 from harness.chance.profile import REAL
-from harness.cli.logbook import Logbook
 from harness.cli.main import main
 from harness.history import read_history
 from harness.model import EXIT_CODES, OpType, Source, UsageError

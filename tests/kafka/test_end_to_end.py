@@ -13,7 +13,8 @@ import pytest
 
 from harness.cli.main import main
 from harness.model import EXIT_CODES, UsageError
-from harness.suite import Status, Suite
+from harness.run.result import Status
+from harness.run.suite import Suite
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of

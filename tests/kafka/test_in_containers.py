@@ -8,7 +8,8 @@ import pytest
 
 from harness.cli.main import main
 from harness.model import EXIT_CODES
-from harness.suite import Status, Suite
+from harness.run.result import Status
+from harness.run.suite import Suite
 from tests.kafka.test_one_log_on_both import have
 
 pytestmark = [pytest.mark.kafka, pytest.mark.docker, pytest.mark.slow, pytest.mark.spark]

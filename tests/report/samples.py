@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.model import Anomaly, Kind, Op, OpType, Source, Verdict
-from harness.suite import Cell, Status, Suite
+from harness.run.result import Status
+from harness.run.suite import Suite
 from tests.report.recorder import PLACE, TOPIC, Recorder, StepFailedError
 
 IDS = {"A": 7, "B": 3, "C": 12}

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.report.conformance import Pair, Standing, render_conformance
-from harness.suite import Cell, Status
+from harness.run.result import Status
 from tests.report.samples import sample, suite_of
 
 CELL = sample()[0].cells[0]

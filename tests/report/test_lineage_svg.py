@@ -9,7 +9,6 @@ from harness.model import Op
 from harness.report.lineage_svg import draw_lineage
 from harness.report.reading import Reading
 from harness.report.replicas import replayed, replicas_of
-from harness.suite import Cell
 from tests.report.recorder import TOPIC
 from tests.report.samples import scenario1, scenario2b, unknown1
 

@@ -11,7 +11,8 @@ import pytest
 from harness.model import Anomaly, Kind, Op, OpType, Source, Verdict
 from harness.report import build_report
 from harness.report.page import headline
-from harness.suite import Cell, Status, Suite
+from harness.run.result import Status
+from harness.run.suite import Suite
 from tests.report.pages import Page, problems_of
 from tests.report.recorder import PLACE, TOPIC
 from tests.report.samples import sample, scenario1, suite_of

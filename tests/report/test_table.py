@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from harness.report import render_table
-from harness.suite import Status, Suite
+from harness.run.result import Status
+from harness.run.suite import Suite
 from tests.report.samples import sample, suite_of
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.cell import CellSpec
+
 from harness.cli.suites import variants_of
 from harness.schedule import draw, read_scenario
 from harness.target import Target

@@ -6,21 +6,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from harness.cell import CellSpec, Played, Stage, play_cell
+from harness.cli.judging import cell_of
 
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
-from harness.cell import CellSpec, Played, Stage, play_cell
-from harness.cli.grounds import RealGround
-from harness.cli.judging import cell_of
+from harness.environment.real import RealEnvironment
 from harness.fault import Fault
 from harness.history import read_history
 from harness.hosts import HOSTS
 from harness.hosts.base import Address
 from harness.model import Anomaly, Op
 from harness.registry import load
+from harness.run.store import SuiteDir, create_suite
 from harness.schedule import draw, read_scenario
-from harness.store import SuiteDir, create_suite
-from harness.suite import Cell
 from harness.target import Target
 from harness.variant import Variant
 from nemesis import NEMESES
@@ -51,7 +50,7 @@ def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
         power_tier: str | None = None,
     ) -> Played:
         stage = Stage(
-            ground=RealGround(
+            ground=RealEnvironment(
                 "local", make_host=HOSTS["local"], target=target, power_tier=power_tier, zookeeper=zookeeper
             ),
             target=target,

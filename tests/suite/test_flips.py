@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import Kind
-from harness.suite import Cell, Status
+from harness.run.result import Status
 from tests.suite.conftest import PlayOne, judged, ops_of
 
 pytestmark = pytest.mark.slow

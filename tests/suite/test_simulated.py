@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from harness.cell import Stage, play_cell
+
 from harness.registry import load
-from harness.store import create_suite
-from harness.suite import Status
+from harness.run.result import Status
+from harness.run.store import create_suite
 from harness.target import Target
 from harness.variant import Variant
 from nemesis import NEMESES
 from targets import TARGETS
-from targets.simulator.ground import make_ground
+from targets.simulator.environment import make_environment
 from tests.suite.cells import names, spec_of, variants
 from tests.suite.conftest import judged
 
@@ -43,7 +43,7 @@ RULES_WITH_A_BUG = {
 @pytest.mark.parametrize(("scenario", "variant"), CELLS, ids=[f"{name}-{variant}" for name, variant in CELLS])
 def test_scenario_comes_out_as_expected_in_the_simulator(tmp_path: Path, scenario: str, variant: Variant) -> None:
     """Source: what the scenario's own file cites."""
-    ground = make_ground("sim", target=TARGET, power_tier=None, ports=None)
+    ground = make_environment("sim", target=TARGET, power_tier=None, ports=None)
     stage = Stage(ground=ground, target=TARGET, faults=NEMESES)
     spec = spec_of(scenario, variant, TARGET, SEED)
     run = create_suite(tmp_path, "suite").create_run(spec.name)

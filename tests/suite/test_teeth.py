@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from harness.cell import Played
+from harness.cli.judging import compare, exit_code
 
 from checkers import CHECKERS
 from checkers.checker import Checker
-from harness.cell import Played
-from harness.cli.judging import compare, exit_code
 from harness.cluster import Cluster
 from harness.model import EXIT_CODES, Kind, Verdict
-from harness.suite import Status
+from harness.run.result import Status
 from nemesis import NEMESES
 from tests.suite.conftest import PlayOne, judged, ops_of
 

@@ -1,0 +1,153 @@
+"""
+How much was done in a run, and whether that is enough to prove anything.
+
+A rule of a link takes effect with its first frame, however many follow. A random run in which no fault took
+effect, or no record of the schedule was acknowledged by all in-sync replicas, proves nothing: it is vacuous.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from checkers.view import key_of, setup_of
+from harness.chance.final_records import FINAL_RECORDS
+from harness.model import Anomaly, Kind, Op, OpType, Source
+from harness.run.result import Activity
+
+# What undoes a fault, or is none: that it bit proves nothing.
+HARMLESS: Final = frozenset({"restart", "resume", "return", "flush"})
+# What the fabric tells when a rule of a link takes a frame, by the kind of rule.
+_BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
+_UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
+_ANY: Final = "*"
+_ZOOKEEPER: Final = "zookeeper"
+
+
+def activity_of(ops: Sequence[Op]) -> Activity:
+    """Count what was done in a run."""
+    counts = Counts()
+    for op in ops:
+        counts.hear(op)
+    return Activity(
+        asked=dict(counts.asked),
+        bit=dict(counts.bit),
+        elections=counts.elections,
+        acked=counts.acked,
+        steps=counts.steps,
+        virtual_s=counts.virtual_ns / 1e9,
+    )
+
+
+def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
+    """Find that a random run proves nothing: one VACUOUS anomaly, or []; written scenarios prove their steps."""
+    setup = setup_of(ops)
+    # Histories of older versions do not say it; their random schedules were named after their seeds.
+    if not setup.get("random", str(setup.get("scenario")).startswith("seed-")):
+        return []
+    reason = vacuous_reason(activity_of(ops))
+    topic, partition = key_of(ops)
+    return [Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=reason)] if reason else []
+
+
+def vacuous_reason(activity: Activity) -> str:
+    """Return why a random run proves nothing, or ""."""
+    if not activity.acked:
+        return "no record of the schedule was acknowledged by all, so nothing could be lost"
+    if not any(number for kind, number in activity.bit.items() if kind not in HARMLESS):
+        return "no fault of the schedule bit"
+    return ""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rule:
+    """A rule of a link that stands; api and direction are "" for a cut, which takes everything."""
+
+    kind: str
+    api: str
+    direction: str
+    link: tuple[str, str]
+    bit: bool = field(default=False, compare=False)
+
+    @staticmethod
+    def of(kind: str, value: Mapping[str, Any]) -> _Rule:
+        src, dst = value["link"]
+        api, direction = (value.get(name, "") for name in ("api", "direction"))
+        return _Rule(kind=kind, api=api, direction=direction, link=(src, dst))
+
+    def takes(self, frame: _Rule) -> bool:
+        """Whether a frame of which that much is told may be its first."""
+        fits = all(mine in (_ANY, theirs) for mine, theirs in zip(self.link, frame.link, strict=True))
+        named = (self.kind, self.api, self.direction) == (frame.kind, frame.api, frame.direction)
+        return named and fits and not self.bit
+
+    @property
+    def name(self) -> str:
+        """What it is counted as."""
+        return f"{self.kind} {self.api}".strip()
+
+
+@dataclass(slots=True)
+class Counts:
+    """
+    What was done in a run, so far.
+
+    Shapes:  asked counts by kind the faults that were tried, bit those that came about. epochs are the leader
+             epochs that ZooKeeper held. acked counts the schedule's records that all acknowledged.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    bit: Counter[str] = field(default_factory=Counter)
+    epochs: set[int] = field(default_factory=set)
+    acked: int = 0
+    steps: int = 0
+    virtual_ns: int = 0
+    _standing: list[_Rule] = field(default_factory=list)
+
+    def hear(self, op: Op) -> None:
+        """Take an op."""
+        if op.source is Source.NEMESIS:
+            if op.type is OpType.INVOKE:
+                self.asked[op.f] += len(op.value["nodes"])
+            elif op.type is OpType.OK:
+                self.bit[op.f] += len(op.value["nodes"])
+        elif op.source is Source.FABRIC:
+            self._hear_link(op)
+        elif op.source is Source.ZOOKEEPER:
+            if op.f == "leaderAndISR":
+                self.epochs.add(int(op.value["epoch"]))
+        elif op.source is Source.CLIENT and op.f == "produce" and op.type is OpType.OK:
+            self.acked += op.value["acks"] == -1 and op.value["name"] not in FINAL_RECORDS
+        elif op.source is Source.SIMULATOR and op.f == "world":
+            self._hear_world(op)
+
+    @property
+    def elections(self) -> int:
+        """How many leader epochs there were after the first."""
+        return max(0, len(self.epochs) - 1)
+
+    def _hear_world(self, op: Op) -> None:
+        self.steps, self.virtual_ns = int(op.value["steps"]), int(op.value["virtual_ns"])
+        self.asked["zookeeper"] += int(op.value["zookeeper_faults_asked"])
+        self.bit["zookeeper"] += int(op.value["zookeeper_faults_bit"])
+
+    def _hear_link(self, op: Op) -> None:
+        if op.f in _BITES.values():
+            rule = _Rule.of(op.f, op.value)
+            # What keeps a zombie from ZooKeeper is counted as the zombie.
+            if _ZOOKEEPER not in rule.link:
+                self._standing.append(rule)
+                self.asked[rule.name] += 1
+        elif op.f in _BITES:
+            frame = _Rule.of(_BITES[op.f], op.value)
+            taker = next((rule for rule in reversed(self._standing) if rule.takes(frame)), None)
+            if taker is not None:
+                taker.bit = True
+                self.bit[taker.name] += 1
+        elif op.f in _UNDONE:
+            undone = [_Rule.of(kind, op.value) for kind in _UNDONE[op.f]]
+            gone = next((rule for rule in self._standing if rule in undone), None)
+            if gone is not None:
+                self._standing.remove(gone)

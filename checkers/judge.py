@@ -1,0 +1,95 @@
+"""
+`judge`: from a run's history to its result; no other function of the project makes a verdict.
+
+The rules are applied in this process, or by Spark to many runs at once (checkers/spark.py): both call the same
+rules on the same partitions, and a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from checkers import CHECKERS
+from checkers.activity import activity_of
+from checkers.checker import check, partitions
+from checkers.verdict import Records, difference, found_text, parse_expectation, records_of, verdict_of
+from harness.model import Anomaly, Op, UsageError, Verdict
+from harness.run.result import RunResult, Status
+from harness.run.spec import NO_VIOLATION, RunSpec
+
+# A random run has no expectation but this: no violation and no hang.
+_RANDOM_STATUS: Final = {
+    Verdict.VALID: Status.AS_EXPECTED,
+    Verdict.PERMITTED: Status.AS_EXPECTED,
+    Verdict.UNKNOWN: Status.UNKNOWN,
+    Verdict.HANG: Status.MISMATCH,
+    Verdict.INVALID: Status.MISMATCH,
+}
+
+
+def judge(
+    spec: RunSpec, ops: Sequence[Op], *, anomalies: Sequence[Anomaly] | None = None, seconds: float = 0.0
+) -> RunResult:
+    """
+    Judge a run by its history.
+
+    Args:
+        anomalies: those that Spark's executors found in this history; None applies the rules in this process.
+        seconds: how long the run took, for the result alone.
+    """
+    found = check_in_process(ops) if anomalies is None else list(anomalies)
+    records, verdict = records_of(ops), verdict_of(found)
+    if spec.random:
+        expected, status, reason = NO_VIOLATION, _RANDOM_STATUS[verdict], _reason(found)
+    else:
+        assert spec.expectation is not None, f"{spec.name}: played without an expectation"
+        expected = spec.expectation
+        status, reason = compare(expected, found, records)
+    return RunResult(
+        scenario=spec.scenario.name,
+        title=spec.scenario.title,
+        source="; ".join(spec.scenario.sources),
+        protocol=str(spec.variant),
+        seed=spec.seed,
+        expected=expected,
+        found=found_text(found, records),
+        status=status,
+        reason="" if status is Status.AS_EXPECTED else reason,
+        verdict=verdict,
+        anomalies=tuple(found),
+        run=spec.name,
+        rerun=spec.command,
+        seconds=seconds,
+        activity=activity_of(ops),
+    )
+
+
+def check_in_process(ops: Sequence[Op]) -> list[Anomaly]:
+    """Apply every checker to a run's history here: the very rules that Spark applies to many."""
+    return [found for part in partitions(ops).values() for found in check(part, CHECKERS, frozenset())]
+
+
+def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tuple[Status, str]:
+    """
+    Compare what was found with an exact expectation, and say why when it is not as expected.
+
+    What could not be checked makes a run unknown, unless a violation that was not expected is proven: nothing
+    masks a violation.
+    """
+    terms = parse_expectation(expected)
+    unknown = [anomaly for anomaly in anomalies if anomaly.verdict is Verdict.UNKNOWN]
+    expected_kinds = {term.kind for term in terms}
+    violations = [a for a in anomalies if a.verdict is Verdict.INVALID and a.kind not in expected_kinds]
+    if unknown and not violations:
+        return Status.UNKNOWN, " | ".join(anomaly.sentence for anomaly in unknown)
+    try:
+        differs = difference(terms, anomalies, records)
+    except UsageError as error:
+        # The expectation names records that this run never got acknowledged: its promise was not even made.
+        return Status.UNKNOWN, str(error)
+    return (Status.MISMATCH, differs) if differs else (Status.AS_EXPECTED, "")
+
+
+def _reason(anomalies: Sequence[Anomaly]) -> str:
+    return " | ".join(anomaly.sentence for anomaly in anomalies if anomaly.verdict >= Verdict.UNKNOWN)

@@ -1,0 +1,1 @@
+"""Printing the pages of docs/ that follow from tables in the code."""

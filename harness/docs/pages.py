@@ -1,0 +1,222 @@
+"""
+Print the pages of docs/ that come from tables in the code, so that they cannot say anything else.
+
+    python -m harness.docs.pages                      write every page
+    python -m harness.docs.pages --check              write nothing; exit 1 when a page is stale
+    python -m harness.docs.pages --picture SUITE.json draw the verdict table of a suite as docs/images/table.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from checkers import CHECKERS, verdict
+from harness.cli.commands import COMMANDS
+from harness.cli.main import INTERRUPTED
+from harness.docs import markdown
+from harness.docs.rule_page import rules
+from harness.docs.scenario_page import scenarios
+from harness.environment import ENVIRONMENTS
+from harness.fault import Band
+from harness.model import EXIT_CODES, EXIT_OF_VERDICT, VERDICT_OF, Kind, Verdict
+from harness.report.table import render_table
+from harness.run.suite import Suite
+from nemesis import NEMESES
+from targets import TARGETS
+from workloads import CLIENTS
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PICTURE: Final = "docs/images/table.svg"
+PICTURE_COLUMNS: Final = 118
+
+EXIT_MEANINGS: Final[Mapping[str, str]] = {
+    "valid": "`test-kip101`, `play`: every cell is exactly as expected. `lineage`: no directories disagree. "
+    "`agree`: no cell differs.",
+    "crash": "The harness itself failed: a bug of ours, or something that it made and could not undo.",
+    "usage": "A wrong option, or a machine that lacks something; one line says what to change.",
+    "unknown": "A cell could not be judged, or what a directory holds could not be read; nothing is proven wrong.",
+    "invalid": "`test-kip101`, `play`: a cell is not as expected. `lineage`: directories disagree, one is faulty. "
+    "`agree`: a cell differs.",
+    "hang": "Not healed, or not caught up in time. A suite has it in the cell (`hang`, `stuck`) and exits 0 or 4.",
+}
+
+KIND_MEANINGS: Final[Mapping[Kind, str]] = {
+    Kind.LOST: "An acknowledged record is gone, and a replica that should have kept it was there.",
+    Kind.PERMITTED: "An acknowledged record is gone, and every member of the ISR had lost it or was down.",
+    Kind.UNCLEAN: "An acknowledged record is gone, since a leader was elected from outside the ISR.",
+    Kind.RETURNED: "An acknowledged record is gone, since a broker that lost it came back before any controller "
+    "saw it go: a hole that Kafka leaves open while its state is in ZooKeeper (KIP-903, KIP-966).",
+    Kind.LAST_STANDING: "An acknowledged record is gone, since the last of the ISR lost it, and came back as "
+    "the only one that may lead: a hole that Kafka leaves open while its state is in ZooKeeper (KIP-966).",
+    Kind.UNPROMISED: "A record acknowledged with acks 0 or 1 is gone at a change of leader.",
+    Kind.DIVERGED: "Two replicas hold different records at one offset.",
+    Kind.TWO_LEADERS: "Two brokers led in one epoch.",
+    Kind.LED_TWICE: "One broker took up leading one epoch in two processes.",
+    Kind.DISORDER: "Offsets or epochs fall within a log.",
+    Kind.HOLE: "A log jumps over offsets.",
+    Kind.CHECKPOINT: "An epoch checkpoint contradicts its log.",
+    Kind.STUCK: "A replica has not caught up after healing, for the reason given.",
+    Kind.EXITED: "A broker ended itself, for the reason that it printed.",
+    Kind.UNREADABLE: "A replica's log, or part of it, could not be read at the end.",
+    Kind.UNCHECKED: "A check could not be made: a source is missing, a step failed, or the rule crashed.",
+}
+
+BAND_MEANINGS: Final[Mapping[Band, str]] = {
+    Band.DOWN: "until the node is back",
+    Band.PAUSED: "until it goes on",
+    Band.ZOMBIE: "until it returns",
+    Band.MARK: "a mark",
+}
+
+
+# --- pages ---------------------------------------------------------------------------------------------------
+def exit_codes() -> str:
+    """Print docs/exit-codes.md from the data model's tables."""
+    codes = [(code, word, EXIT_MEANINGS[word]) for word, code in EXIT_CODES.items()]
+    codes.append((INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM; everything that was started is down again."))
+    merged = [(each.name.lower(), EXIT_OF_VERDICT[each]) for each in reversed(Verdict)]
+    return markdown.page(
+        "Exit codes",
+        "harness/model.py",
+        "Every command of `fencepost` ends with one of these; `make` turns any but 0 into 2.",
+        markdown.table(("code", "word", "meaning"), codes),
+        "A run has one verdict, the most severe of what was proven; so nothing masks a violation.",
+        markdown.table(("verdict, most severe first", "exit code of a single run"), merged),
+        "A suite is judged by its expectations: a cell of `hw` that loses what it must lose is as expected.",
+    )
+
+
+def checkers() -> str:
+    """Print docs/checkers.md from the tables of checkers and of kinds."""
+    found = [(f"`{each.name}`", each.doc, _needs(each.needs), each.source) for each in CHECKERS.values()]
+    kinds = [(f"`{kind.value}`", VERDICT_OF[kind].name.lower(), KIND_MEANINGS[kind]) for kind in Kind]
+    return markdown.page(
+        "Checkers",
+        "checkers/__init__.py and harness/model.py",
+        "Each is a pure rule over one partition's ops; PySpark parts the ops of all runs and calls the rules.\n"
+        "A checker whose sources are missing from a history gives `unchecked`, never silence.",
+        markdown.table(("checker", "finds", "needs", "source"), found),
+        "## Kinds of anomaly",
+        markdown.table(("kind", "verdict", "meaning"), kinds),
+        "## The words of an expectation",
+        markdown.code(markdown.docstring(verdict).split("\n\n")[1]),
+    )
+
+
+def nemeses() -> str:
+    """Print docs/nemeses.md from the table of faults."""
+    rows = [
+        (f"`{name}`", fault.doc, markdown.first_line(fault.inject), _healed_by(name), BAND_MEANINGS[fault.band])
+        for name, fault in NEMESES.items()
+    ]
+    return markdown.page(
+        "Nemeses",
+        "nemesis/__init__.py",
+        "A fault says what it does, proves that it bit, and says how it is undone before the final reads.\n"
+        "A probe that saw no bite ends the schedule, and makes the cell unknown.\n"
+        "How power is lost is told in [power-loss.md](power-loss.md).",
+        markdown.table(("fault", "does", "and its probe", "healed by", "shaded in timelines"), rows),
+        "What is done to links has words of its own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
+    )
+
+
+def command_line() -> str:
+    """Print docs/cli.md from the commands' own parsers and the Makefile."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z][a-z0-9-]*):.*?## (.*)$", makefile, re.MULTILINE)
+    parts = ["## make", markdown.table(("target", "does"), [(f"`make {name}`", text) for name, text in targets])]
+    for name, command in COMMANDS.items():
+        parser = argparse.ArgumentParser(add_help=False)
+        command.load().configure(parser)
+        rows = [_option(action) for action in parser._actions]
+        parts += [
+            f"## fencepost {name}",
+            markdown.sentence(command.help),
+            markdown.table(("argument", "means"), rows),
+        ]
+    tables = [
+        ("`--host`", ", ".join(f"`{name}`" for name in ENVIRONMENTS)),
+        ("`--target`", ", ".join(f"`{name}`" for name in TARGETS)),
+        ("client", ", ".join(f"`{name}`" for name in CLIENTS)),
+    ]
+    parts += ["## Names", markdown.table(("of", "one of"), tables), "Exit codes: [exit-codes.md](exit-codes.md)."]
+    return markdown.page("Commands", "harness/cli and the Makefile", *parts)
+
+
+# A new page is one function above and one line here.
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "docs/exit-codes.md": exit_codes,
+    "docs/rules.md": rules,
+    "docs/checkers.md": checkers,
+    "docs/nemeses.md": nemeses,
+    "docs/scenarios.md": scenarios,
+    "docs/cli.md": command_line,
+}
+
+
+def stale(root: Path, pages: Mapping[str, Callable[[], str]] = PAGES) -> list[str]:
+    """Name the pages below the root that are missing or not as they would be printed now."""
+    return [
+        name
+        for name, page in pages.items()
+        if not (root / name).exists() or (root / name).read_text(encoding="utf-8") != page()
+    ]
+
+
+def picture(suite: Suite) -> str:
+    """Draw a suite's verdict table as SVG, as a terminal shows it; nothing in it is fetched from elsewhere."""
+    console = Console(record=True, width=PICTURE_COLUMNS, file=io.StringIO(), force_terminal=True)
+    render_table(suite, console)
+    drawn = console.export_svg(title=f"make {suite.name}", unique_id="table")
+    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+
+
+# --- pieces -------------------------------------------------------------------------------------------------
+def _needs(groups: Sequence[Sequence[object]]) -> str:
+    return " and ".join(" or ".join(str(source) for source in group) for group in groups) or "nothing"
+
+
+def _healed_by(name: str) -> str:
+    heal = NEMESES[name].heal
+    by = [other for other, fault in NEMESES.items() if heal is not None and fault.inject == heal]
+    return f"`{by[0]}`" if by else "needs none"
+
+
+def _option(action: argparse.Action) -> tuple[str, str]:
+    name = " ".join((*action.option_strings, *([str(action.metavar)] if action.metavar else []))) or action.dest
+    choices = f" ({', '.join(map(str, action.choices))})" if action.choices else ""
+    return f"`{name}`", f"{action.help}{choices}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the pages, check them, or draw the picture."""
+    parser = argparse.ArgumentParser(
+        prog="python -m harness.docs.pages", description=markdown.first_line(sys.modules[__name__])
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is stale")
+    parser.add_argument("--picture", type=Path, metavar="SUITE.json", help=f"draw this suite's table as {PICTURE}")
+    chosen = parser.parse_args(arguments)
+    if chosen.picture:
+        (ROOT / PICTURE).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / PICTURE).write_text(picture(Suite.read(chosen.picture)) + "\n", encoding="utf-8")
+        return 0
+    found = stale(ROOT)
+    for name in found:
+        if chosen.check:
+            print(f"{name}: not as the code has it; expected what `make docs` prints", file=sys.stderr)
+        else:
+            (ROOT / name).write_text(PAGES[name](), encoding="utf-8")
+            print(f"{name}: printed")
+    return 1 if chosen.check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The page of rules, printed from the broker's Rules and from what scenarios expect of a rule that is turned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Final, get_type_hints
+
+from harness.docs import markdown
+from harness.schedule import read_scenario
+from harness.variant import Variant, is_mutant
+from targets.broker.core.rules import PROTOCOLS, Rules, as_text, values_of
+from workloads import SCENARIOS
+
+NONE: Final = "none"
+
+
+def rules() -> str:
+    """Print docs/rules.md from the fields of the broker's Rules."""
+    kinds = get_type_hints(Rules)
+    written = {name: as_text(protocol) for name, protocol in PROTOCOLS.items()}
+    rows = [(f"[`{name}`](#{name})", *(f"`{each[name]}`" for each in written.values())) for name in kinds]
+    parts = [
+        "A protocol is a named set of rules.\n"
+        "`--rule NAME=VALUE` (in make: `RULES=NAME=VALUE`) changes one of them.",
+        markdown.table(("rule", *PROTOCOLS), rows),
+        *_shown(),
+    ]
+    for field in fields(Rules):
+        about = field.metadata
+        values = [(f"`{value}`", about["values"][value]) for value in values_of(kinds[field.name])]
+        parts += [
+            f"## {field.name}",
+            f"{about['doc']}\nSource: {about['source']}.",
+            markdown.table(("value", "means"), values),
+        ]
+    return markdown.page("Rules", "targets/broker/core/rules.py and workloads/scenarios", *parts)
+
+
+def _shown() -> Iterator[str]:
+    """What each rule does is seen when it alone is changed: one line for each mutant of each scenario."""
+    rows = sorted(
+        (f"[`{change.partition('=')[0]}`](#{change.partition('=')[0]})", f"`{change}`", *rest)
+        for change, *rest in _mutants()
+    )
+    quiet = [f"`{name}`" for name in get_type_hints(Rules) if not any(f"`{name}`]" in row[0] for row in rows)]
+    yield "## What shows each rule"
+    yield (
+        "Each line is played by `make scenarios`: the scenario comes out one way under the protocol, and the "
+        "other way when that one rule is changed.\n"
+        f"No scenario tells {', '.join(quiet)} apart; the core's own tests do."
+    )
+    yield markdown.table(("rule", "changed to", "scenario", "under", "as it is", "changed"), rows)
+
+
+def _mutants() -> Iterator[tuple[str, str, str, str, str]]:
+    for path in sorted(SCENARIOS.glob("*.txt")):
+        scenario = read_scenario(path)
+        for text, changed in scenario.expectations.items():
+            if not is_mutant(text):
+                continue
+            mutant = Variant.parse(text, str(path))
+            as_it_is = scenario.expectations.get(mutant.protocol, NONE)
+            if as_it_is != changed:
+                yield ", ".join(mutant.changes), f"`{scenario.name}`", f"`{mutant.protocol}`", as_it_is, changed

@@ -1,0 +1,83 @@
+"""The page of scenarios, printed from their files and from what the words in them say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from types import ModuleType
+from typing import Final
+
+from harness import conditions, links, produces, runner, schedule
+from harness.docs import markdown
+from harness.schedule import Scenario, read_scenario
+from harness.settings import Settings
+from workloads import SCENARIOS
+
+_WORDS: Final[tuple[tuple[str, ModuleType], ...]] = (
+    ("The words of a scenario", runner),
+    ("What it produces", produces),
+    ("What it does to links", links),
+    ("What it awaits and requires", conditions),
+    ("What its file says", schedule),
+)
+
+
+def scenarios() -> str:
+    """Print docs/scenarios.md from the scenario files."""
+    read = [read_scenario(path) for path in sorted(SCENARIOS.glob("*.txt"))]
+    parts = [
+        "Each is a text file in `workloads/scenarios`, played as it stands under every protocol, and every mutant "
+        "of one, that it has an expectation for.\n`fencepost scenarios` lists them, `make scenarios` plays them.\n"
+        "Why each outcome is what it is stands in [protocol.md](protocol.md#the-scenarios).",
+        markdown.table(
+            ("scenario", "title", "source"),
+            [(f"[{s.name}](#{s.name.replace('.', '')})", s.title, s.sources[0]) for s in read],
+        ),
+    ]
+    for scenario in read:
+        parts += _scenario(scenario)
+    for title, module in _WORDS:
+        parts += [f"## {title}", markdown.code(markdown.docstring(module).split("\n\n", 1)[1])]
+    return markdown.page("Scenarios", "workloads/scenarios", *parts)
+
+
+def _scenario(scenario: Scenario) -> Iterator[str]:
+    yield f"## {scenario.name}"
+    counts = ", ".join(
+        f"{c.name} {c.base + '+' if c.base else ''}{_range(c.low, c.high)}" for c in scenario.records
+    )
+    replicas = f"{', '.join(scenario.replicas[:-1])} and {scenario.replicas[-1]}"
+    yield "\n".join(
+        (
+            f"**{scenario.title}.**",
+            *(f"Source: {source}." for source in scenario.sources),
+            f"Replicas {replicas}, {scenario.replicas[0]} leads first; {scenario.nodes[0]} is controller.",
+            f"Records: {counts}.",
+            *_settings(scenario.settings),
+        )
+    )
+    by_outcome: dict[str, list[str]] = {}
+    for variant, outcome in scenario.expectations.items():
+        by_outcome.setdefault(outcome, []).append(f"`{variant}`")
+    yield markdown.table(("expected", "of"), [(f"`{text}`", ", ".join(of)) for text, of in by_outcome.items()])
+    steps: list[str] = []
+    for step in scenario.steps:
+        if step.narrative and steps:
+            yield markdown.code("\n".join(steps))
+            steps = []
+        if step.narrative:
+            yield step.narrative
+        steps.append(step.text)
+    yield markdown.code("\n".join(steps))
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _settings(settings: Settings) -> Iterator[str]:
+    """Say what is set otherwise than usual."""
+    usual = Settings()
+    changed = [f.name for f in fields(Settings) if getattr(settings, f.name) != getattr(usual, f.name)]
+    if changed:
+        yield f"Settings: {', '.join(f'`{name}={getattr(settings, name)}`' for name in changed)}."

@@ -1,0 +1,217 @@
+"""
+Real machines: nodes on a host, with the fabric between them and a collector that hears what they tell.
+
+`open_machines` makes the cluster of one run out of them; the simulator has parts of its own (harness/parts.py).
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness import process
+from harness.cluster import Cluster
+from harness.environment.collector import Collector
+from harness.environment.prints import Prints
+from harness.fabric.fabric import Fabric
+from harness.history import History
+from harness.hosts import MakeHost
+from harness.hosts.base import Address, Host, Launch
+from harness.logdir.scan import ReplicaLog, find_partitions, name_of, scan_partition
+from harness.model import OpType, PreconditionError, Source
+from harness.observer import Observer
+from harness.run.spec import RunSpec
+from harness.target import NodeSpec, Target
+
+T = TypeVar("T")
+
+
+class RealTime:
+    """Time that passes by itself: waiting sleeps, and what happens together happens in threads."""
+
+    def until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait until the condition holds; False when it does not within the time."""
+        return process.until(condition, seconds)
+
+    def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
+        """Do it to all at once, each in a thread."""
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(act, names))
+
+
+class RealMachines:
+    """The nodes of one run on one host; see harness.parts.Machines for every call."""
+
+    def __init__(
+        self, *, host: Host, collector: Collector, prints: Prints | None, target: Target, spec: RunSpec
+    ) -> None:
+        """Take what stands already; nodes are added one by one. prints is for nodes that tell nothing."""
+        self.name = host.name
+        self.power_tier = host.power_tier
+        self.specs: dict[str, NodeSpec] = {}
+        self._host = host
+        self._collector = collector
+        self._prints = prints
+        self._target = target
+        self._spec = spec
+
+    def boot(self, name: str) -> None:
+        """Start the node's process as the target launches it."""
+        self._host.start(name, self._launch(name))
+
+    def _launch(self, name: str) -> Launch:
+        return self._target.launch(self.specs[name], self._spec.variant.protocol, self._spec.rules)
+
+    def alive(self, name: str) -> bool:
+        """Whether the node's process is there; a paused one is."""
+        return self._host.alive(name)
+
+    def kill(self, name: str) -> str:
+        """SIGKILL the node's process."""
+        return self._host.kill(name)
+
+    def pause(self, name: str) -> str:
+        """Stop the node's process in its tracks."""
+        return self._host.pause(name)
+
+    def resume(self, name: str) -> str:
+        """Let a paused node go on."""
+        return self._host.resume(name)
+
+    def flush(self, name: str) -> str:
+        """Make everything on the node's disk durable."""
+        return self._host.flush(name)
+
+    def power_loss(self, name: str) -> str:
+        """End the node's process and lose what was not flushed."""
+        return self._host.power_loss(name)
+
+    def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
+        """
+        Remove the newest segment of a replica's log, with its indexes, as an operator does by hand.
+
+        Source:  KAFKA-6361: "a workaround for the issue is to delete the log segment and restart".
+        """
+        folder = self._folder(name, topic, partition)
+        newest = max((path.stem for path in folder.glob("*.log")), default=None) if folder else None
+        if folder is None or newest is None:
+            raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
+        gone = sorted(path for path in folder.glob(f"{newest}.*"))
+        for path in gone:
+            path.unlink()
+        return f"{', '.join(path.name for path in gone)} deleted"
+
+    def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
+        """A replica's log as its files hold it; None while there is none."""
+        folder = self._folder(name, topic, partition)
+        return None if folder is None else scan_partition(folder)
+
+    def disk(self, name: str) -> Path:
+        """The node's data directory as the harness reads it."""
+        return self._host.disk(name)
+
+    def keep(self, name: str, folder: Path) -> None:
+        """Copy the node's data directory, for whoever has to look."""
+        ignored = shutil.ignore_patterns("lost+found")
+        shutil.copytree(self.disk(name), folder, ignore=ignored, dirs_exist_ok=True)
+
+    def log_text(self, name: str) -> str:
+        """What the node's processes printed so far."""
+        return self._host.log_text(name)
+
+    def drain(self, name: str) -> None:
+        """Wait until everything that the node's dead processes told or printed is in the history."""
+        self._collector.drain(name)
+        if self._prints is not None:
+            self._prints.look(name)
+
+    def close(self) -> None:
+        """Take the nodes down, then those that hear them; safe to call twice."""
+        with ExitStack() as stack:
+            stack.callback(self._collector.close)
+            stack.callback(self._host.close)
+            if self._prints is not None:
+                stack.callback(self._prints.close)
+            stack.callback(self._collector.end)
+
+    def _folder(self, name: str, topic: str, partition: int) -> Path | None:
+        return next((p for p in find_partitions(self.disk(name)) if name_of(p) == (topic, partition)), None)
+
+
+def open_machines(
+    spec: RunSpec,
+    folder: Path,
+    history: History,
+    *,
+    make_host: MakeHost,
+    target: Target,
+    zookeeper: Address,
+    power_tier: str | None,
+) -> Cluster:
+    """
+    Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
+
+    Raises:  UsageError when the machine lacks something, with everything down again and the history closed.
+    """
+    collectors: list[Collector] = []
+
+    def drain(node: str) -> None:
+        collectors[0].drain(node)
+
+    def witness(f: str, value: Mapping[str, Any]) -> None:
+        history.record(Source.FABRIC, "fabric", OpType.INFO, f, value)
+
+    with ExitStack() as made:
+        made.callback(history.close)
+        host = make_host(folder, power_tier=power_tier, drain=drain)
+        made.callback(host.close)
+        host.open()
+        collector = Collector(host.bind_address, history, host.note_flushed)
+        made.callback(collector.close)
+        collectors.append(collector)
+        fabric = Fabric(host.bind_address, witness, commands=not target.tells())
+        made.callback(fabric.close)
+        fabric.start()
+        chroot = f"/{folder.parent.name}-{folder.name}"
+        observer = Observer(zookeeper=zookeeper, chroot=chroot, target=target, ids=spec.draw.ids, history=history)
+        made.callback(observer.close)
+        prints = None if target.tells() else Prints(spec.draw.ids, host.log_text, target.printed, history)
+        machines = RealMachines(host=host, collector=collector, prints=prints, target=target, spec=spec)
+        addresses: dict[str, str] = {}
+        for name, broker_id in spec.draw.ids.items():
+            place = host.add_node(name, disk=name in spec.scenario.replicas)
+            internal = fabric.add_broker(name, broker_id, place.internal_outside)
+            link = fabric.add_zookeeper_link(name, zookeeper)
+            addresses[name] = str(place.client_outside)
+            machines.specs[name] = NodeSpec(
+                name=name,
+                broker_id=broker_id,
+                place=place,
+                advertised_internal=internal,
+                zookeeper=f"{link}{chroot}",
+                collector=collector.address,
+                settings=spec.scenario.settings,
+            )
+        if prints is not None:
+            prints.start()
+        # All of it stands: from here on it is the cluster's to close.
+        made.pop_all()
+    cluster = Cluster(
+        host=machines,
+        target=target,
+        protocol=spec.variant.protocol,
+        rules=spec.rules,
+        ids=spec.draw.ids,
+        replicas=spec.scenario.replicas,
+        history=history,
+        fabric=fabric,
+        observer=observer,
+        time=RealTime(),
+        addresses=addresses,
+    )
+    history.listeners.append(cluster.listen)
+    return cluster

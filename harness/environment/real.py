@@ -1,0 +1,102 @@
+"""The environment of real nodes, on any host of harness/hosts."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from harness.chance.pace import REAL, Pace
+from harness.client import Client
+from harness.cluster import Cluster
+from harness.environment.machines import RealMachines, open_machines
+from harness.history import History
+from harness.hosts import HOSTS, MakeHost
+from harness.hosts.base import Address, Host
+from harness.model import UsageError
+from harness.registry import pick
+from harness.run.environment import Environment
+from harness.run.spec import RunSpec
+from harness.target import Target
+from workloads import CLIENTS
+
+
+class RealEnvironment:
+    """
+    Real nodes: one ZooKeeper for all clusters, each below a chroot of its own.
+
+    Args:
+        zookeeper: one that runs already; None lets open start one.
+        client: a name of workloads.CLIENTS; None picks the one that suits the target.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        make_host: MakeHost,
+        target: Target,
+        power_tier: str | None = None,
+        client: str | None = None,
+        zookeeper: Address | None = None,
+    ) -> None:
+        self.name = name
+        self.jobs = os.cpu_count() or 1
+        self.timing: Pace = REAL
+        self._make_host = make_host
+        self._target = target
+        self._power_tier = power_tier
+        self._client = client
+        self._zookeeper = zookeeper
+        self._shared: Host | None = None
+
+    def open(self, folder: Path) -> None:
+        """Start the ZooKeeper that all clusters share."""
+        self._shared = self._make_host(folder, power_tier=self._power_tier)
+        self._shared.open()
+        self._zookeeper = self._shared.start_zookeeper()
+
+    @property
+    def zookeeper(self) -> Address | None:
+        """The ZooKeeper of all its clusters, None before it is open."""
+        return self._zookeeper
+
+    def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
+        """Open a host of the run's own, and its nodes."""
+        if self._zookeeper is None:
+            history.close()
+            raise UsageError(f"environment {self.name}: no ZooKeeper; expected open before open_cluster")
+        return open_machines(
+            spec,
+            folder,
+            history,
+            make_host=self._make_host,
+            target=self._target,
+            zookeeper=self._zookeeper,
+            power_tier=self._power_tier,
+        )
+
+    def make_client(self, cluster: Cluster) -> Client:
+        """Return a client over the network."""
+        name = self._client or self._target.client(cluster.rules)
+        made: Client = pick("client", CLIENTS, name)(history=cluster.history, bootstrap=cluster.clients_addresses)
+        return made
+
+    def record_evidence(self, cluster: Cluster) -> None:
+        """Record nothing: real nodes have no oracles."""
+
+    def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
+        """Copy a node's data directory."""
+        assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
+        cluster.host.keep(name, folder)
+
+    def close(self) -> None:
+        """Stop ZooKeeper; safe to call twice."""
+        if self._shared is not None:
+            self._shared.close()
+
+
+def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
+    """Make the environment of real nodes on a host."""
+    make_host = partial(pick("host", HOSTS, name), ports=ports)
+    return RealEnvironment(name, make_host=make_host, target=target, power_tier=power_tier)

@@ -1,0 +1,140 @@
+"""
+Play a run: open its cluster, play its steps, heal, read every log, and close everything again.
+
+A run never raises for what the system under test or a fault did: that is in its history, for the checkers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.chance.play import ChancePlay, with_slack
+from harness.chance.text import text_of
+from harness.client import Client
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.fault import Fault
+from harness.history import History
+from harness.model import FencepostError, Op, OpType, Source
+from harness.run.environment import Environment
+from harness.run.spec import RunSpec
+from harness.run.store import Run, write_parquet
+from harness.runner import Play
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Player:
+    """Plays runs in one environment, side by side in threads, and can take down all that it has open."""
+
+    environment: Environment
+    faults: Mapping[str, Fault]
+    _open: dict[str, Cluster] = field(default_factory=dict)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def cancel(self) -> None:
+        """Take down every cluster, those too that are only being opened; FencepostError when something is left."""
+        self._cancelled.set()
+        with ExitStack() as stack:
+            for cluster in list(self._open.values()):
+                stack.callback(cluster.cancel)
+
+    def play(self, spec: RunSpec, run: Run, on_step: Callable[[str], None] = lambda _: None) -> Run:
+        """
+        Play it in its folder: schedule, history and its table, logs and the replicas' files as they ended.
+
+        Args:
+            on_step: receives the text of each step as it begins.
+
+        Returns:
+            The folder, with the tier of power loss that its disks had, and how long it took.
+
+        Raises:
+            UsageError: when the machine or the scenario is wrong; RunCancelled when `cancel` was called. Nothing
+                of the run is alive any more, whatever is raised.
+        """
+        began = time.monotonic()
+        if spec.random:
+            run.schedule.write_text(text_of(spec.scenario), encoding="utf-8")
+        history = History(run.history)
+        history.listeners.append(lambda op: _progress(op, on_step))
+        power_tier = self.play_into(history, spec, run.path, keep=run.logs)
+        write_parquet(run)
+        return replace(run, power_tier=power_tier, seconds=time.monotonic() - began)
+
+    def play_into(self, history: History, spec: RunSpec, folder: Path, *, keep: Path | None = None) -> str:
+        """Play it into this history, and close that; logs are kept where there is a folder for them."""
+        environment = self.environment
+        if spec.random:
+            spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
+        cluster = environment.open_cluster(spec, folder, history)
+        self._open[str(history.path)] = cluster
+        try:
+            if self._cancelled.is_set():
+                cluster.cancel()
+            client = environment.make_client(cluster)
+            _record_setup(spec, cluster, client)
+            self._play(spec, cluster, client)
+            environment.record_evidence(cluster)
+            if keep is not None:
+                self._keep_logs(cluster, keep)
+        finally:
+            self._open.pop(str(history.path), None)
+            cluster.close()
+        return cluster.host.power_tier
+
+    def _play(self, spec: RunSpec, cluster: Cluster, client: Client) -> None:
+        scenario = spec.scenario.under(spec.variant.names(spec.rules))
+        if spec.random:
+            play: Play = ChancePlay(
+                scenario=scenario,
+                draw=spec.draw,
+                cluster=cluster,
+                client=client,
+                faults=self.faults,
+                pace=self.environment.timing,
+            )
+        else:
+            play = Play(scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=self.faults)
+        play.run()
+
+    def _keep_logs(self, cluster: Cluster, folder: Path) -> None:
+        """Keep what the nodes printed and the replicas' files as they ended."""
+        for name in cluster.ids:
+            try:
+                (folder / f"{name}.log").write_text(cluster.host.log_text(name), encoding="utf-8")
+                if name in cluster.replicas:
+                    self.environment.keep(cluster, name, folder / f"{name}-data")
+            except (FencepostError, OSError) as error:  # shutil.Error is an OSError
+                note = {"node": name, "text": f"its logs could not be kept: {error}"}
+                cluster.record(Source.RUNNER, "runner", OpType.INFO, "note", note)
+
+
+def _progress(op: Op, on_step: Callable[[str], None]) -> None:
+    if (op.source, op.f, op.type) == (Source.RUNNER, "step", OpType.INVOKE):
+        on_step(str(op.value["text"]))
+    elif (op.source, op.f) == (Source.RUNNER, "healed"):
+        on_step("final reads")
+
+
+def _record_setup(spec: RunSpec, cluster: Cluster, client: Client) -> None:
+    """Record the history's first line: all that was chosen and drawn."""
+    counts = spec.draw.counts
+    records = {name: [f"{name}.{number}" for number in range(count)] for name, count in counts.items()}
+    value = {
+        **spec.to_value(),
+        "power_tier": cluster.host.power_tier,
+        "nodes": dict(spec.draw.ids),
+        "replicas": list(spec.scenario.replicas),
+        "topic": TOPIC,
+        "partition": PARTITION,
+        "records": records,
+        "min_isr": spec.scenario.settings.min_isr,
+        "unclean": spec.scenario.settings.unclean_election,
+        "message_format": spec.scenario.settings.message_format.value,
+        "sends_once": client.sends_once,
+    }
+    cluster.record(Source.RUNNER, "runner", OpType.INFO, "setup", value)

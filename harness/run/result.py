@@ -1,0 +1,106 @@
+"""`RunResult`: what one run is, by what was observed of it; plain data, as it is kept in suite.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+from harness.model import ORACLES, Anomaly, Kind, Verdict
+
+
+class Status(StrEnum):
+    """How a run compares with its expectation; `unknown` is never as expected."""
+
+    AS_EXPECTED = "as expected"
+    UNKNOWN = "unknown"
+    MISMATCH = "mismatch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """
+    How much was done in a run, counted from its history.
+
+    Attributes:
+        asked: faults and link rules that were tried, by kind; bit: those that took effect.
+        elections: leader epochs after the first.
+        acked: records of the schedule that all in-sync replicas acknowledged.
+        steps, virtual_s: of the simulated world; 0 on real processes.
+    """
+
+    asked: Mapping[str, int] = field(default_factory=dict)
+    bit: Mapping[str, int] = field(default_factory=dict)
+    elections: int = 0
+    acked: int = 0
+    steps: int = 0
+    virtual_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """
+    One run, judged; `checkers.judge.judge` alone makes it.
+
+    Attributes:
+        expected, found: short texts ("lost m2", "permitted m2, diverged m2, stuck A", "none").
+        reason: why the status is not "as expected", or "".
+        anomalies: all that the checkers proved, in the order of the checkers.
+        run: the run's folder below the suite's; rerun: the command that repeats the run alone.
+        activity: how much was done in it.
+        seconds: wall time of a run that was kept; processor time of one that a search judged in memory.
+    """
+
+    scenario: str
+    title: str
+    source: str
+    protocol: str
+    seed: int = 0
+    expected: str
+    found: str
+    status: Status
+    reason: str
+    verdict: Verdict
+    anomalies: tuple[Anomaly, ...]
+    run: str
+    rerun: str
+    seconds: float
+    activity: Activity = field(default_factory=Activity)
+
+    @property
+    def vacuous(self) -> str:
+        """Why the run proves nothing, or ""."""
+        return next((each.sentence for each in self.anomalies if each.kind is Kind.VACUOUS), "")
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether it shows a violation, a hang, or something that kept the checkers from judging it."""
+        return any(a.verdict >= Verdict.UNKNOWN and a.kind is not Kind.VACUOUS for a in self.anomalies)
+
+    @property
+    def sentences(self) -> list[str]:
+        """One sentence for each finding: the oracles' first, then the most severe first."""
+        severe = [a for a in self.anomalies if a.verdict > Verdict.PERMITTED and a.kind is not Kind.VACUOUS]
+        severe.sort(key=lambda a: (a.kind not in ORACLES, -a.verdict))
+        return [f"{a.kind.value}: {a.sentence}" for a in severe]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data; from_dict reads it back unchanged."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        found["anomalies"] = [anomaly.to_dict() for anomaly in self.anomalies]
+        found["activity"] = {each.name: getattr(self.activity, each.name) for each in fields(Activity)}
+        return found
+
+    @staticmethod
+    def from_dict(raw: Mapping[str, Any]) -> RunResult:
+        """Read what to_dict returned, also of older versions, which knew no seed and no activity."""
+        return RunResult(
+            **{
+                **raw,
+                "status": Status(raw["status"]),
+                "verdict": Verdict(raw["verdict"]),
+                "anomalies": tuple(map(Anomaly.from_dict, raw["anomalies"])),
+                "activity": Activity(**raw.get("activity", {})),
+            }
+        )

@@ -1,0 +1,121 @@
+"""
+`RunSpec`: everything that decides one run, as one value.
+
+The history's first line is printed from it, and the command that repeats the run.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from harness.chance.text import text_of
+from harness.schedule import Draw, Scenario
+from harness.variant import Variant, expectation_of
+
+# The target that a command means when it names none: the broker of this repository.
+BROKER: Final = "broker"
+# What every random run is expected to show.
+NO_VIOLATION: Final = "no violation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """
+    One run: a scenario or a random schedule, on one variant of one target, on one host, with one seed.
+
+    Attributes:
+        target: a name of `TARGETS`; host: a name of `ENVIRONMENTS`.
+        variant: the protocol, or a mutant of it; changes: rules changed on top of that, as "rule=value".
+        rules: every rule that follows from the three, by name.
+        scenario: the steps to play; draw: broker ids and record counts, drawn from the seed.
+        nemeses: the kinds of faults that a random schedule was drawn from; () for a written scenario.
+        schedule: the file that a random run plays in place of the schedule of its seed, or "".
+        make: the target of the Makefile that plays the scenario alone, or "".
+        power_tier: the way to lose power that was asked for, or None for the best that the host has.
+    """
+
+    target: str
+    host: str
+    variant: Variant
+    rules: Mapping[str, str]
+    scenario: Scenario
+    draw: Draw
+    changes: tuple[str, ...] = ()
+    nemeses: tuple[str, ...] = ()
+    schedule: str = ""
+    make: str = ""
+    power_tier: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The run's folder below its suite's."""
+        return f"{self.scenario.name}-{self.variant}"
+
+    @property
+    def seed(self) -> int:
+        """The seed that all of it is drawn from."""
+        return self.draw.seed
+
+    @property
+    def random(self) -> bool:
+        """Whether the schedule is random: a step may make no sense when its turn comes, and is then skipped."""
+        return bool(self.nemeses)
+
+    @property
+    def expectation(self) -> str | None:
+        """The exact outcome that the scenario's file names; None when it names none for this variant."""
+        found = expectation_of(self.variant, self.rules, self.scenario.expectations)
+        return None if found is None else self.scenario.expectations[found]
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats this run alone."""
+        return _make_command(self) if self.make else _run_command(self)
+
+    def to_value(self) -> dict[str, Any]:
+        """Return the part of the history's first line that is known before the cluster is opened."""
+        return {
+            "scenario": self.scenario.name,
+            "protocol": self.variant.protocol,
+            "changes": list(self.variant.changes),
+            "rules": dict(self.rules),
+            "host": self.host,
+            "target": self.target,
+            "seed": self.seed,
+            "random": self.random,
+            "again": self.command,
+            "schedule": text_of(self.scenario),
+        }
+
+
+def _run_command(spec: RunSpec) -> str:
+    words = ["fencepost", "run", "--host", spec.host]
+    if spec.target == BROKER:
+        words += ["--protocol", str(spec.variant)]
+    else:
+        words += ["--target", f"{spec.target}:{spec.variant}"]
+    words += [word for change in spec.changes for word in ("--rule", change)]
+    words += [] if "all" in spec.nemeses else ["--nemesis", ",".join(spec.nemeses)]
+    words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
+    words += ["--seed", str(spec.seed)]
+    words += ["--schedule", spec.schedule] if spec.schedule else []
+    return shlex.join(words)
+
+
+def _make_command(spec: RunSpec) -> str:
+    words = {"SCENARIO": spec.scenario.name}
+    if spec.make == "test-kafka":
+        words |= {"RELEASE": str(spec.variant), "SEED": str(spec.seed), "HOST": spec.host}
+    else:
+        words |= {
+            "PROTOCOL": str(spec.variant),
+            "SEED": str(spec.seed),
+            "HOST": spec.host,
+            "TARGET": "" if spec.target == BROKER else spec.target,
+            "RULES": " ".join(spec.changes),
+        }
+    words["TIER"] = spec.power_tier or ""
+    return f"make {spec.make} " + " ".join(f"{key}={shlex.quote(value)}" for key, value in words.items() if value)

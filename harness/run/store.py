@@ -1,0 +1,189 @@
+"""
+Where runs are kept: results/SUITE/RUN, each file with one fixed name; results/README.md says what each is.
+
+A stored run is enough to check, explain and report again: nothing else is read back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harness.history import read_history
+from harness.model import ORACLES, Anomaly, Op, UsageError
+
+PARQUET_SCHEMA = pa.schema(
+    [
+        pa.field("run", pa.string(), nullable=False),
+        pa.field("index", pa.int64(), nullable=False),
+        pa.field("time_ns", pa.int64(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("process", pa.string(), nullable=False),
+        pa.field("type", pa.string(), nullable=False),
+        pa.field("f", pa.string(), nullable=False),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("value", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """
+    One run's folder; its name is the run's name.
+
+    Attributes:
+        power_tier, seconds: of a run that this process has played; "" and 0.0 of one that is read back.
+    """
+
+    path: Path
+    power_tier: str = ""
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The run's name, unique within its suite."""
+        return self.path.name
+
+    @property
+    def history(self) -> Path:
+        """Every op, one a line, written as the run goes."""
+        return self.path / "history.jsonl"
+
+    @property
+    def parquet(self) -> Path:
+        """The same ops as a table, written when the run has ended."""
+        return self.path / "history.parquet"
+
+    @property
+    def anomalies(self) -> Path:
+        """What the checkers proved."""
+        return self.path / "anomalies.json"
+
+    @property
+    def schedule(self) -> Path:
+        """The schedule of a random run, as a scenario file."""
+        return self.path / "schedule.txt"
+
+    @property
+    def oracles(self) -> Path:
+        """What the simulator's oracles saw; only where they saw something."""
+        return self.path / "oracles.txt"
+
+    @property
+    def logs(self) -> Path:
+        """What the nodes' processes printed, one file a node."""
+        return self.path / "logs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteDir:
+    """One suite's folder: its table, its report and a folder for every run."""
+
+    path: Path
+
+    @property
+    def suite(self) -> Path:
+        """The verdict table as data."""
+        return self.path / "suite.json"
+
+    @property
+    def report(self) -> Path:
+        """The verdict table, timelines and lineages for a browser."""
+        return self.path / "report.html"
+
+    def create_run(self, name: str) -> Run:
+        """Make the folder of a new run; UsageError when one of that name is there."""
+        run = Run(path=_new_folder(self.path / name))
+        run.logs.mkdir()
+        return run
+
+    def runs(self) -> list[Run]:
+        """The suite's runs that have a history, by name."""
+        return [Run(path=path.parent) for path in sorted(self.path.glob("*/history.jsonl"))]
+
+
+def create_suite(results: Path, name: str) -> SuiteDir:
+    """
+    Make the folder of a new suite and let results/latest point to it.
+
+    Raises:  UsageError when a suite of that name is there, or when the results cannot be written.
+    """
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        suite = SuiteDir(path=_new_folder(results / name))
+        # A link is replaced by a rename, so that a reader always finds either the old suite or the new one;
+        # under the suite's name no other thread or process makes one.
+        link = results / f".latest-{name}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(name)
+        link.replace(results / "latest")
+    except OSError as error:
+        raise UsageError(
+            f"results folder {results}: {error.strerror}; expected a folder that can be written; "
+            "name another (--results)"
+        ) from error
+    return suite
+
+
+def write_parquet(run: Run) -> Path:
+    """
+    Write the run's history as Parquet beside it, one row an op, value as JSON text.
+
+    Raises:  HistoryError when the history cannot be read.
+    """
+    rows = [_row(run.name, op) for op in read_history(run.history)]
+    # Whole or not at all: a table cut short by a kill must not pass for a short history.
+    partial = run.parquet.with_suffix(".partial")
+    pq.write_table(pa.Table.from_pylist(rows, schema=PARQUET_SCHEMA), partial)
+    partial.replace(run.parquet)
+    return run.parquet
+
+
+def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
+    """Write what the checkers proved of the run, and apart from it what oracles saw, in the order given."""
+    anomalies = list(anomalies)
+    seen = [
+        f"{each.kind.value.removeprefix('oracle-')}: {each.sentence}\n"
+        for each in anomalies
+        if each.kind in ORACLES
+    ]
+    if seen:
+        run.oracles.write_text("".join(seen), encoding="utf-8")
+    text = json.dumps([anomaly.to_dict() for anomaly in anomalies], indent=1)
+    run.anomalies.write_text(text + "\n", encoding="utf-8")
+
+
+def read_anomalies(run: Run) -> list[Anomaly]:
+    """Read what write_anomalies wrote."""
+    return [Anomaly.from_dict(raw) for raw in json.loads(run.anomalies.read_text(encoding="utf-8"))]
+
+
+def _new_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UsageError(f"{path}: already there; expected a new name, or move the old folder away") from error
+    return path
+
+
+def _row(run: str, op: Op) -> dict[str, object]:
+    partition = op.value.get("partition")
+    return {
+        "run": run,
+        "index": op.index,
+        "time_ns": op.time_ns,
+        "source": op.source.value,
+        "process": op.process,
+        "type": op.type.value,
+        "f": op.f,
+        "topic": op.value.get("topic"),
+        "partition": partition if isinstance(partition, int) else None,
+        "value": json.dumps(dict(op.value), separators=(",", ":")),
+    }

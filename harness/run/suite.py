@@ -1,0 +1,61 @@
+"""
+A suite: many runs, one table, one folder; plain data in results/SUITE/suite.json.
+
+A report can be built again from it and the runs' histories.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from harness.run.result import RunResult
+
+# The key of suite.json that has the results, as every version of it called them.
+_RESULTS: Final = "cells"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Results in the order of the table: scenario by scenario, protocols in the order of the ladder."""
+
+    name: str
+    started: str
+    commit: str
+    host: str
+    target: str
+    power_tier: str
+    seed: int
+    rules: Mapping[str, str]
+    results: tuple[RunResult, ...]
+    seconds: float
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Names of scenarios, in order of first appearance."""
+        return tuple(dict.fromkeys(result.scenario for result in self.results))
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """Names of protocols, in order of first appearance."""
+        return tuple(dict.fromkeys(result.protocol for result in self.results))
+
+    def result(self, scenario: str, protocol: str) -> RunResult | None:
+        """Return the result of that scenario under that protocol, None when it was not played."""
+        return next((r for r in self.results if (r.scenario, r.protocol) == (scenario, protocol)), None)
+
+    def write(self, path: Path) -> None:
+        """Write the suite as JSON."""
+        raw = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "results"}
+        raw["rules"] = dict(self.rules)
+        raw[_RESULTS] = [result.to_dict() for result in self.results]
+        path.write_text(json.dumps(raw, indent=1), encoding="utf-8")
+
+    @staticmethod
+    def read(path: Path) -> Suite:
+        """Read what write wrote."""
+        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return Suite(results=tuple(map(RunResult.from_dict, raw.pop(_RESULTS))), **raw)

@@ -1,0 +1,108 @@
+"""
+Chaos: seeds played one after another on real processes, until all were played or the time is up.
+
+A run that shows nothing leaves nothing behind; a finding keeps all that an engineer needs who never saw the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import count
+from typing import Final
+
+from rich.console import Console
+
+from harness.model import Verdict
+from harness.run.store import create_suite
+from harness.search.findings import KEPT_MAX, keep_finding
+from harness.search.random_runs import RandomRuns
+from harness.search.real_runs import Interrupted, Job, RealRun, open_players, play_many
+from harness.search.tally import Tally
+from harness.search.tally_tables import print_tally, say
+from harness.suite.options import Options
+
+TARGET: Final = "target"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """
+    When enough was played.
+
+    Attributes:
+        seeds: how many, where there is no time; seconds: for how long, None for as many seeds.
+        first: whether the first finding ends it.
+    """
+
+    seeds: int
+    seconds: float | None = None
+    first: bool = False
+
+
+def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Console) -> Verdict:
+    """
+    Play seeds from the options' seed on, and return the verdict of all of them.
+
+    Raises:
+        KeyboardInterrupt: after the tally so far was printed.
+    """
+    began, tally = time.monotonic(), Tally()
+    folder = create_suite(options.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-chaos-{options.seed}")
+
+    def receive(ended: RealRun | Interrupted) -> None:
+        if isinstance(ended, Interrupted):
+            say(console, ended.sentence)
+            return
+        tally.add(ended.result)
+        say(console, f"{time.monotonic() - began:6.1f} s  {_line(ended)}")
+        if not ended.result.is_finding or len(tally.findings) > KEPT_MAX:
+            shutil.rmtree(ended.run.path)
+            return
+        page = keep_finding(ended)
+        for line in (*ended.result.sentences, f"finding: {page}", f"again: {ended.spec.command}"):
+            say(console, f"  {line}")
+
+    opened = open_players({TARGET: runs}, ports=options.ports, folder=folder.path / "zookeeper")
+    try:
+        with opened as players:
+            jobs = _jobs(runs, options.seed, _enough(limit, tally, began))
+            play_many(jobs, players, folder, options.jobs or 1, receive)
+    finally:
+        if tally.seeds:
+            print_tally(tally, console, wall_s=time.monotonic() - began)
+    return tally.verdict
+
+
+def _enough(limit: Limit, tally: Tally, began: float) -> Callable[[int], bool]:
+    """Return whether no more seeds are begun, after so many; one is begun in any case."""
+
+    def enough(begun: int) -> bool:
+        if limit.first and tally.findings:
+            return True
+        if limit.seconds is None:
+            return begun >= limit.seeds
+        return begun > 0 and time.monotonic() - began >= limit.seconds
+
+    return enough
+
+
+def _jobs(runs: RandomRuns, first: int, enough: Callable[[int], bool]) -> Iterator[Job]:
+    for begun in count():
+        if enough(begun):
+            return
+        yield TARGET, runs.spec(first + begun)
+
+
+def _line(ended: RealRun) -> str:
+    result, done = ended.result, ended.result.activity
+    bit, asked = sum(done.bit.values()), sum(done.asked.values())
+    why = f"; {result.vacuous}" if result.vacuous else ""
+    return (
+        f"{ended.spec.name}: {result.verdict.name.lower()} in {result.seconds:.1f} s, "
+        f"{bit} of {asked} faults bit, "
+        f"{done.elections} elections, {done.acked} acknowledged by all{why}"
+    )

@@ -1,0 +1,190 @@
+"""
+Two systems under the same seeds: verdict kinds crossed, the faults that bit on each, and the seeds that differ.
+
+Rules:   a kind is one word for a run, the worst that was proven of it. What one target does by itself where
+         another goes on (it ends, it hangs) stands behind what was lost or diverged, which all can show.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.model import Kind, Verdict
+from harness.run.result import RunResult
+
+# A run's kind is the first of these that was found in it.
+_WORST_FIRST: Final = (
+    Kind.LOST,
+    Kind.DIVERGED,
+    Kind.TWO_LEADERS,
+    Kind.LED_TWICE,
+    Kind.DISORDER,
+    Kind.HOLE,
+    Kind.CHECKPOINT,
+    Kind.EXITED,
+)
+KINDS: Final = ("valid", "permitted", *(kind.value for kind in reversed(_WORST_FIRST)), "hang", "unknown")
+
+
+def kind_of(result: RunResult) -> str:
+    """Give a run's kind: what was proven at worst, else its verdict."""
+    found = {anomaly.kind for anomaly in result.anomalies}
+    worst = next((kind.value for kind in _WORST_FIRST if kind in found), None)
+    return worst or result.verdict.name.lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One seed on both systems."""
+
+    ours: RunResult
+    theirs: RunResult
+
+    @property
+    def seed(self) -> int:
+        """The seed that both played."""
+        return self.ours.seed
+
+    @property
+    def differs(self) -> bool:
+        """Whether the kinds differ."""
+        return kind_of(self.ours) != kind_of(self.theirs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """
+    All seeds that were played on both, by seed.
+
+    Shapes:  ours and theirs are how each system is called in what is printed.
+    """
+
+    ours: str
+    theirs: str
+    pairs: Sequence[Pair]
+
+    @property
+    def crossed(self) -> Counter[tuple[str, str]]:
+        """How many seeds have which kinds, ours first."""
+        return Counter((kind_of(pair.ours), kind_of(pair.theirs)) for pair in self.pairs)
+
+    @property
+    def differing(self) -> list[Pair]:
+        """The seeds whose kinds differ."""
+        return [pair for pair in self.pairs if pair.differs]
+
+    @property
+    def judged(self) -> list[Pair]:
+        """The seeds that prove something on both."""
+        unknown = Verdict.UNKNOWN
+        return [pair for pair in self.pairs if unknown not in (pair.ours.verdict, pair.theirs.verdict)]
+
+    def invalid(self, side: str) -> int:
+        """How many seeds are invalid on a side."""
+        return sum(result.verdict is Verdict.INVALID for result in self.results(side))
+
+    def results(self, side: str) -> list[RunResult]:
+        """All that a side played."""
+        return [pair.ours if side == "ours" else pair.theirs for pair in self.pairs]
+
+    def faults(self, side: str) -> dict[str, tuple[int, int]]:
+        """How often each fault was tried on a side, and how often it bit, by name."""
+        asked: Counter[str] = Counter()
+        bit: Counter[str] = Counter()
+        for result in self.results(side):
+            asked.update(result.activity.asked)
+            bit.update(result.activity.bit)
+        return {name: (asked[name], bit[name]) for name in sorted(asked.keys() | bit.keys())}
+
+    def summary(self, commands: Mapping[int, Mapping[str, str]]) -> dict[str, Any]:
+        """Give it all as JSON data; commands play each differing seed again, by side."""
+        return {
+            "ours": self.ours,
+            "theirs": self.theirs,
+            "seeds": len(self.pairs),
+            "same": len(self.pairs) - len(self.differing),
+            "invalid": {side: self.invalid(side) for side in ("ours", "theirs")},
+            "kinds": [
+                {"ours": ours, "theirs": theirs, "seeds": count}
+                for (ours, theirs), count in sorted(self.crossed.items())
+            ],
+            "faults": {
+                side: {name: {"tried": tried, "bit": bit} for name, (tried, bit) in self.faults(side).items()}
+                for side in ("ours", "theirs")
+            },
+            "elections": {
+                side: sum(t.activity.elections for t in self.results(side)) for side in ("ours", "theirs")
+            },
+            "acknowledged": {
+                side: sum(t.activity.acked for t in self.results(side)) for side in ("ours", "theirs")
+            },
+            "seconds": {side: round(sum(t.seconds for t in self.results(side)), 1) for side in ("ours", "theirs")},
+            "differing": [
+                {
+                    "seed": pair.seed,
+                    "ours": _summary(pair.ours),
+                    "theirs": _summary(pair.theirs),
+                    "again": dict(commands[pair.seed]),
+                }
+                for pair in self.differing
+            ],
+        }
+
+
+def print_comparison(found: Comparison, console: Console) -> None:
+    """Print the crossing of kinds, and the share of faults that bit on each."""
+    console.print(_crossing(found))
+    console.print(_faults(found))
+
+
+def _crossing(found: Comparison) -> Table:
+    crossed = found.crossed
+    rows = [kind for kind in KINDS if any(ours == kind for ours, _ in crossed)]
+    columns = [kind for kind in KINDS if any(theirs == kind for _, theirs in crossed)]
+    title = f"seeds by verdict kind: {found.ours} down, {found.theirs} across"
+    table = Table(title=title, title_justify="left")
+    table.add_column(found.ours)
+    for kind in columns:
+        table.add_column(kind, justify="right")
+    table.add_column("all", justify="right")
+    for row in rows:
+        counts = [crossed[row, kind] for kind in columns]
+        table.add_row(row, *(str(count or "–") for count in counts), str(sum(counts)))
+    totals = [sum(crossed[row, kind] for row in rows) for kind in columns]
+    table.add_row("all", *map(str, totals), str(sum(totals)))
+    return table
+
+
+def _faults(found: Comparison) -> Table:
+    ours, theirs = found.faults("ours"), found.faults("theirs")
+    table = Table(title="faults that bit, of those that were tried", title_justify="left")
+    for name in ("fault", found.ours, found.theirs):
+        table.add_column(name, justify="left" if name == "fault" else "right")
+    for name in sorted(ours.keys() | theirs.keys()):
+        table.add_row(name, _share(ours.get(name)), _share(theirs.get(name)))
+    table.add_row("all", _share(_all(ours)), _share(_all(theirs)))
+    return table
+
+
+def _all(faults: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    return sum(tried for tried, _ in faults.values()), sum(bit for _, bit in faults.values())
+
+
+def _share(counted: tuple[int, int] | None) -> str:
+    tried, bit = counted or (0, 0)
+    return f"{bit} of {tried} ({100 * bit / tried:.0f} %)" if tried else "–"
+
+
+def _summary(result: RunResult) -> dict[str, Any]:
+    return {
+        "kind": kind_of(result),
+        "verdict": result.verdict.name.lower(),
+        "kinds": sorted({anomaly.kind.value for anomaly in result.anomalies}),
+        "sentences": result.sentences or ([result.vacuous] if result.vacuous else []),
+    }

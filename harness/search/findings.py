@@ -1,0 +1,90 @@
+"""
+Runs that show something are kept: schedule, history and what was proven, in a folder of their own.
+
+A simulated run is played once more from its seed, into files: the same seed gives the same run. A run on real
+processes comes only once, so its folder is completed with all that an engineer needs who never saw the run.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from checkers.judge import judge
+from harness.history import read_history
+from harness.java import find_java
+from harness.run.player import Player
+from harness.run.result import RunResult
+from harness.run.spec import RunSpec
+from harness.run.store import Run, SuiteDir, write_anomalies
+from harness.search.real_runs import RealRun
+from harness.suite.version import commit
+from harness.target import MODELS, NAMED
+
+FINDING: Final = "finding.md"
+# Findings that are kept whole; any other can be played again from its seed.
+KEPT_MAX: Final = 5
+
+
+def keep_simulated(player: Player, spec: RunSpec, folder: SuiteDir) -> Run:
+    """Play a run again, into files: schedule, history and its table, anomalies, and what the oracles saw."""
+    run = player.play(spec, folder.create_run(spec.name))
+    result = judge(spec, read_history(run.history))
+    write_anomalies(run, result.anomalies)
+    return run
+
+
+def keep_finding(found: RealRun) -> Path:
+    """
+    Complete the folder of a run that showed something, and write the page that describes it; return the page.
+
+    The folder has its history, schedule and anomalies already, and in logs/ what the brokers printed and their log
+    directories as they ended; added is conf/, with what each node was started with.
+    """
+    run = found.run
+    for node in sorted((run.path / "nodes").iterdir()):
+        if (node / "conf").is_dir():
+            shutil.copytree(node / "conf", run.path / "conf" / node.name)
+    shutil.rmtree(run.path / "nodes")
+    page = run.path / FINDING
+    page.write_text(finding_text(found.spec, found.result), encoding="utf-8")
+    return page
+
+
+def finding_text(spec: RunSpec, result: RunResult) -> str:
+    """Describe a finding in Markdown: what was found, in which system, and how it is played again."""
+    rules = spec.rules
+    release = rules.get(NAMED, f"{spec.target}:{spec.variant}")
+    models = f" (compared with what our {rules[MODELS]} promises)" if MODELS in rules else ""
+    lines = [
+        f"# {release}: {result.verdict.name.lower()} under the schedule of seed {spec.seed}",
+        "",
+        *(f"- {sentence}" for sentence in result.sentences),
+        "",
+        f"- System: {release}{models}, coordinated by ZooKeeper; host {spec.host}",
+        f"- Rules and properties: {_listed(rules)}",
+        f"- Machine: {platform.platform()}, Java {find_java().version}, Python {platform.python_version()}",
+        f"- Harness: commit {commit()}",
+        f"- Faults: {', '.join(f'{name} {number}' for name, number in sorted(result.activity.bit.items()))}",
+        "",
+        "Play it again, with timing of its own:",
+        "",
+        f"    {spec.command}",
+        "",
+        "| file | content |",
+        "|---|---|",
+        "| schedule.txt | every step, in the order in which it was played |",
+        "| history.jsonl | all that clients, faults, links and ZooKeeper did, and every batch of every log |",
+        "| anomalies.json | what was proven, with the lines of the history that prove it |",
+        "| conf/ | what each node was started with |",
+        "| logs/*.log | what each node printed |",
+        "| logs/*-data/ | each replica's log directory as it ended |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(rules: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(rules.items())) or "nothing"

@@ -1,0 +1,158 @@
+"""
+Pairing: the same random schedules on two targets, on real processes, and a table of the kinds of their verdicts.
+
+What was played is kept, so that a comparison that was cut off goes on where it ended. Results are judged anew each
+time, from the histories, and by what can be seen of both targets alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+
+from checkers.judge import judge
+from harness.history import read_history
+from harness.model import EXIT_CODES, Op, Source, UsageError, Verdict
+from harness.run.result import RunResult
+from harness.run.store import Run
+from harness.search.crosstab import Comparison, Pair, kind_of, print_comparison
+from harness.search.pairing_progress import PairingProgress, PlayedSeed
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.real_runs import Interrupted, Job, RealRun, open_players, play_many
+from harness.search.tally_tables import say
+from harness.suite.options import Options
+from harness.suite.progress import RunProgress
+from harness.suite.version import commit
+
+OURS: Final = "ours"
+THEIRS: Final = "theirs"
+SUMMARY: Final = "summary.json"
+# Deleted from a run that shows nothing: its verdict follows from the rest.
+_HEAVY: Final = ("nodes", "logs")
+# Seeds that are named on the screen; the summary has them all.
+TOLD_MAX: Final = 40
+# What is read off the lines that a broker prints, where it emits no events; ours reports itself that it is stuck.
+_PRINTED: Final = frozenset({"printed", "stuck"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """The runs of both sides, by "theirs" and "ours", in that order."""
+
+    runs: Mapping[str, RandomRuns]
+
+    def about(self) -> dict[str, Any]:
+        """Return what must be the same when a comparison goes on."""
+        theirs = self.runs[THEIRS]
+        names = {side: runs.name for side, runs in self.runs.items()}
+        return {**names, "host": theirs.host, "power_tier": theirs.power_tier or "any"}
+
+
+def compare(pairing: Pairing, options: Options, seeds: range, console: Console) -> int:
+    """Play the seeds that lack a result on both sides; print and keep the comparison; return the exit code."""
+    theirs, ours = pairing.runs[THEIRS], pairing.runs[OURS]
+    if theirs.host == SIM:
+        raise UsageError("--compare-with: expected a host of real processes; name one (--host local)")
+    folder = options.results / f"conform-{theirs.target}-{theirs.variant}-{ours.variant}"
+    progress = PairingProgress(folder, pairing.about())
+    wanted = [(side, seed) for seed in seeds for side in pairing.runs]
+    todo = [(side, seed) for side, seed in wanted if not progress.has(side, seed)]
+    say(console, f"{len(seeds)} seeds on both, {len(wanted) - len(todo)} runs of {len(wanted)} played before")
+    try:
+        if todo:
+            _play(pairing, progress, todo, options, console)
+    finally:
+        # Also of what was played until the command was interrupted.
+        found = _judged(pairing, progress, seeds)
+        _conclude(pairing, progress, found, console)
+    return _exit_code(found)
+
+
+def _play(
+    pairing: Pairing,
+    progress: PairingProgress,
+    todo: Sequence[tuple[str, int]],
+    options: Options,
+    console: Console,
+) -> None:
+    folder, playing = progress.begin_suite(), commit()
+    opened = open_players(pairing.runs, ports=options.ports, folder=folder.path / "zookeeper")
+    with opened as players, RunProgress(console, len(todo)) as shown:
+
+        def receive(ended: RealRun | Interrupted) -> None:
+            if isinstance(ended, Interrupted):  # played when the comparison goes on
+                say(console, ended.sentence)
+                return
+            played = PlayedSeed(
+                side=ended.player,
+                seed=ended.spec.seed,
+                run=str(ended.run.path.relative_to(progress.folder)),
+                commit=playing,
+                seconds=round(ended.result.seconds, 2),
+            )
+            progress.add(played)
+            shown.end(f"{ended.spec.name}: {kind_of(ended.result)},", ended.result.seconds)
+            lighten(ended.run, ended.result)
+
+        play_many(_jobs(pairing, todo), players, folder, options.jobs or 1, receive)
+
+
+def _jobs(pairing: Pairing, todo: Sequence[tuple[str, int]]) -> Iterator[Job]:
+    return ((side, pairing.runs[side].spec(seed)) for side, seed in todo)
+
+
+def lighten(run: Run, result: RunResult) -> None:
+    """Delete all but schedule and history of a run that shows nothing."""
+    if result.verdict in (Verdict.VALID, Verdict.PERMITTED):
+        for name in _HEAVY:
+            shutil.rmtree(run.path / name, ignore_errors=True)
+        run.parquet.unlink(missing_ok=True)
+
+
+def seen_of_any(ops: Iterable[Op]) -> list[Op]:
+    """Return what would be seen of any target: brokers of Apache Kafka emit no events, only printed lines."""
+    return [op for op in ops if op.source is not Source.BROKER or op.f in _PRINTED]
+
+
+def _judged(pairing: Pairing, progress: PairingProgress, seeds: range) -> Comparison:
+    """Judge every seed that was played on both, with today's checkers."""
+
+    def result(side: str, seed: int) -> RunResult:
+        played = progress.played[side, seed]
+        ops = read_history(progress.run_of(played).history)
+        return judge(pairing.runs[side].spec(seed), seen_of_any(ops), seconds=played.seconds)
+
+    both = [seed for seed in seeds if progress.has(OURS, seed) and progress.has(THEIRS, seed)]
+    pairs = [Pair(ours=result(OURS, seed), theirs=result(THEIRS, seed)) for seed in both]
+    return Comparison(ours=pairing.runs[OURS].name, theirs=pairing.runs[THEIRS].name, pairs=pairs)
+
+
+def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, console: Console) -> None:
+    """Print the comparison, and keep it as JSON."""
+    commands = {pair.seed: {OURS: pair.ours.rerun, THEIRS: pair.theirs.rerun} for pair in found.differing}
+    summary = progress.folder / SUMMARY
+    summary.write_text(json.dumps(found.summary(commands), indent=1) + "\n", encoding="utf-8")
+    print_comparison(found, console)
+    for pair in found.differing[:TOLD_MAX]:
+        say(console, f"seed {pair.seed}: ours {kind_of(pair.ours)}, theirs {kind_of(pair.theirs)}")
+        for side in (OURS, THEIRS):
+            say(console, f"  {commands[pair.seed][side]}")
+    if more := found.differing[TOLD_MAX:]:
+        say(console, f"and {len(more)} more: {' '.join(str(pair.seed) for pair in more)}")
+    same = len(found.pairs) - len(found.differing)
+    say(console, f"{len(found.pairs)} seeds on both: {same} of the same kind, {len(found.differing)} differ")
+    for side in (OURS, THEIRS):
+        say(console, f"{pairing.runs[side].name}: {found.invalid(side)} of {len(found.pairs)} invalid")
+    say(console, f"summary: {summary}")
+
+
+def _exit_code(found: Comparison) -> int:
+    """0 when all kinds are the same, 4 when some differ, 3 when too little was judged to say so."""
+    if found.differing:
+        return EXIT_CODES["invalid"]
+    return EXIT_CODES["valid"] if 2 * len(found.judged) > len(found.pairs) else EXIT_CODES["unknown"]

@@ -1,0 +1,107 @@
+"""
+The progress of a long comparison: what is compared, and which seeds were played, durable line by line.
+
+    FOLDER/conform.json        what is compared
+    FOLDER/rounds.jsonl        a line for each seed played on one side: side, seed, run, commit, seconds
+    FOLDER/play-1, play-2 …    the runs, a folder for each time that the comparison was started
+
+A comparison that was cut off goes on where it ended: a seed that has a line is not played again. A line that a
+kill has torn is dropped, and its seed is played again. No verdict is kept: it follows from the run's history.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from harness.model import UsageError
+from harness.run.store import Run, SuiteDir
+
+HEAD: Final = "conform.json"
+LINES: Final = "rounds.jsonl"
+SUITE_FOLDER: Final = "play-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayedSeed:
+    """
+    A seed that was played on one side.
+
+    Attributes:
+        side: "ours" or "theirs"; run: its folder, below the comparison's; commit: what was played.
+    """
+
+    side: str
+    seed: int
+    run: str
+    commit: str
+    seconds: float
+
+
+class PairingProgress:
+    """The progress that a folder keeps, by side and seed."""
+
+    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+        """
+        Open it, or begin one.
+
+        Raises:
+            UsageError: when the folder holds a comparison of something else, or cannot be written.
+        """
+        self.folder = folder
+        self.played: dict[tuple[str, int], PlayedSeed] = {}
+        head = folder / HEAD
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not head.exists():
+                head.write_text(json.dumps(dict(about), indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(
+                f"{folder}: {error.strerror}; expected a folder that can be written; name another (--results)"
+            ) from error
+        found = json.loads(head.read_text(encoding="utf-8"))
+        if found != dict(about):
+            raise UsageError(
+                f"{head}: compares {found}, and asked for is {dict(about)}; expected the same; "
+                "name another folder (--results), or move this one away"
+            )
+        self._read()
+
+    def begin_suite(self) -> SuiteDir:
+        """Make the folder of the runs that are played from now on."""
+        number = 1 + len(list(self.folder.glob(f"{SUITE_FOLDER}*")))
+        suite = self.folder / f"{SUITE_FOLDER}{number}"
+        suite.mkdir()
+        return SuiteDir(path=suite)
+
+    def has(self, side: str, seed: int) -> bool:
+        """Return True if that seed was played on that side."""
+        return (side, seed) in self.played
+
+    def add(self, played: PlayedSeed) -> None:
+        """Keep that a seed was played; it is on the disk when this returns."""
+        self.played[played.side, played.seed] = played
+        with (self.folder / LINES).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(played), separators=(",", ":")) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def run_of(self, played: PlayedSeed) -> Run:
+        """Return the folder of its run."""
+        return Run(path=self.folder / played.run)
+
+    def _read(self) -> None:
+        path = self.folder / LINES
+        if not path.exists():
+            return
+        text = path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if len(whole) < len(text):
+            os.truncate(path, len(whole))
+        for line in whole.decode("utf-8").splitlines():
+            played = PlayedSeed(**json.loads(line))
+            self.played[played.side, played.seed] = played

@@ -1,0 +1,79 @@
+"""
+`RandomRuns`: the runs that one set of options draws, one for each seed, in words that another process can receive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.chance.draw import draw_schedule
+from harness.chance.profile import ALL, DEFAULT, REAL, Profile, profile_of
+from harness.registry import load
+from harness.run.spec import RunSpec
+from harness.schedule import draw, read_scenario
+from harness.target import Target
+from harness.variant import Variant
+from targets import TARGETS
+
+# The environment that runs our broker's core in virtual time.
+SIM: Final = "sim"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomRuns:
+    """
+    Every random run of one variant on one host.
+
+    Attributes:
+        variant, changes: as on a command line; nemeses: names of harness/chance/profile.py.
+        schedule: a file that is played in place of every seed's own schedule, or None.
+
+    Raises:
+        UsageError: from `spec`, when there is no such target, protocol, rule, nemesis or schedule.
+    """
+
+    target: str
+    variant: str
+    host: str
+    changes: tuple[str, ...] = ()
+    nemeses: tuple[str, ...] = (ALL,)
+    power_tier: str | None = None
+    schedule: Path | None = None
+
+    @property
+    def name(self) -> str:
+        """The target and its variant, as printed."""
+        return f"{self.target}:{'+'.join((self.variant, *self.changes))}"
+
+    def load_target(self) -> Target:
+        """Return the target."""
+        found: Target = load("target", TARGETS, self.target, "TARGET")
+        return found
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """Every rule of the variant, by name."""
+        variant = Variant.parse(self.variant, "option --protocol")
+        return self.load_target().rules(variant.protocol, (*variant.changes, *self.changes))
+
+    def spec(self, seed: int) -> RunSpec:
+        """Return the run of a seed: the same options and seed give the same run."""
+        scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, self._profile())
+        return RunSpec(
+            target=self.target,
+            host=self.host,
+            variant=Variant.parse(self.variant, "option --protocol"),
+            changes=self.changes,
+            rules=self.rules,
+            scenario=scenario,
+            draw=draw(scenario, seed),
+            nemeses=self.nemeses,
+            schedule=str(self.schedule) if self.schedule else "",
+            power_tier=self.power_tier,
+        )
+
+    def _profile(self) -> Profile:
+        return profile_of(self.nemeses, DEFAULT if self.host == SIM else REAL)

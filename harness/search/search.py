@@ -1,0 +1,67 @@
+"""
+A search: many seeds in the simulator, side by side in processes, reported in the order of seeds.
+
+What a seed shows depends on nothing but the seed and the variant: not on how many jobs there are.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Final
+
+from harness.run.player import Player
+from harness.run.result import RunResult
+from harness.search.random_runs import RandomRuns
+from harness.search.simulated import sim_player, simulate
+
+# Seeds that a process plays at a time: few, so that a search ends soon after it was told to.
+BATCH_SEEDS: Final = 10
+# Batches for each process that are on their way, so that none waits for the next.
+AHEAD: Final = 3
+
+
+def search(runs: RandomRuns, seeds: range, *, jobs: int, stop: Callable[[RunResult], bool]) -> Iterator[RunResult]:
+    """Play the seeds in order, until stop returns True; the last result is the one for which it did."""
+    for result in _alone(runs, seeds) if jobs == 1 else _together(runs, seeds, jobs):
+        yield result
+        if stop(result):
+            return
+
+
+def _alone(runs: RandomRuns, seeds: Sequence[int]) -> Iterator[RunResult]:
+    player = sim_player(runs.load_target())
+    return (simulate(player, runs.spec(seed)) for seed in seeds)
+
+
+def _together(runs: RandomRuns, seeds: range, jobs: int) -> Iterator[RunResult]:
+    """Play in several processes, each of which is spawned: a fork would copy the locks of our threads."""
+    batches = (seeds[at : at + BATCH_SEEDS] for at in range(0, len(seeds), BATCH_SEEDS))
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(runs,))
+    waiting: deque[Future[list[RunResult]]] = deque()
+    try:
+        for batch in batches:
+            waiting.append(pool.submit(_play, batch))
+            if len(waiting) >= AHEAD * jobs:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_WORK: Final[list[tuple[RandomRuns, Player]]] = []
+
+
+def _begin(runs: RandomRuns) -> None:
+    """Begin a process of the pool: its parent handles Ctrl-C, and ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _WORK[:] = [(runs, sim_player(runs.load_target()))]
+
+
+def _play(seeds: Sequence[int]) -> list[RunResult]:
+    runs, player = _WORK[0]
+    return [simulate(player, runs.spec(seed)) for seed in seeds]

@@ -1,0 +1,82 @@
+"""The options that every command has which plays runs: where, from which seed, how many at a time."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness import limits
+
+SEED_MAX: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """
+    Where and how runs are played, as the command line says.
+
+    Attributes:
+        jobs: runs side by side, None for what the environment suggests.
+        rules: rules changed in every variant played, as "rule=value".
+    """
+
+    host: str
+    seed: int
+    results: Path
+    jobs: int | None = None
+    power_tier: str | None = None
+    ports: range | None = None
+    rules: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(arguments: argparse.Namespace) -> Options:
+        """Return the options that were given, with a seed drawn by chance where none was."""
+        return Options(
+            host=arguments.host,
+            seed=secrets.randbelow(SEED_MAX) if arguments.seed is None else int(arguments.seed),
+            results=arguments.results,
+            jobs=arguments.jobs,
+            power_tier=arguments.power_tier,
+            ports=arguments.ports,
+            rules=tuple(getattr(arguments, "rule", None) or ()),
+        )
+
+
+def configure_options(
+    parser: argparse.ArgumentParser, hosts: Collection[str], *, host: str | None = "local", otherwise: str = ""
+) -> None:
+    """Add the options to a command's parser."""
+    parser.add_argument(
+        "--host", default=host, help=f"where nodes run: {', '.join(hosts)} (default: {host or otherwise})"
+    )
+    parser.add_argument("--seed", type=int, help="draw broker ids and record counts from this (default: chance)")
+    parser.add_argument(
+        "--jobs", type=jobs, help="runs side by side (default: one for each core, one in the simulator)"
+    )
+    parser.add_argument("--power-tier", choices=("loop", "watermark"), help="insist on a way to lose power")
+    parser.add_argument(
+        "--ports",
+        type=ports,
+        metavar="FIRST-LAST",
+        help=f"ports that local nodes may use (default: {limits.PORT_FIRST}-{limits.PORT_LAST})",
+    )
+    parser.add_argument("--results", type=Path, default=Path("results"), help="where the runs are kept")
+
+
+def jobs(text: str) -> int:
+    """Read how many runs are played side by side."""
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1")
+    return int(text)
+
+
+def ports(text: str) -> range:
+    """Read FIRST-LAST; both are in the range."""
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) < 65536):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected FIRST-LAST, from 1 to 65535, as in 20000-20999")
+    return range(int(first), int(last) + 1)

@@ -1,0 +1,47 @@
+"""Play the runs of a suite, some of them side by side."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from harness.run.player import Player
+from harness.run.spec import RunSpec
+from harness.run.store import Run, SuiteDir
+from harness.suite.progress import RunProgress
+from harness.suite.workers import play_side_by_side
+
+
+def play_all(
+    player: Player, specs: Sequence[RunSpec], suite: SuiteDir, jobs: int, progress: RunProgress
+) -> list[tuple[RunSpec, Run]]:
+    """
+    Play the specs, `jobs` at a time, and return their runs in the order of `specs`.
+
+    Raises:
+        BaseException: what the first failing run raised, and KeyboardInterrupt, once every cluster is down.
+    """
+    todo: queue.SimpleQueue[RunSpec] = queue.SimpleQueue()
+    for spec in specs:
+        todo.put(spec)
+    played: dict[str, Run] = {}
+
+    def play_next() -> bool:
+        try:
+            spec = todo.get_nowait()
+        except queue.Empty:
+            return False
+        progress.begin(spec.name)
+        run = player.play(spec, suite.create_run(spec.name), partial(progress.step, spec.name))
+        played[spec.name] = run
+        progress.end(spec.name, run.seconds)
+        return True
+
+    def look(seconds: float) -> bool:
+        time.sleep(seconds)
+        return False
+
+    play_side_by_side(play_next, [player], jobs=jobs, name="run", look=look)
+    return [(spec, played[spec.name]) for spec in specs]

@@ -1,0 +1,65 @@
+"""What is under way: a live line for each run under way on a terminal, a line at start and end elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+
+class RunProgress:
+    """Shown from `with` to its end; safe to call from the threads that play runs."""
+
+    def __init__(self, console: Console, runs: int, unit: str = "runs") -> None:
+        self._console = console
+        self._live = console.is_terminal
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._done = 0
+        self._runs = runs
+        self._unit = unit
+        self._tasks: dict[str, TaskID] = {}
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not self._live,
+        )
+        self._total = self._progress.add_task(unit, total=runs)
+
+    def __enter__(self) -> RunProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._progress.stop()
+
+    def begin(self, name: str) -> None:
+        """A run begins."""
+        with self._lock:
+            self._tasks[name] = self._progress.add_task(f"  {name}", total=None)
+
+    def step(self, name: str, text: str) -> None:
+        """A run takes a step."""
+        if name in self._tasks:
+            self._progress.update(self._tasks[name], description=f"  {name}: {text}")
+
+    def end(self, name: str, seconds: float) -> None:
+        """A run is played."""
+        with self._lock:
+            self._done += 1
+            self._progress.advance(self._total)
+            if name in self._tasks:
+                self._progress.remove_task(self._tasks.pop(name))
+            if not self._live:
+                elapsed = time.monotonic() - self._began
+                self._console.print(
+                    f"[{self._done:3}/{self._runs}] {elapsed:6.1f} s  {name} played in {seconds:.1f} s",
+                    highlight=False,
+                    markup=False,
+                )

@@ -1,0 +1,179 @@
+"""
+Scenarios on releases of Apache Kafka, and on our broker under the protocol to which each release corresponds.
+
+Each release is expected to show what that protocol shows, or what the scenario's file says of that very release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from harness.environment.real import RealEnvironment
+from harness.hosts import MakeHost
+from harness.hosts.base import Address
+from harness.model import PreconditionError, UsageError
+from harness.report.conformance import Pair
+from harness.run.result import RunResult
+from harness.run.spec import BROKER, RunSpec
+from harness.schedule import Scenario, draw
+from harness.suite.interrupts import INTERRUPTS, apart
+from harness.suite.options import Options
+from harness.suite.runner import SuiteRunner
+from harness.target import Target
+from harness.variant import Variant
+from targets.kafka import archive
+from targets.kafka.properties import settings_of
+from targets.kafka.releases import Entry
+from targets.kafka.target import entry_of
+
+KAFKA: Final = "kafka"
+# What both can play.
+PATTERNS: Final = (
+    "kip101-1-elect",
+    "kip101-1b-elect",
+    "kip101-2",
+    "kip101-appendix-a",
+    "kafka-6361-elect-*",
+    "kafka-7415a",
+    "kafka-7128",
+    "kafka-7164",
+    "kafka-6880",
+    "kafka-9338",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePair:
+    """
+    One scenario on one release, and on our broker.
+
+    Attributes:
+        theirs: None when the release cannot play it, for the reason in why.
+        ours: None when the scenario expects nothing of our broker there.
+    """
+
+    scenario: Scenario
+    entry: Entry
+    theirs: RunSpec | None
+    ours: RunSpec | None
+    why: str
+
+
+def pairs_of(
+    scenarios: Sequence[Scenario], chosen: Sequence[Entry], targets: Mapping[str, Target], options: Options
+) -> list[ReleasePair]:
+    """Return what is to be played, scenario by scenario, releases in the order of the table."""
+    found: list[ReleasePair] = []
+    for scenario in scenarios:
+        for entry in chosen:
+            theirs = _spec(scenario, targets[KAFKA], entry.name, options, make="test-kafka")
+            ours = _spec(scenario, targets[BROKER], entry.models, options, make="scenarios")
+            why = why_not(scenario, entry, theirs)
+            found.append(
+                ReleasePair(
+                    scenario=scenario,
+                    entry=entry,
+                    theirs=None if why else theirs,
+                    ours=None if why or ours.expectation is None else ours,
+                    why=why,
+                )
+            )
+    return found
+
+
+def _spec(scenario: Scenario, target: Target, protocol: str, options: Options, *, make: str) -> RunSpec:
+    return RunSpec(
+        target=target.name,
+        host=options.host,
+        variant=Variant(protocol=protocol),
+        rules=target.rules(protocol, ()),
+        scenario=scenario,
+        draw=draw(scenario, options.seed),
+        make=make,
+        power_tier=options.power_tier,
+    )
+
+
+def why_not(scenario: Scenario, entry: Entry, spec: RunSpec) -> str:
+    """Return why a release cannot play a scenario, "" when it can."""
+    if spec.expectation is None:
+        return f"nothing is expected of {entry.models}"
+    try:
+        settings_of(scenario.settings, entry)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def play_pairs(
+    runner: SuiteRunner, make_host: MakeHost, targets: Mapping[str, Target], pairs: Sequence[ReleasePair]
+) -> None:
+    """Play theirs, then ours, in environments that share one ZooKeeper."""
+    specs = {KAFKA: once(one.theirs for one in pairs), BROKER: once(one.ours for one in pairs)}
+    options = runner.options
+    theirs = RealEnvironment(
+        options.host, make_host=make_host, target=targets[KAFKA], power_tier=options.power_tier
+    )
+    try:
+        apart(lambda: theirs.open(runner.folder.path / "zookeeper"), "environment")
+        ours = RealEnvironment(
+            options.host,
+            make_host=make_host,
+            target=targets[BROKER],
+            power_tier=options.power_tier,
+            zookeeper=theirs.zookeeper,
+        )
+        archive_classes(runner, make_host, theirs.zookeeper, specs[KAFKA])
+        for name, environment in ((KAFKA, theirs), (BROKER, ours)):
+            if specs[name]:
+                runner.play_in(environment, specs[name])
+    finally:
+        with INTERRUPTS.shielded():
+            theirs.close()
+
+
+def archive_classes(
+    runner: SuiteRunner, make_host: MakeHost, zookeeper: Address | None, specs: Sequence[RunSpec]
+) -> None:
+    """Make the class archives that are missing, so that brokers start in less time; report one that fails."""
+    releases = {release.name: release for spec in specs if (release := entry_of(spec.rules).release)}
+    wanted = [release for release in releases.values() if archive.lacks(release, runner.java)]
+    if not wanted or zookeeper is None:
+        return
+    host = make_host(runner.folder.path / "archives")
+    if host.java:  # an archive is of one Java, and the nodes have another
+        return
+    try:
+        host.open()
+        for release in wanted:
+            with runner.console.status(f"archiving the classes of Apache Kafka {release.name}"):
+                try:
+                    archive.make(release, runner.java, host, zookeeper, runner.say)
+                except PreconditionError as error:
+                    runner.say(f"class archive: {error}; played without it")
+    finally:
+        with INTERRUPTS.shielded():
+            host.close()
+
+
+def once(specs: Iterable[RunSpec | None]) -> list[RunSpec]:
+    """Return each spec once, in order."""
+    return list({spec.name: spec for spec in specs if spec is not None}.values())
+
+
+def compared(pairs: Sequence[ReleasePair], results: Sequence[RunResult]) -> list[Pair]:
+    """Return the pairs as the report shows them, with their results."""
+    by_name = {(result.scenario, result.protocol): result for result in results}
+    return [
+        Pair(
+            scenario=one.scenario.name,
+            release=one.entry.name,
+            models=one.entry.models,
+            theirs=by_name[one.scenario.name, one.entry.name] if one.theirs else None,
+            ours=by_name[one.scenario.name, one.entry.models] if one.ours else None,
+            why=one.why,
+        )
+        for one in pairs
+    ]

@@ -1,0 +1,152 @@
+"""
+The environment `sim`: every cluster is a world of its own, in this process and in virtual time.
+
+It runs the targets that are this repository's broker, since it runs the broker's core and nothing else of it. A
+random run has a random world besides: the seed decides latencies and ZooKeeper faults, and oracles watch it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.chance.pace import VIRTUAL, Pace
+from harness.client import Client
+from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.history import History
+from harness.logdir.scan import snapshot_ops
+from harness.model import OpType, Source, UsageError
+from harness.run.environment import Environment
+from harness.run.spec import RunSpec
+from harness.target import Target
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.rules import from_text
+from targets.broker.target import BrokerTarget, settings_of
+from targets.simulator.client import SimClient
+from targets.simulator.eye import SimEye
+from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.oracles import Oracles
+from targets.simulator.trace import Trace
+from targets.simulator.world import World
+from targets.simulator.zookeeper_faults import ZooKeeperFaults, random_world
+
+SIMULATOR = "simulator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Simulated:
+    """One run's world, and what watches it where the run is random."""
+
+    world: World
+    zookeeper_faults: ZooKeeperFaults | None = None
+    oracles: Oracles | None = None
+
+
+class SimEnvironment:
+    """
+    Simulated worlds; see harness.run.environment.Environment for every call.
+
+    Args:
+        trace: receives every step of every world, for comparing two runs of one seed.
+    """
+
+    def __init__(self, name: str, target: Target, *, trace: Trace | None = None) -> None:
+        self.name = name
+        # One process and one thread at a time: side by side they would only take turns.
+        self.jobs = 1
+        self.timing: Pace = VIRTUAL
+        self._target = target
+        self._trace = trace
+        self._runs: dict[str, _Simulated] = {}
+
+    def open(self, folder: Path) -> None:
+        """Start nothing: each world has a ZooKeeper of its own."""
+
+    def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
+        """Make a world; no node runs yet."""
+        del folder
+        world = self._random_world(spec) if spec.random else self._world(spec)
+        history.keep_time_by(lambda: world.clock.now_ns)
+        world.listen(history.record)
+        cluster = Cluster(
+            host=SimMachines(world, spec.scenario.replicas),
+            target=self._target,
+            protocol=spec.variant.protocol,
+            rules=spec.rules,
+            ids=spec.draw.ids,
+            replicas=spec.scenario.replicas,
+            history=history,
+            fabric=world.links,
+            observer=SimEye(world, self._target),
+            time=SimTime(world),
+        )
+        history.listeners.append(cluster.listen)
+        found = _Simulated(world=world)
+        if spec.random:
+            faults, oracles = ZooKeeperFaults(world), Oracles(world, TopicPartition(TOPIC, PARTITION))
+            history.listeners += [faults.hear, oracles.hear]
+            found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles)
+        self._runs[str(history.path)] = found
+        return cluster
+
+    def make_client(self, cluster: Cluster) -> Client:
+        """Return a client in the cluster's own world."""
+        return SimClient(self._runs[str(cluster.history.path)].world)
+
+    def record_evidence(self, cluster: Cluster) -> None:
+        """Record what the oracles saw, what befell ZooKeeper's connections, and how long the world ran."""
+        run = self._runs.pop(str(cluster.history.path))
+        for violation in (
+            sorted(run.oracles.violations.values(), key=lambda each: each.step) if run.oracles else ()
+        ):
+            cluster.record(Source.SIMULATOR, SIMULATOR, OpType.INFO, "violation", violation.to_value())
+        faults = run.zookeeper_faults
+        value = {
+            "steps": run.world.steps,
+            "virtual_ns": run.world.clock.now_ns,
+            "zookeeper_faults_asked": faults.asked if faults else 0,
+            "zookeeper_faults_bit": faults.bit if faults else 0,
+        }
+        cluster.record(Source.SIMULATOR, SIMULATOR, OpType.INFO, "world", value)
+
+    def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
+        """Write down what a replica's disk holds, as the history has it."""
+        log = cluster.host.replica_log(name, TOPIC, PARTITION)
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [] if log is None else [json.dumps({"f": f, **value}) for f, value in snapshot_ops(log)]
+        (folder / f"{TOPIC}-{PARTITION}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    def close(self) -> None:
+        """Forget the worlds."""
+        self._runs.clear()
+
+    def _world(self, spec: RunSpec) -> World:
+        return World(
+            seed=spec.seed,
+            protocol=spec.variant.protocol,
+            rules=from_text(spec.rules),
+            ids=spec.draw.ids,
+            settings=settings_of(spec.scenario.settings),
+            trace=self._trace,
+        )
+
+    def _random_world(self, spec: RunSpec) -> World:
+        return random_world(
+            spec.seed,
+            protocol=spec.variant.protocol,
+            rules=from_text(spec.rules),
+            ids=spec.draw.ids,
+            settings=settings_of(spec.scenario.settings),
+            trace=self._trace,
+        )
+
+
+def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
+    """Make the simulated environment; UsageError for a target that it cannot run, or a real disk."""
+    del ports
+    if not isinstance(target, BrokerTarget):
+        raise UsageError(f"host {name}: target {target.name}; expected broker, whose core the simulator runs")
+    if power_tier is not None:
+        raise UsageError(f"host {name}: power tier {power_tier!r}; expected none, its disks are simulated")
+    return SimEnvironment(name, target)

@@ -1,0 +1,104 @@
+"""
+A random world: the seed decides latencies, what a power loss keeps, and faults of connections to ZooKeeper.
+
+A ZooKeeper fault loses a node's next write with its connection, done or not done, and the node cannot know which;
+or it resets the connection between two questions. Faults begin once the cluster is set up, within one second.
+
+Source:  Apache ZooKeeper's programmer's guide: after connection loss a client cannot know if a write was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Final
+
+from harness.model import Op, OpType, Source
+from targets.broker.core.rules import Rules
+from targets.simulator.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.network import Latency
+from targets.simulator.rules import ZOOKEEPER
+from targets.simulator.trace import Trace
+from targets.simulator.world import Chance, World
+
+# Next to each other, as in LATENCY, and far apart: frames of two connections overtake each other more and more.
+LATENCIES: Final = (
+    Latency(low_ns=NS_PER_MS // 5, high_ns=NS_PER_MS // 4),
+    Latency(low_ns=NS_PER_MS // 20, high_ns=2 * NS_PER_MS),
+    Latency(low_ns=NS_PER_MS // 20, high_ns=2 * NS_PER_MS),
+    Latency(low_ns=NS_PER_MS // 10, high_ns=8 * NS_PER_MS),
+)
+# A dead process' session ends by itself before the healed cluster is given up.
+SESSION_TIMEOUT_MS: Final = 1_500
+FAULTY_SHARE: Final = 0.4
+FAULTS_MAX: Final = 5
+CALL: Final = "zookeeper faults"
+
+
+def random_world(
+    seed: int,
+    *,
+    protocol: str,
+    rules: Rules,
+    ids: Mapping[str, int],
+    settings: Mapping[str, Any],
+    trace: Trace | None = None,
+) -> World:
+    """Make the world of a seed; nobody listens to it yet, and no node runs."""
+    chance = Random(f"world {seed}")
+    return World(
+        seed=seed,
+        protocol=protocol,
+        rules=rules,
+        ids=ids,
+        settings=settings,
+        session_timeout_ms=SESSION_TIMEOUT_MS,
+        chance=Chance(latency=chance.choice(LATENCIES)),
+        trace=trace,
+    )
+
+
+class ZooKeeperFaults:
+    """
+    Faults of one world's connections to ZooKeeper, if its seed draws any.
+
+    Attributes:
+        asked: how many were tried; bit: how many took effect: a write that was lost, a connection that was reset.
+    """
+
+    def __init__(self, world: World) -> None:
+        """Wait for the set-up: the first step of the world's history, which `hear` receives."""
+        self.asked = 0
+        self._resets = 0
+        self._writes = 0
+        self._begun = False
+        self._world = world
+        world.on_call(CALL, self._inject)
+
+    def hear(self, op: Op) -> None:
+        """Begin with the first step."""
+        if not self._begun and (op.source, op.f, op.type) == (Source.RUNNER, "step", OpType.OK):
+            self._begun = True
+            self._plan()
+
+    def _plan(self) -> None:
+        chance, clock = self._world.clock.random, self._world.clock
+        if chance.random() < FAULTY_SHARE:
+            for _ in range(chance.randint(1, FAULTS_MAX)):
+                clock.after(int(chance.random() * NS_PER_S), ("call", CALL))
+
+    @property
+    def bit(self) -> int:
+        """How many took effect so far."""
+        return self._resets + self._writes - len(self._world.zookeeper.losing)
+
+    def _inject(self) -> None:
+        chance, world = self._world.clock.random, self._world
+        name = chance.choice(list(world.nodes))
+        self.asked += 1
+        if chance.random() < 0.7:
+            if name not in world.zookeeper.losing:
+                self._writes += 1
+            world.zookeeper.losing[name] = chance.random() < 0.5
+        elif world.links.close_links(name, ZOOKEEPER):
+            self._resets += 1

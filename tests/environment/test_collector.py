@@ -1,0 +1,128 @@
+"""The collector: what nodes tell stands in the history, whole, even when they are killed."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.environment.collector import Collector
+from harness.history import History, read_history
+from harness.model import Source
+from harness.process import until
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    with History(tmp_path / "history.jsonl") as history:
+        yield history
+
+
+@pytest.fixture
+def flushed() -> list[tuple[str, str, int]]:
+    return []
+
+
+@pytest.fixture
+def collector(history: History, flushed: list[tuple[str, str, int]]) -> Iterator[Collector]:
+    collector = Collector("127.0.0.1", history, lambda *seen: flushed.append(seen))
+    yield collector
+    collector.close()
+
+
+def told(node: str, f: str, **value: object) -> bytes:
+    return json.dumps({"node": node, "pid": 1, "f": f, "value": value}).encode() + b"\n"
+
+
+def say(collector: Collector, *lines: bytes) -> None:
+    """Connect, say it all, and end, as a killed node's kernel does."""
+    with socket.create_connection((collector.address.host, collector.address.port), timeout=10) as connection:
+        connection.sendall(b"".join(lines))
+
+
+def seen(history: History) -> list[tuple[str, str]]:
+    return [(op.process, op.f) for op in read_history(history.path)]
+
+
+def wait_for(history: History, count: int) -> None:
+    assert until(lambda: len(read_history(history.path)) >= count, 10)
+
+
+def test_everything_that_was_sent_is_in_the_history_after_drain(collector: Collector, history: History) -> None:
+    say(collector, *(told("A", "append", base=n) for n in range(500)))
+    wait_for(history, 1)
+    collector.drain("A")
+    ops = read_history(history.path)
+    assert list(range(500)) == [op.value["base"] for op in ops]
+    assert {Source.BROKER} == {op.source for op in ops}
+
+
+def test_flush_is_told_to_the_host(
+    collector: Collector, history: History, flushed: list[tuple[str, str, int]]
+) -> None:
+    say(collector, told("A", "flush", path="log-0/x", length=9))
+    wait_for(history, 1)
+    collector.drain("A")
+    assert [("A", "log-0/x", 9)] == flushed
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"[1]\n", b'{"node": "A"}\n', b"\xff\xfe\n"])
+def test_line_that_is_no_event_is_kept_and_the_rest_goes_on(
+    collector: Collector, history: History, line: bytes
+) -> None:
+    say(collector, line, told("A", "ready"))
+    wait_for(history, 2)
+    assert [("collector", "unreadable"), ("A", "ready")] == seen(history)
+
+
+def test_nodes_that_tell_at_once_each_keep_their_order(collector: Collector, history: History) -> None:
+    for node in "ABC":
+        say(collector, *(told(node, "append", base=n) for n in range(50)))
+    wait_for(history, 150)
+    ops = read_history(history.path)
+    for node in "ABC":
+        assert list(range(50)) == [op.value["base"] for op in ops if op.process == node]
+
+
+def test_collector_leaves_nothing_behind_when_closed(history: History) -> None:
+    collector = Collector("127.0.0.1", history, lambda *_: None)
+    collector.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((collector.address.host, collector.address.port), timeout=10)
+
+
+def test_what_is_told_after_the_end_is_dropped_and_the_connection_goes_on(history: History) -> None:
+    """A node that is being taken down must not see its listener go first."""
+    collector = Collector("127.0.0.1", history, lambda *_: None)
+    with socket.create_connection((collector.address.host, collector.address.port), timeout=10) as connection:
+        connection.sendall(told("A", "ready"))
+        wait_for(history, 1)
+        collector.end()
+        connection.sendall(told("A", "late") * 100)
+    collector.drain("A")
+    collector.close()
+    assert [("A", "ready")] == seen(history)
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_failure_in_taking_in_what_is_told_is_hidden_only_when_the_end_has_come(
+    history: History, over: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host and the history are closed while a line is being taken in: nobody wants a traceback of that."""
+
+    def take(*_: object) -> None:
+        if over:
+            collector.end()
+        raise KeyError("no such node")
+
+    collector = Collector("127.0.0.1", history, take)
+    say(collector, told("A", "flush", path="log-0/x", length=9))
+    wait_for(history, 1)
+    # A handler prints its failure after it has let go of the connection.
+    assert until(lambda: not any("process_request" in thread.name for thread in threading.enumerate()), 10)
+    collector.close()
+    assert over is not ("no such node" in capsys.readouterr().err)

@@ -1,0 +1,100 @@
+"""Real machines in files, without a node: what is read of a replica, deleted of it, and kept of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.environment.machines import RealMachines, RealTime
+from harness.model import PreconditionError
+from harness.run.environment import Plan
+from tests.logdir.build import batch
+
+
+class Closing:
+    """A part that counts how often it was closed, and may fail at it."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.closed = 0
+        self._fails = fails
+
+    def close(self) -> None:
+        """Count."""
+        self.closed += 1
+        if self._fails:
+            raise OSError("no")
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> RealMachines:
+    """A node whose disk is the folder `data`."""
+    host = SimpleNamespace(name="local", power_tier="watermark", disk=lambda _: tmp_path / "data")
+    (tmp_path / "data").mkdir()
+    plan = Plan(name="x", run_dir=tmp_path, protocol="hw", rules={}, ids={"A": 1}, replicas=("A",), seed=1)
+    return RealMachines(
+        host=cast(Any, host), collector=cast(Any, Closing()), prints=None, target=cast(Any, None), plan=plan
+    )
+
+
+def write(machines: RealMachines, *bases: int) -> Path:
+    """Write a replica's log of one record a segment, beginning at these offsets."""
+    folder = machines.disk("A") / "log-0"
+    folder.mkdir()
+    for base in bases:
+        (folder / f"{base:020}.log").write_bytes(batch(base, "v"))
+        (folder / f"{base:020}.index").touch()
+    return folder
+
+
+def test_replica_without_a_folder_has_no_log(machines: RealMachines) -> None:
+    assert machines.replica_log("A", "log", 0) is None
+    write(machines, 0)
+    found = machines.replica_log("A", "log", 0)
+    assert (1, None) == (found and found.log_end_offset, machines.replica_log("A", "log", 1))
+
+
+def test_newest_segment_is_deleted_with_its_index_and_no_other(machines: RealMachines) -> None:
+    folder = write(machines, 0, 1)
+    seen = machines.delete_active_segment("A", "log", 0)
+    assert "00000000000000000001.index, 00000000000000000001.log deleted" == seen
+    assert ["00000000000000000000.index", "00000000000000000000.log"] == sorted(p.name for p in folder.iterdir())
+    machines.delete_active_segment("A", "log", 0)
+    with pytest.raises(PreconditionError, match="A: no segment of log-0 to delete; expected one at least"):
+        machines.delete_active_segment("A", "log", 0)
+
+
+def test_disk_is_kept_as_it_is(machines: RealMachines, tmp_path: Path) -> None:
+    write(machines, 0)
+    (machines.disk("A") / "lost+found").mkdir()
+    machines.keep("A", tmp_path / "kept")
+    machines.keep("A", tmp_path / "kept")
+    assert ["log-0"] == [path.name for path in (tmp_path / "kept").iterdir()]
+
+
+def test_collector_is_closed_also_when_the_host_cannot_be(tmp_path: Path) -> None:
+    host, collector = Closing(fails=True), Closing()
+    plan = Plan(name="x", run_dir=tmp_path, protocol="hw", rules={}, ids={}, replicas=(), seed=1)
+    parts = {"host": host, "collector": collector, "prints": None, "target": None, "plan": plan}
+    cast(Any, host).name = cast(Any, host).power_tier = "none"
+    with pytest.raises(OSError, match="no"):
+        RealMachines(**cast(Any, parts)).close()
+    assert (1, 1) == (host.closed, collector.closed)
+
+
+def test_together_gives_what_each_gave_in_the_order_of_names() -> None:
+    assert ["b!", "a!"] == RealTime().together(lambda name: f"{name}!", ["b", "a"])
+    with pytest.raises(PreconditionError):
+        RealTime().together(_fails_at_b, ["a", "b"])
+
+
+def _fails_at_b(name: str) -> str:
+    if name == "b":
+        raise PreconditionError("b")
+    return name
+
+
+def test_until_is_true_at_once_and_false_in_time() -> None:
+    assert (True, False) == (RealTime().until(lambda: True, 60), RealTime().until(lambda: False, 0))

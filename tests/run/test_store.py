@@ -1,0 +1,101 @@
+"""harness/store.py: the folders of a suite and the Parquet of a run."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.history import History
+from harness.model import Anomaly, HistoryError, Kind, OpType, Source, UsageError
+from harness.run.store import Run, create_suite, read_anomalies, write_anomalies, write_parquet
+
+
+def _run(results: Path) -> Run:
+    run = create_suite(results, "suite-1").create_run("scenario1-hw")
+    with History(run.history, clock=lambda: 7) as history:
+        history.record(Source.RUNNER, "runner", OpType.INFO, "healed", {"missing": []})
+        history.record(
+            Source.BROKER, "A", OpType.INFO, "append", {"topic": "t", "partition": 3, "base": 0, "end": 2}
+        )
+    return run
+
+
+def test_suite_lays_out_its_files_as_the_readme_says(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    assert tmp_path / "suite-1" / "scenario1-hw" / "history.jsonl" == run.history
+    assert run.logs.is_dir()
+    readme = (Path(__file__).parents[2] / "results" / "README.md").read_text(encoding="utf-8")
+    suite = create_suite(tmp_path, "suite-2")
+    for path in (suite.suite, suite.report, run.history, run.parquet, run.anomalies):
+        assert path.name in readme
+
+
+def test_latest_points_to_the_newest_suite(tmp_path: Path) -> None:
+    for name in ("suite-1", "suite-2"):
+        suite = create_suite(tmp_path, name)
+        assert suite.path.resolve() == (tmp_path / "latest").resolve()
+    assert ["latest", "suite-1", "suite-2"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_suites_made_side_by_side_do_not_trip_over_the_link(tmp_path: Path) -> None:
+    names = [f"suite-{number}" for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda name: create_suite(tmp_path, name), names))
+    assert names == [suite.path.name for suite in made]
+    assert ["latest", *sorted(names)] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_create_refuses_a_name_that_is_there(tmp_path: Path) -> None:
+    suite = create_suite(tmp_path, "suite-1")
+    suite.create_run("a")
+    with pytest.raises(UsageError, match="already there"):
+        suite.create_run("a")
+    with pytest.raises(UsageError, match="already there"):
+        create_suite(tmp_path, "suite-1")
+
+
+def test_runs_are_those_with_a_history(tmp_path: Path) -> None:
+    suite = create_suite(tmp_path, "suite-1")
+    for name in ("b", "a", "empty"):
+        suite.create_run(name)
+    for name in ("b", "a"):
+        (suite.path / name / "history.jsonl").touch()
+    assert ["a", "b"] == [run.name for run in suite.runs()]
+
+
+def test_parquet_holds_every_op_of_the_history(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    rows = pq.read_table(write_parquet(run)).to_pylist()
+    assert [None, "t"] == [row["topic"] for row in rows]
+    assert [None, 3] == [row["partition"] for row in rows]
+    assert {"topic": "t", "partition": 3, "base": 0, "end": 2} == json.loads(rows[1].pop("value"))
+    assert {
+        "run": "scenario1-hw",
+        "index": 1,
+        "time_ns": 0,
+        "source": "broker",
+        "process": "A",
+        "type": "info",
+        "f": "append",
+        "topic": "t",
+        "partition": 3,
+    } == rows[1]
+
+
+def test_parquet_is_not_written_when_the_history_is_bad(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    run.history.write_text("nonsense\n", encoding="utf-8")
+    with pytest.raises(HistoryError):
+        write_parquet(run)
+    assert not run.parquet.exists()
+
+
+def test_anomalies_read_back_as_written(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    found = [Anomaly(kind=Kind.LOST, topic="t", partition=3, ranges=((1, 2),), nodes=("A",), proof=(1,))]
+    write_anomalies(run, found)
+    assert found == read_anomalies(run)

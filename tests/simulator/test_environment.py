@@ -1,0 +1,124 @@
+"""Scenarios play in the simulator as on any ground: same runner, same faults, same history; and always alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from harness.cell import Stage, play_cell
+
+from harness.cluster import RunCancelled
+from harness.environment import ENVIRONMENTS
+from harness.history import History, read_history
+from harness.model import HistoryError, OpType, Source, UsageError
+from harness.registry import load
+from harness.run.environment import Ground, Plan
+from harness.run.store import Run, create_suite
+from harness.settings import MessageFormat, Settings
+from harness.target import Target
+from harness.variant import Variant
+from nemesis import NEMESES
+from targets import TARGETS
+from targets.broker.target import TARGET
+from targets.simulator import ground as module
+from targets.simulator.environment import SimGround, make_environment
+from tests.suite.cells import spec_of
+
+SCENARIO = "kip101-2"
+
+
+def play(folder: Path, protocol: str = "hw") -> Run:
+    """Play KIP-101's second scenario; gives its folder."""
+    ground = SimGround("sim", TARGET)
+    ground.open(folder)
+    spec = spec_of(SCENARIO, Variant(protocol=protocol), TARGET, 11)
+    run = create_suite(folder, "suite").create_run(spec.name)
+    play_cell(Stage(ground=ground, target=TARGET, faults=NEMESES), spec, run, lambda _step: None)
+    ground.close()
+    return run
+
+
+def plan(folder: Path, settings: Settings) -> Plan:
+    """A cluster of one node."""
+    rules = TARGET.rules("kip101", ())
+    return Plan(
+        name="one",
+        run_dir=folder,
+        protocol="kip101",
+        rules=rules,
+        ids={"A": 1},
+        replicas=("A",),
+        seed=1,
+        settings=settings,
+    )
+
+
+def test_sim_is_a_host_like_others() -> None:
+    made: Ground = load("host", ENVIRONMENTS, "sim", "make_environment")("sim", target=TARGET, power_tier=None, ports=None)
+    assert ("sim", 1) == (made.name, made.jobs)
+    assert module.make_environment is make_environment
+
+
+def test_same_cell_gives_the_same_history_to_the_last_byte(tmp_path: Path) -> None:
+    one, other = (play(tmp_path / name).history.read_bytes() for name in ("one", "other"))
+    assert one == other
+    assert one != play(tmp_path / "third", "kip101").history.read_bytes()
+
+
+def test_history_has_every_source_and_virtual_time(tmp_path: Path) -> None:
+    ops = read_history(play(tmp_path).history)
+    assert set(Source) == {op.source for op in ops}
+    assert [] == [op for op in ops if op.type is OpType.FAIL]
+    assert 0 == ops[0].time_ns
+    # Sessions outlast every run and nothing here waits for long: seconds at most, on however slow a machine.
+    assert 0 < ops[-1].time_ns < 10 * 10**9
+    assert [op.time_ns for op in ops] == sorted(op.time_ns for op in ops)
+
+
+def test_replicas_logs_are_kept_as_the_history_has_them(tmp_path: Path) -> None:
+    run = play(tmp_path)
+    kept = (run.logs / "A-data" / "log-0.jsonl").read_text().splitlines()
+    told = [op for op in read_history(run.history) if (op.source, op.process) == (Source.LOG, "A")]
+    assert [{"f": op.f, **op.value} for op in told] == [json.loads(line) for line in kept]
+
+
+def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
+    settings = Settings(min_isr=2, unclean_election=True, message_format=MessageFormat.WITHOUT_EPOCHS)
+    cluster = SimGround("sim", TARGET).open_cluster(plan(tmp_path, settings), History(tmp_path / "history.jsonl"))
+    cluster.start("A")
+    (world,) = [getattr(cluster.host, "_world")]  # noqa: B009
+    config = world.nodes["A"].config
+    assert (2, True, False) == (config.min_isr, config.unclean_election, config.stamp_epochs)
+    cluster.close()
+
+
+def test_cancelling_touches_no_world_that_another_thread_steps(tmp_path: Path) -> None:
+    """The thread that plays ends by itself, and with it its history, whenever that is."""
+    history = History(tmp_path / "history.jsonl")
+    cluster = SimGround("sim", TARGET).open_cluster(plan(tmp_path, Settings()), history)
+    cluster.start("A")
+    held = cluster.fabric.hold("ZooKeeper", "A", "zookeeper", "request")
+    cluster.await_(lambda: bool(held.held), lambda: "a request of A is held")
+    history.close()
+    cluster.cancel()
+    assert cluster.host.alive("A")
+    with pytest.raises(RunCancelled):
+        cluster.await_(lambda: False, lambda: "nothing")
+    cluster.close()
+
+
+def test_history_that_has_begun_keeps_its_clock(tmp_path: Path) -> None:
+    history = History(tmp_path / "history.jsonl")
+    history.record(Source.RUNNER, "runner", OpType.INFO, "note", {})
+    with pytest.raises(HistoryError, match="1 ops have their time by another clock"):
+        SimGround("sim", TARGET).open_cluster(plan(tmp_path, Settings()), history)
+    history.close()
+
+
+def test_target_whose_core_it_has_not_is_refused() -> None:
+    kafka: Target = load("target", TARGETS, "kafka", "TARGET")
+    with pytest.raises(UsageError, match="target kafka; expected broker"):
+        make_environment("sim", target=kafka, power_tier=None, ports=None)
+    with pytest.raises(UsageError, match="power tier 'loop'; expected none"):
+        make_environment("sim", target=TARGET, power_tier="loop", ports=None)

@@ -1,0 +1,71 @@
+"""What a seed decides of its world: the same every time, and that it bites."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from targets.simulator.weather import LATENCIES, Weather, random_world
+
+from harness.model import Op, OpType, Source
+from targets.broker.core.rules import PROTOCOLS
+from targets.simulator.network import Latency
+from targets.simulator.world import SETTINGS, World
+from tests.simulator.worlds import IDS, WAIT_S, boot, registered
+
+SEEDS = range(40)
+
+
+def world_of(seed: int) -> World:
+    return random_world(seed, protocol="kip380", rules=PROTOCOLS["kip380"], ids=IDS, settings=SETTINGS)
+
+
+def latency_of(world: World) -> Latency:
+    network = world.network
+    return Latency(low_ns=network._low_ns, high_ns=network._low_ns + network._span_ns)
+
+
+def set_up() -> Op:
+    return Op(
+        index=0, time_ns=0, source=Source.RUNNER, process="runner", type=OpType.OK, f="step", value={"line": 0}
+    )
+
+
+def weathered(seed: int) -> tuple[World, Weather]:
+    """A world of three brokers that are up, and a second of its weather."""
+    world = world_of(seed)
+    weather = Weather(world)
+    boot(world)
+    weather.hear(set_up())
+    world.run(2.0)
+    return world, weather
+
+
+def test_world_of_a_seed_is_the_same_and_worlds_differ() -> None:
+    latencies = [latency_of(world_of(seed)) for seed in SEEDS]
+    assert latencies == [latency_of(world_of(seed)) for seed in SEEDS]
+    assert set(LATENCIES) == set(latencies)
+
+
+def test_weather_is_bad_for_some_seeds_and_bites() -> None:
+    found = [weathered(seed)[1] for seed in SEEDS]
+    assert 0 < sum(weather.blows > 0 for weather in found) < len(SEEDS)
+    assert 0 < sum(weather.bit for weather in found) <= sum(weather.blows for weather in found)
+
+
+def test_weather_waits_for_the_set_up_and_comes_once() -> None:
+    for seed in SEEDS:
+        world = world_of(seed)
+        weather = Weather(world)
+        world.run(2.0)
+        assert 0 == weather.blows
+        for _ in range(3):
+            weather.hear(set_up())
+        world.run(2.0)
+        assert weather.blows <= 5
+
+
+def test_brokers_come_through_whatever_weather() -> None:
+    for seed in SEEDS:
+        world, _ = weathered(seed)
+        for name in IDS:
+            assert world.until(partial(registered, world, name), WAIT_S), f"seed {seed}: {name} is not registered"
