@@ -53,7 +53,7 @@ BESIDE ?= $(if $(filter 0.10%,$(RELEASE)),hw,kip380)
 
 .PHONY: conform
 conform: $(STAMP) java  ## the same random schedules on a release and on our broker: RELEASE=0.10.2.2 BESIDE=hw SEEDS=
-	@$(BIN)/fencepost run --host local --target kafka:$(or $(RELEASE),3.9.1) --beside $(BESIDE) --seeds $(SEEDS) \
+	@$(BIN)/fencepost run --host local --target kafka:$(or $(RELEASE),3.9.1) --compare-with $(BESIDE) --seeds $(SEEDS) \
 		--seed $(or $(SEED),0) --jobs $(or $(JOBS),2) $(TIER:%=--power-tier %) $(ARGS)
 
 .PHONY: bench-broker

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from checkers.view import key_of, setup_of
+from checkers.view import key_of
 from harness.chance.final_records import FINAL_RECORDS
 from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.result import Activity
@@ -43,13 +43,16 @@ def activity_of(ops: Sequence[Op]) -> Activity:
 
 def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
     """Find that a random run proves nothing: one VACUOUS anomaly, or []; written scenarios prove their steps."""
-    setup = setup_of(ops)
+    setup = next((op for op in ops if (op.source, op.f) == (Source.RUNNER, "setup")), None)
     # Histories of older versions do not say it; their random schedules were named after their seeds.
-    if not setup.get("random", str(setup.get("scenario")).startswith("seed-")):
+    if setup is None or not setup.value.get("random", str(setup.value.get("scenario")).startswith("seed-")):
         return []
     reason = vacuous_reason(activity_of(ops))
+    if not reason:
+        return []
     topic, partition = key_of(ops)
-    return [Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=reason)] if reason else []
+    sentence = f"{reason[0].upper()}{reason[1:]}."
+    return [Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(setup.index,))]
 
 
 def vacuous_reason(activity: Activity) -> str:

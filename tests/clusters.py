@@ -11,15 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.ground import Plan
-from harness.machines import RealMachines, open_machines
-
 from harness.cluster import Cluster
+from harness.environment.machines import RealMachines, open_machines
 from harness.history import History
 from harness.hosts import HOSTS
 from harness.hosts.base import Address, Launch
 from harness.target import NodeSpec
 from targets.broker.target import BrokerTarget
+from tests.specs import cluster_spec
 
 _numbers = itertools.count()
 
@@ -67,17 +66,9 @@ def running(
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
-    plan = Plan(
-        name=f"cluster-{next(_numbers)}",
-        run_dir=run_dir,
-        protocol=protocol,
-        rules=target.rules(protocol, ()),
-        ids=ids,
-        replicas=tuple(replicas),
-        seed=1,
-    )
     cluster = open_machines(
-        plan,
+        cluster_spec(target, protocol, ids, replicas),
+        run_dir,
         History(run_dir / "history.jsonl"),
         make_host=HOSTS["local"],
         target=target,

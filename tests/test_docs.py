@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from harness.cli.grounds import GROUNDS
 
 from checkers import CHECKERS
+from harness.environment import ENVIRONMENTS
 from harness.hosts import HOSTS
 from nemesis import NEMESES
 from targets import TARGETS
@@ -19,7 +19,7 @@ TABLES = {
     "CHECKERS": (tuple(CHECKERS), "docs/checkers.md"),
     "NEMESES": (tuple(NEMESES), "docs/nemeses.md"),
     "HOSTS": (tuple(HOSTS), "docs/hosts.md"),
-    "GROUNDS": (tuple(GROUNDS), "docs/architecture.md"),
+    "ENVIRONMENTS": (tuple(ENVIRONMENTS), "docs/architecture.md"),
     "TARGETS": (tuple(TARGETS), "docs/architecture.md"),
     "CLIENTS": (tuple(CLIENTS), "docs/architecture.md"),
 }

@@ -67,6 +67,10 @@ KIND_MEANINGS: Final[Mapping[Kind, str]] = {
     Kind.EXITED: "A broker ended itself, for the reason that it printed.",
     Kind.UNREADABLE: "A replica's log, or part of it, could not be read at the end.",
     Kind.UNCHECKED: "A check could not be made: a source is missing, a step failed, or the rule crashed.",
+    Kind.VACUOUS: "A random run proves nothing: no fault took effect, or no record was acknowledged.",
+    Kind.ORACLE_COMMITTED: "The simulator saw a committed record missing on a replica that may be elected.",
+    Kind.ORACLE_PREFIX: "The simulator saw a follower that fetches from a leader and differs from it.",
+    Kind.ORACLE_ACKNOWLEDGED: "The simulator saw an acknowledgement of a record that was not committed there.",
 }
 
 BAND_MEANINGS: Final[Mapping[Band, str]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-import time
+import threading
 from collections.abc import Sequence
 from functools import partial
 
@@ -39,9 +39,10 @@ def play_all(
         progress.end(spec.name, run.seconds)
         return True
 
+    never = threading.Event()
+
     def look(seconds: float) -> bool:
-        time.sleep(seconds)
-        return False
+        return never.wait(seconds)
 
     play_side_by_side(play_next, [player], jobs=jobs, name="run", look=look)
     return [(spec, played[spec.name]) for spec in specs]

@@ -68,20 +68,7 @@ class SimEnvironment:
         del folder
         world = self._random_world(spec) if spec.random else self._world(spec)
         history.keep_time_by(lambda: world.clock.now_ns)
-        world.listen(history.record)
-        cluster = Cluster(
-            host=SimMachines(world, spec.scenario.replicas),
-            target=self._target,
-            protocol=spec.variant.protocol,
-            rules=spec.rules,
-            ids=spec.draw.ids,
-            replicas=spec.scenario.replicas,
-            history=history,
-            fabric=world.links,
-            observer=SimEye(world, self._target),
-            time=SimTime(world),
-        )
-        history.listeners.append(cluster.listen)
+        cluster = cluster_of(world, spec, history, self._target)
         found = _Simulated(world=world)
         if spec.random:
             faults, oracles = ZooKeeperFaults(world), Oracles(world, TopicPartition(TOPIC, PARTITION))
@@ -140,6 +127,25 @@ class SimEnvironment:
             settings=settings_of(spec.scenario.settings),
             trace=self._trace,
         )
+
+
+def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
+    """Return a world as the cluster of a run; it records in this history, and listens to it."""
+    world.listen(history.record)
+    cluster = Cluster(
+        host=SimMachines(world, spec.scenario.replicas),
+        target=target,
+        protocol=spec.variant.protocol,
+        rules=spec.rules,
+        ids=spec.draw.ids,
+        replicas=spec.scenario.replicas,
+        history=history,
+        fabric=world.links,
+        observer=SimEye(world, target),
+        time=SimTime(world),
+    )
+    history.listeners.append(cluster.listen)
+    return cluster
 
 
 def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:

@@ -11,7 +11,7 @@ import pytest
 
 from harness.chance import draw
 from harness.chance.draw import draw_schedule, schedule_text
-from harness.chance.play import LAST
+from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.profile import DEFAULT, WEIGHTS
 from harness.chance.text import text_of
 from harness.links import VERBS
@@ -61,7 +61,7 @@ def test_every_schedule_begins_with_a_record_and_counts_all_that_it_sends() -> N
         drawn = draw_schedule(seed)
         assert ("produce", "m1", "acks=all") == drawn.steps[0].words[:3]
         sent = [step.words[1] for step in drawn.steps if step.words[0] == "produce"]
-        assert [*sent, *LAST] == [count.name for count in drawn.records]
+        assert [*sent, *FINAL_RECORDS] == [count.name for count in drawn.records]
 
 
 def test_topologies_differ() -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.memory import MemoryHistory
 from harness.chance.pace import VIRTUAL, Pace
-from harness.chance.play import LAST, ChancePlay, Waiting, with_slack
+from harness.chance.play import ChancePlay, Waiting, with_slack
 from harness.cluster import Cluster
 from harness.model import Op, OpType, Source, UsageError
-from harness.run.environment import Plan
+from harness.run.spec import RunSpec
 from harness.schedule import Scenario, draw, parse
+from harness.variant import Variant
 from nemesis import NEMESES
 from targets.broker.target import TARGET, settings_of
 from targets.simulator.client import SimClient
@@ -41,20 +43,17 @@ def played(
     """Play a schedule in a world without chance; give the history."""
     scenario = schedule(*steps)
     drawn = draw(scenario, 1)
-    plan = Plan(
-        name="T",
-        run_dir=Path(),
-        protocol=protocol,
+    spec = RunSpec(
+        target="broker",
+        host="sim",
+        variant=Variant(protocol=protocol),
         rules=TARGET.rules(protocol, ()),
-        ids=drawn.ids,
-        replicas=scenario.replicas,
-        seed=1,
-        settings=scenario.settings,
+        scenario=scenario,
+        draw=drawn,
     )
-    world = World(seed=1, protocol=protocol, ids=plan.ids, settings=settings_of(plan.settings))
+    world = World(seed=1, protocol=protocol, ids=drawn.ids, settings=settings_of(scenario.settings))
     history = MemoryHistory(Path("T"), lambda: world.clock.now_ns)
-    world.listen(history.record)
-    cluster = cluster_of(world, plan, history, TARGET)
+    cluster = cluster_of(world, spec, history, TARGET)
     before(world)
     ChancePlay(
         scenario=scenario,
@@ -199,7 +198,7 @@ def test_end_restores_whoever_is_away_and_has_a_last_record_acknowledged() -> No
     ops = played("produce m1 acks=all meanwhile", "pass 20ms", "kill A", "pass 20ms")
     assert OpType.OK is healed(ops).type
     acked = [op.value["name"] for op in ops if op.f == "produce" and op.type is OpType.OK]
-    assert {"m1", LAST[0]} == set(acked)
+    assert {"m1", FINAL_RECORDS[0]} == set(acked)
     assert ["A", "B"] == sorted([op for op in ops if op.f == "leaderAndISR"][-1].value["isr"])
 
 

@@ -140,6 +140,22 @@ def ends_itself(*, told: bool) -> Story:
     return story.healed().log("A", log, epochs).log("B", log, epochs).read(*M1, *M2).done()
 
 
+def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
+    """A random run of one record, with these faults; an oracle sees that A lacked the record for a while."""
+    story = Story({"m1": ("x",)}, "kip101", random=True).started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story.sends("m1").append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").acked("m1", 0)
+    for fault in faults:
+        story.fault(fault, "B")
+    log, epochs = [(0, ("x",))], [(0, 0)]
+    story.healed().log("A", log, epochs).log("B", log, epochs).read("x").done()
+    if seen_by_oracle:
+        sentence = "Step 9, at 0.030 s: x was committed at offset 0 and is not on A."
+        seen = {"rule": "committed", "step": 9, "nodes": ["A"], "offset": 0, "sentence": sentence}
+        story.add(Source.SIMULATOR, "simulator", OpType.INFO, "violation", **seen)
+    world = {"steps": 20, "virtual_ns": 10**9, "zookeeper_faults_asked": 0, "zookeeper_faults_bit": 0}
+    return story.add(Source.SIMULATOR, "simulator", OpType.INFO, "world", **world)
+
+
 def without_evidence() -> Story:
     """Nothing acknowledged, a step and a fault failed, A's log unreadable, the run cut short."""
     story = Story(RECORDS).started("A", "B").elected("A", 0).leads("A", 0, 0).sends("m1")
@@ -172,6 +188,10 @@ STORIES: dict[str, Callable[[], Story]] = {
     "exited-bad": lambda: ends_itself(told=True),
     "unchecked-ok": lambda: scenario_2("kip101"),
     "unchecked-bad": without_evidence,
+    "vacuous-ok": lambda: random_run("pause", "resume"),
+    "vacuous-bad": lambda: random_run("flush"),
+    "oracles-ok": lambda: random_run("kill", "restart"),
+    "oracles-bad": lambda: random_run("kill", "restart", seen_by_oracle=True),
 }
 
 

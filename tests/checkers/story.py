@@ -21,7 +21,11 @@ class Story:
     """Ops of one run of one partition; `ops` is the history so far."""
 
     def __init__(
-        self, records: Mapping[str, Sequence[str]], protocol: str = "hw", replicas: Sequence[str] = ("A", "B")
+        self,
+        records: Mapping[str, Sequence[str]],
+        protocol: str = "hw",
+        replicas: Sequence[str] = ("A", "B"),
+        **setup: Any,
     ) -> None:
         self.ops: list[Op] = []
         self.records = records
@@ -45,6 +49,7 @@ class Story:
             records={name: list(values) for name, values in records.items()},
             min_isr=1,
             unclean=False,
+            **setup,
         )
 
     def add(self, source: Source, process: str, type_: OpType, f: str, **value: Any) -> Self:

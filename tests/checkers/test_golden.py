@@ -23,6 +23,8 @@ PLANTED: dict[str, list[Found]] = {
     "caught-up": [(Kind.STUCK, (), ("A",), None)],
     "exited": [(Kind.EXITED, (), ("B",), None), (Kind.EXITED, (), ("B",), None)],
     "unchecked": [(Kind.UNREADABLE, (), ("A",), None)] + [(Kind.UNCHECKED, (), (), None)] * 6,
+    "vacuous": [(Kind.VACUOUS, (), (), None)],
+    "oracles": [(Kind.ORACLE_COMMITTED, ((0, 1),), ("A",), None)],
 }
 
 

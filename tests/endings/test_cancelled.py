@@ -1,4 +1,4 @@
-"""A cell that is given up, or that cannot be set up, takes all of itself down."""
+"""A run that is cancelled, or that cannot be set up, takes all of itself down."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from harness.cell import CellSpec, Stage, play_cell
 
-from harness import machines
 from harness.cluster import Cluster, RunCancelled
+from harness.environment import machines
 from harness.environment.machines import RealTime, open_machines
 from harness.history import History
 from harness.hosts.base import Address
 from harness.model import HistoryError, OpType, Source, UsageError
-from harness.run.environment import Plan
+from harness.run.player import Player
+from harness.run.spec import RunSpec
 from harness.run.store import Run
-from harness.schedule import draw, read_scenario
 from harness.variant import Variant
-from workloads import SCENARIOS
+from targets.broker.target import TARGET
+from tests.specs import cluster_spec
+from tests.suite.cells import spec_of
 
 NOBODY = Address(host="127.0.0.1", port=1)
 
@@ -76,7 +77,7 @@ class Telling:
 
 
 class Room:
-    """A ground whose clusters are of parts that only count."""
+    """An environment whose clusters are of parts that only count."""
 
     name = "room"
 
@@ -84,7 +85,7 @@ class Room:
         self.host, self.others = Part(), Part()
         self.histories: list[History] = []
 
-    def open_cluster(self, _plan: Plan, history: History) -> Cluster:
+    def open_cluster(self, _spec: RunSpec, _folder: Path, history: History) -> Cluster:
         """Make it."""
         self.histories.append(history)
         return cluster_of(self.host, history, self.others)
@@ -94,16 +95,16 @@ class Room:
         return SimpleNamespace(sends_once=True)
 
 
-def test_cell_that_was_being_made_when_all_were_cancelled_plays_nothing(tmp_path: Path) -> None:
+def test_run_that_was_being_opened_when_all_were_cancelled_plays_nothing(tmp_path: Path) -> None:
     room = Room()
-    stage = Stage(ground=cast(Any, room), target=cast(Any, room.others), faults={})
-    stage.cancel()
-    scenario = read_scenario(SCENARIOS / "kip101-1.txt")
-    spec = CellSpec(scenario=scenario, draw=draw(scenario, 1), variant=Variant(protocol="hw"), rules={})
+    player = Player(environment=cast(Any, room), faults={})
+    player.cancel()
     with pytest.raises(RunCancelled):
-        play_cell(stage, spec, Run(path=tmp_path), lambda _: None)
+        player.play(spec_of("kip101-1", Variant(protocol="hw"), TARGET, 1), Run(path=tmp_path))
     # Cancelled and closed, and the observer and the fabric with it.
-    assert (2, 2, {}) == (room.host.closed, room.others.closed, stage.open_clusters)
+    assert (2, 2) == (room.host.closed, room.others.closed)
+    player.cancel()
+    assert (2, 2) == (room.host.closed, room.others.closed)
     with pytest.raises(HistoryError, match="after the history was closed"):
         room.histories[0].record(Source.RUNNER, "runner", OpType.INFO, "late")
 
@@ -135,7 +136,8 @@ def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeyp
     threads = set(threading.enumerate())
     with pytest.raises(UsageError, match="node A: no room"):
         open_machines(
-            Plan(name="x", run_dir=tmp_path, protocol="hw", rules={}, ids={"A": 1}, replicas=("A",), seed=1),
+            cluster_spec(TARGET, "hw", {"A": 1}, ["A"]),
+            tmp_path,
             History(tmp_path / "history.jsonl"),
             make_host=cast(Any, lambda *_, **__: host),
             target=cast(Any, Telling()),

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from harness import java
-from harness.cli import course
 from harness.cli.main import main
 from harness.hosts import local, site
 from harness.java import Java
+from harness.suite import runner
 from tests.endings.command import left_of
 
 PORTS_TRIED_MAX = 100
@@ -28,7 +28,7 @@ ONE_CELL = ("--scenario", "kip101-1", "--protocol", "hw", "--power-tier", "water
 def java_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Java that nobody has to look for; none of these tests starts it."""
     found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
-    monkeypatch.setattr(course, "find_java", lambda: found)
+    monkeypatch.setattr(runner, "find_java", lambda: found)
     monkeypatch.setattr(local, "find_java", lambda: found)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from harness.environment.machines import RealMachines, RealTime
 from harness.model import PreconditionError
-from harness.run.environment import Plan
+from targets.broker.target import TARGET
 from tests.logdir.build import batch
+from tests.specs import cluster_spec
 
 
 class Closing:
@@ -33,9 +34,9 @@ def machines(tmp_path: Path) -> RealMachines:
     """A node whose disk is the folder `data`."""
     host = SimpleNamespace(name="local", power_tier="watermark", disk=lambda _: tmp_path / "data")
     (tmp_path / "data").mkdir()
-    plan = Plan(name="x", run_dir=tmp_path, protocol="hw", rules={}, ids={"A": 1}, replicas=("A",), seed=1)
+    spec = cluster_spec(TARGET, "hw", {"A": 1}, ["A"])
     return RealMachines(
-        host=cast(Any, host), collector=cast(Any, Closing()), prints=None, target=cast(Any, None), plan=plan
+        host=cast(Any, host), collector=cast(Any, Closing()), prints=None, target=TARGET, spec=spec
     )
 
 
@@ -74,10 +75,10 @@ def test_disk_is_kept_as_it_is(machines: RealMachines, tmp_path: Path) -> None:
     assert ["log-0"] == [path.name for path in (tmp_path / "kept").iterdir()]
 
 
-def test_collector_is_closed_also_when_the_host_cannot_be(tmp_path: Path) -> None:
+def test_collector_is_closed_also_when_the_host_cannot_be() -> None:
     host, collector = Closing(fails=True), Closing()
-    plan = Plan(name="x", run_dir=tmp_path, protocol="hw", rules={}, ids={}, replicas=(), seed=1)
-    parts = {"host": host, "collector": collector, "prints": None, "target": None, "plan": plan}
+    spec = cluster_spec(TARGET, "hw", {}, [])
+    parts = {"host": host, "collector": collector, "prints": None, "target": None, "spec": spec}
     cast(Any, host).name = cast(Any, host).power_tier = "none"
     with pytest.raises(OSError, match="no"):
         RealMachines(**cast(Any, parts)).close()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import prints
+from harness.environment import prints
 from harness.environment.prints import LINES_MAX, Prints
 from harness.history import History, read_history
 from harness.model import Op

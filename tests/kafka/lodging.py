@@ -25,10 +25,10 @@ from harness.history import History
 from harness.hosts import HOSTS
 from harness.hosts.base import Address
 from harness.registry import load
-from harness.run.environment import Plan
 from harness.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
+from tests.specs import cluster_spec
 from workloads import questions
 from workloads.connection import Connection
 from workloads.librdkafka import LibrdkafkaClient
@@ -163,17 +163,10 @@ def lodging(
     number = next(_numbers)
     run_dir = folder / f"{target_name}-{number}"
     run_dir.mkdir()
-    plan = Plan(
-        name=f"lodging-{number}",
-        run_dir=run_dir,
-        protocol=protocol,
-        rules=target.rules(protocol, changes),
-        ids={name: number for name, number in IDS.items() if name == "C" or name in replicas},
-        replicas=replicas,
-        seed=1,
-    )
+    ids = {name: number for name, number in IDS.items() if name == "C" or name in replicas}
     cluster = open_machines(
-        plan,
+        cluster_spec(target, protocol, ids, replicas, changes=changes),
+        run_dir,
         History(run_dir / "history.jsonl"),
         make_host=HOSTS["local"],
         target=target,

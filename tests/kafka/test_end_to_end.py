@@ -36,7 +36,7 @@ def test_release_loses_what_the_protocol_loses_that_it_corresponds_to(
     printed = capsys.readouterr().out
     (run,) = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]
     suite = Suite.read(run / "suite.json")
-    assert [(RELEASE, "lost m2"), ("hw", "lost m2")] == [(cell.protocol, cell.found) for cell in suite.cells]
-    assert {Status.AS_EXPECTED} == {cell.status for cell in suite.cells}
+    assert [(RELEASE, "lost m2"), ("hw", "lost m2")] == [(cell.protocol, cell.found) for cell in suite.results]
+    assert {Status.AS_EXPECTED} == {cell.status for cell in suite.results}
     assert "ours is as theirs" in printed
     assert (run / "report.html").exists()

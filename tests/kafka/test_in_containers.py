@@ -25,6 +25,6 @@ def test_release_in_containers_is_as_it_is_on_this_machine(tmp_path: Path) -> No
     (run,) = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]
     suite = Suite.read(run / "suite.json")
     assert [(RELEASE, "permitted m2"), ("kip380", "permitted m2")] == [
-        (cell.protocol, cell.found) for cell in suite.cells
+        (cell.protocol, cell.found) for cell in suite.results
     ]
-    assert {Status.AS_EXPECTED} == {cell.status for cell in suite.cells}
+    assert {Status.AS_EXPECTED} == {cell.status for cell in suite.results}

@@ -1,4 +1,4 @@
-"""Scenarios play in the simulator as on any ground: same runner, same faults, same history; and always alike."""
+"""Scenarios play in the simulator as on any host: same runner, same faults, same history; and always alike."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from harness.cell import Stage, play_cell
 
 from harness.cluster import RunCancelled
 from harness.environment import ENVIRONMENTS
 from harness.history import History, read_history
 from harness.model import HistoryError, OpType, Source, UsageError
 from harness.registry import load
-from harness.run.environment import Ground, Plan
+from harness.run.player import Player
+from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
 from harness.settings import MessageFormat, Settings
 from harness.target import Target
@@ -21,8 +21,9 @@ from harness.variant import Variant
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.broker.target import TARGET
-from targets.simulator import ground as module
-from targets.simulator.environment import SimGround, make_environment
+from targets.simulator import environment as module
+from targets.simulator.environment import SimEnvironment, make_environment
+from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
 
 SCENARIO = "kip101-2"
@@ -30,32 +31,24 @@ SCENARIO = "kip101-2"
 
 def play(folder: Path, protocol: str = "hw") -> Run:
     """Play KIP-101's second scenario; gives its folder."""
-    ground = SimGround("sim", TARGET)
-    ground.open(folder)
+    environment = SimEnvironment("sim", TARGET)
+    environment.open(folder)
     spec = spec_of(SCENARIO, Variant(protocol=protocol), TARGET, 11)
     run = create_suite(folder, "suite").create_run(spec.name)
-    play_cell(Stage(ground=ground, target=TARGET, faults=NEMESES), spec, run, lambda _step: None)
-    ground.close()
+    Player(environment=environment, faults=NEMESES).play(spec, run)
+    environment.close()
     return run
 
 
-def plan(folder: Path, settings: Settings) -> Plan:
+def one_node(settings: Settings) -> RunSpec:
     """A cluster of one node."""
-    rules = TARGET.rules("kip101", ())
-    return Plan(
-        name="one",
-        run_dir=folder,
-        protocol="kip101",
-        rules=rules,
-        ids={"A": 1},
-        replicas=("A",),
-        seed=1,
-        settings=settings,
-    )
+    return cluster_spec(TARGET, "kip101", {"A": 1}, ["A"], settings=settings, host="sim")
 
 
 def test_sim_is_a_host_like_others() -> None:
-    made: Ground = load("host", ENVIRONMENTS, "sim", "make_environment")("sim", target=TARGET, power_tier=None, ports=None)
+    made = load("host", ENVIRONMENTS, "sim", "make_environment")(
+        "sim", target=TARGET, power_tier=None, ports=None
+    )
     assert ("sim", 1) == (made.name, made.jobs)
     assert module.make_environment is make_environment
 
@@ -85,7 +78,9 @@ def test_replicas_logs_are_kept_as_the_history_has_them(tmp_path: Path) -> None:
 
 def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
     settings = Settings(min_isr=2, unclean_election=True, message_format=MessageFormat.WITHOUT_EPOCHS)
-    cluster = SimGround("sim", TARGET).open_cluster(plan(tmp_path, settings), History(tmp_path / "history.jsonl"))
+    cluster = SimEnvironment("sim", TARGET).open_cluster(
+        one_node(settings), tmp_path, History(tmp_path / "history.jsonl")
+    )
     cluster.start("A")
     (world,) = [getattr(cluster.host, "_world")]  # noqa: B009
     config = world.nodes["A"].config
@@ -96,7 +91,7 @@ def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
 def test_cancelling_touches_no_world_that_another_thread_steps(tmp_path: Path) -> None:
     """The thread that plays ends by itself, and with it its history, whenever that is."""
     history = History(tmp_path / "history.jsonl")
-    cluster = SimGround("sim", TARGET).open_cluster(plan(tmp_path, Settings()), history)
+    cluster = SimEnvironment("sim", TARGET).open_cluster(one_node(Settings()), tmp_path, history)
     cluster.start("A")
     held = cluster.fabric.hold("ZooKeeper", "A", "zookeeper", "request")
     cluster.await_(lambda: bool(held.held), lambda: "a request of A is held")
@@ -112,7 +107,7 @@ def test_history_that_has_begun_keeps_its_clock(tmp_path: Path) -> None:
     history = History(tmp_path / "history.jsonl")
     history.record(Source.RUNNER, "runner", OpType.INFO, "note", {})
     with pytest.raises(HistoryError, match="1 ops have their time by another clock"):
-        SimGround("sim", TARGET).open_cluster(plan(tmp_path, Settings()), history)
+        SimEnvironment("sim", TARGET).open_cluster(one_node(Settings()), tmp_path, history)
     history.close()
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from targets.simulator.weather import LATENCIES, Weather, random_world
-
 from harness.model import Op, OpType, Source
 from targets.broker.core.rules import PROTOCOLS
 from targets.simulator.network import Latency
 from targets.simulator.world import SETTINGS, World
+from targets.simulator.zookeeper_faults import LATENCIES, ZooKeeperFaults, random_world
 from tests.simulator.worlds import IDS, WAIT_S, boot, registered
 
 SEEDS = range(40)
@@ -30,14 +29,14 @@ def set_up() -> Op:
     )
 
 
-def weathered(seed: int) -> tuple[World, Weather]:
-    """A world of three brokers that are up, and a second of its weather."""
+def faultsed(seed: int) -> tuple[World, ZooKeeperFaults]:
+    """A world of three brokers that are up, and a second of its faults."""
     world = world_of(seed)
-    weather = Weather(world)
+    faults = ZooKeeperFaults(world)
     boot(world)
-    weather.hear(set_up())
+    faults.hear(set_up())
     world.run(2.0)
-    return world, weather
+    return world, faults
 
 
 def test_world_of_a_seed_is_the_same_and_worlds_differ() -> None:
@@ -46,26 +45,26 @@ def test_world_of_a_seed_is_the_same_and_worlds_differ() -> None:
     assert set(LATENCIES) == set(latencies)
 
 
-def test_weather_is_bad_for_some_seeds_and_bites() -> None:
-    found = [weathered(seed)[1] for seed in SEEDS]
-    assert 0 < sum(weather.blows > 0 for weather in found) < len(SEEDS)
-    assert 0 < sum(weather.bit for weather in found) <= sum(weather.blows for weather in found)
+def test_faults_is_bad_for_some_seeds_and_bites() -> None:
+    found = [faultsed(seed)[1] for seed in SEEDS]
+    assert 0 < sum(faults.asked > 0 for faults in found) < len(SEEDS)
+    assert 0 < sum(faults.bit for faults in found) <= sum(faults.asked for faults in found)
 
 
-def test_weather_waits_for_the_set_up_and_comes_once() -> None:
+def test_faults_waits_for_the_set_up_and_comes_once() -> None:
     for seed in SEEDS:
         world = world_of(seed)
-        weather = Weather(world)
+        faults = ZooKeeperFaults(world)
         world.run(2.0)
-        assert 0 == weather.blows
+        assert 0 == faults.asked
         for _ in range(3):
-            weather.hear(set_up())
+            faults.hear(set_up())
         world.run(2.0)
-        assert weather.blows <= 5
+        assert faults.asked <= 5
 
 
-def test_brokers_come_through_whatever_weather() -> None:
+def test_brokers_come_through_whatever_faults() -> None:
     for seed in SEEDS:
-        world, _ = weathered(seed)
+        world, _ = faultsed(seed)
         for name in IDS:
             assert world.until(partial(registered, world, name), WAIT_S), f"seed {seed}: {name} is not registered"

@@ -1,10 +1,9 @@
-"""Every cell that the scenarios name."""
+"""Every run that the scenarios name."""
 
 from __future__ import annotations
 
-from harness.cell import CellSpec
-
 from harness.cli.suites import variants_of
+from harness.run.spec import RunSpec
 from harness.schedule import draw, read_scenario
 from harness.target import Target
 from harness.variant import Variant
@@ -21,8 +20,18 @@ def variants(scenario: str, target: Target) -> list[Variant]:
     return variants_of(read_scenario(SCENARIOS / f"{scenario}.txt"), target, ())
 
 
-def spec_of(scenario: str, variant: Variant, target: Target, seed: int) -> CellSpec:
-    """The cell of a scenario and a variant."""
+def spec_of(
+    scenario: str, variant: Variant, target: Target, seed: int, *, changes: tuple[str, ...] = (), host: str = "sim"
+) -> RunSpec:
+    """The run of a scenario under a variant."""
     read = read_scenario(SCENARIOS / f"{scenario}.txt")
-    rules = target.rules(variant.protocol, variant.changes)
-    return CellSpec(scenario=read, draw=draw(read, seed), variant=variant, rules=rules)
+    return RunSpec(
+        target=target.name,
+        host=host,
+        variant=variant,
+        changes=changes,
+        rules=target.rules(variant.protocol, (*variant.changes, *changes)),
+        scenario=read,
+        draw=draw(read, seed),
+        make="scenarios",
+    )

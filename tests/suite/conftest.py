@@ -1,33 +1,46 @@
-"""A way to play one cell."""
+"""A way to play one run of a scenario on real processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness.cell import CellSpec, Played, Stage, play_cell
-from harness.cli.judging import cell_of
 
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
+from checkers.judge import judge
 from harness.environment.real import RealEnvironment
 from harness.fault import Fault
 from harness.history import read_history
 from harness.hosts import HOSTS
 from harness.hosts.base import Address
-from harness.model import Anomaly, Op
+from harness.model import Op
 from harness.registry import load
-from harness.run.store import SuiteDir, create_suite
-from harness.schedule import draw, read_scenario
+from harness.run.environment import Environment
+from harness.run.player import Player
+from harness.run.result import RunResult
+from harness.run.spec import RunSpec
+from harness.run.store import Run, SuiteDir, create_suite
 from harness.target import Target
 from harness.variant import Variant
 from nemesis import NEMESES
 from targets import TARGETS
-from workloads import SCENARIOS
+from tests.suite.cells import spec_of
 
-PlayOne = Callable[..., Played]
 SEED = 11
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A run that was played, and what it was."""
+
+    spec: RunSpec
+    run: Run
+
+
+PlayOne = Callable[..., Done]
 
 
 @pytest.fixture(scope="package")
@@ -38,7 +51,7 @@ def suite_dir(tmp_path_factory: pytest.TempPathFactory) -> SuiteDir:
 
 @pytest.fixture(scope="package")
 def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
-    """Play one cell on real broker processes."""
+    """Play one run on real broker processes."""
     target: Target = load("target", TARGETS, "broker", "TARGET")
 
     def play(
@@ -48,41 +61,41 @@ def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
         name: str = "",
         faults: Mapping[str, Fault] = NEMESES,
         power_tier: str | None = None,
-    ) -> Played:
-        stage = Stage(
-            ground=RealEnvironment(
-                "local", make_host=HOSTS["local"], target=target, power_tier=power_tier, zookeeper=zookeeper
-            ),
-            target=target,
-            faults=faults,
+    ) -> Done:
+        environment = RealEnvironment(
+            "local", make_host=HOSTS["local"], target=target, power_tier=power_tier, zookeeper=zookeeper
         )
-        read = read_scenario(SCENARIOS / f"{scenario}.txt")
-        spec = CellSpec(
-            scenario=read,
-            draw=draw(read, SEED),
-            variant=Variant(protocol=protocol),
-            rules=target.rules(protocol, rules),
-        )
-        run = suite_dir.create_run(f"{spec.name}{name}")
-        return play_cell(stage, spec, run, lambda _: None)
+        spec = spec_of(scenario, Variant(protocol=protocol), target, SEED, changes=rules, host="local")
+        return play_in(environment, spec, suite_dir, name=name, faults=faults)
 
     return play
 
 
-def ops_of(played: Played) -> list[Op]:
-    """The history of a cell that was played."""
+def play_in(
+    environment: Environment,
+    spec: RunSpec,
+    folder: SuiteDir,
+    *,
+    name: str = "",
+    faults: Mapping[str, Fault] = NEMESES,
+) -> Done:
+    """Play a run in any environment."""
+    run = folder.create_run(f"{spec.name}{name}")
+    return Done(spec=spec, run=Player(environment=environment, faults=faults).play(spec, run))
+
+
+def ops_of(played: Done) -> list[Op]:
+    """The history of a run that was played."""
     return read_history(played.run.history)
 
 
-def judged(played: Played, checkers: Mapping[str, Checker] = CHECKERS) -> Cell:
-    """Hold a cell against its expectation, with these checkers and without Spark."""
+def judged(played: Done, checkers: Mapping[str, Checker] = CHECKERS) -> RunResult:
+    """Judge a run with these checkers, without Spark."""
     ops = ops_of(played)
-    found: list[Anomaly] = []
-    for part in partitions(ops).values():
-        found += check(part, checkers, frozenset())
-    return cell_of(played, ops, found, "again")
+    found = [each for part in partitions(ops).values() for each in check(part, checkers, frozenset())]
+    return judge(played.spec, ops, anomalies=found)
 
 
-def path_of(played: Played) -> Path:
+def path_of(played: Done) -> Path:
     """Where a run is kept."""
     return played.run.path

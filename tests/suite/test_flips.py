@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import Kind
-from harness.run.result import Status
+from harness.run.result import RunResult, Status
 from tests.suite.conftest import PlayOne, judged, ops_of
 
 pytestmark = pytest.mark.slow
@@ -45,9 +45,9 @@ def test_leader_that_resumes_its_epoch_diverges_inside_it(play_one: PlayOne, sce
         assert {0} == epochs_at(played_offset(cell), ops_of(played))
 
 
-def played_offset(cell: Cell) -> int:
+def played_offset(result: RunResult) -> int:
     """The first offset at which the replicas differ."""
-    return next(anomaly.ranges[0][0] for anomaly in cell.anomalies if anomaly.kind is Kind.DIVERGED)
+    return next(anomaly.ranges[0][0] for anomaly in result.anomalies if anomaly.kind is Kind.DIVERGED)
 
 
 def epochs_at(offset: int, ops: list) -> set[int]:  # type: ignore[type-arg]

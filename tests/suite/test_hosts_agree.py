@@ -11,22 +11,20 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from harness.cell import Stage, play_cell
 
 from harness.cli.agree import End, differences, findings, lineages
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS
 from harness.hosts.base import Address
 from harness.registry import load
-from harness.run.environment import Ground
+from harness.run.environment import Environment
 from harness.run.store import create_suite
 from harness.target import Target
 from harness.variant import Variant
-from nemesis import NEMESES
 from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.suite.cells import names, spec_of, variants
-from tests.suite.conftest import judged, ops_of
+from tests.suite.conftest import judged, ops_of, play_in
 
 pytestmark = pytest.mark.slow
 
@@ -53,16 +51,14 @@ CHOSEN = _chosen()
 def really(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Iterator[dict[str, Future[End]]]:
     """All chosen cells on real processes, several at a time."""
     folder = tmp_path_factory.mktemp("really")
-    ground = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, zookeeper=zookeeper)
+    environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, zookeeper=zookeeper)
     with ThreadPoolExecutor(JOBS) as pool:
-        yield {f"{name}-{v}": pool.submit(_end, ground, folder, name, v) for name, v in CHOSEN}
+        yield {f"{name}-{v}": pool.submit(_end, environment, folder, name, v) for name, v in CHOSEN}
 
 
-def _end(ground: Ground, folder: Path, name: str, variant: Variant) -> End:
-    stage = Stage(ground=ground, target=TARGET, faults=NEMESES)
-    spec = spec_of(name, variant, TARGET, SEED)
-    run = create_suite(folder, f"{spec.name}-on-{ground.name}").create_run(spec.name)
-    played = play_cell(stage, spec, run, lambda _: None)
+def _end(environment: Environment, folder: Path, name: str, variant: Variant) -> End:
+    spec = spec_of(name, variant, TARGET, SEED, host=environment.name)
+    played = play_in(environment, spec, create_suite(folder, f"{spec.name}-on-{environment.name}"))
     return End(findings=findings(judged(played).anomalies), logs=lineages(ops_of(played)))
 
 
@@ -70,6 +66,7 @@ def _end(ground: Ground, folder: Path, name: str, variant: Variant) -> End:
 def test_real_processes_end_as_the_simulator_does(
     tmp_path: Path, really: dict[str, Future[End]], scenario: str, variant: Variant
 ) -> None:
-    simulated = _end(make_environment("sim", target=TARGET, power_tier=None, ports=None), tmp_path, scenario, variant)
+    sim = make_environment("sim", target=TARGET, power_tier=None, ports=None)
+    simulated = _end(sim, tmp_path, scenario, variant)
     real = really[f"{scenario}-{variant}"].result()
     assert not differences(simulated, real)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harness.cell import Stage, play_cell
 
 from harness.registry import load
 from harness.run.result import Status
 from harness.run.store import create_suite
 from harness.target import Target
 from harness.variant import Variant
-from nemesis import NEMESES
 from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.suite.cells import names, spec_of, variants
-from tests.suite.conftest import judged
+from tests.suite.conftest import judged, play_in
 
 TARGET: Target = load("target", TARGETS, "broker", "TARGET")
 CELLS = [(name, variant) for name in names() for variant in variants(name, TARGET)]
@@ -43,12 +41,10 @@ RULES_WITH_A_BUG = {
 @pytest.mark.parametrize(("scenario", "variant"), CELLS, ids=[f"{name}-{variant}" for name, variant in CELLS])
 def test_scenario_comes_out_as_expected_in_the_simulator(tmp_path: Path, scenario: str, variant: Variant) -> None:
     """Source: what the scenario's own file cites."""
-    ground = make_environment("sim", target=TARGET, power_tier=None, ports=None)
-    stage = Stage(ground=ground, target=TARGET, faults=NEMESES)
+    environment = make_environment("sim", target=TARGET, power_tier=None, ports=None)
     spec = spec_of(scenario, variant, TARGET, SEED)
-    run = create_suite(tmp_path, "suite").create_run(spec.name)
-    cell = judged(play_cell(stage, spec, run, lambda _: None))
-    assert Status.AS_EXPECTED == cell.status, f"{cell.found}: {cell.reason}"
+    result = judged(play_in(environment, spec, create_suite(tmp_path, "suite")))
+    assert Status.AS_EXPECTED == result.status, f"{result.found}: {result.reason}"
 
 
 def test_every_rule_that_names_a_bug_has_a_scenario_that_holds_with_it_and_breaks_without() -> None:

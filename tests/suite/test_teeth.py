@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from harness.cell import Played
-from harness.cli.judging import compare, exit_code
 
 from checkers import CHECKERS
 from checkers.checker import Checker
+from checkers.judge import compare
+from harness.cli.suites import exit_code
 from harness.cluster import Cluster
 from harness.model import EXIT_CODES, Kind, Verdict
 from harness.run.result import Status
 from nemesis import NEMESES
-from tests.suite.conftest import PlayOne, judged, ops_of
+from tests.suite.conftest import Done, PlayOne, judged, ops_of
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def losing_twin(play_one: PlayOne) -> Played:
+def losing_twin(play_one: PlayOne) -> Done:
     """Scenario 1 under the old rule: m2 is lost."""
     return play_one("kip101-1", "hw", name="-teeth")
 
@@ -30,7 +30,7 @@ def broken(name: str) -> dict[str, Checker]:
     return {**CHECKERS, name: replace(CHECKERS[name], rule=lambda _: [])}
 
 
-def test_losing_twin_loses_exactly_m2(losing_twin: Played) -> None:
+def test_losing_twin_loses_exactly_m2(losing_twin: Done) -> None:
     """Source: KIP-101, Scenario 1."""
     cell = judged(losing_twin)
     assert (Status.AS_EXPECTED, "lost m2") == (cell.status, cell.found)
@@ -38,18 +38,18 @@ def test_losing_twin_loses_exactly_m2(losing_twin: Played) -> None:
     assert [((first, first + counts["m2"]),)] == [a.ranges for a in cell.anomalies if a.kind is Kind.LOST]
 
 
-def test_losing_twin_called_valid_fails_the_suite(losing_twin: Played) -> None:
+def test_losing_twin_called_valid_fails_the_suite(losing_twin: Done) -> None:
     cell = judged(losing_twin, broken("lost"))
     assert (Status.MISMATCH, Verdict.VALID, "none") == (cell.status, cell.verdict, cell.found)
-    assert EXIT_CODES["invalid"] == exit_code([cell], EXIT_CODES)
+    assert EXIT_CODES["invalid"] == exit_code([cell])
 
 
-def test_checker_that_crashes_leaves_the_cell_unknown(losing_twin: Played) -> None:
+def test_checker_that_crashes_leaves_the_cell_unknown(losing_twin: Done) -> None:
     crashing = {**CHECKERS, "lost": replace(CHECKERS["lost"], rule=lambda ops: [ops[len(ops)]])}  # type: ignore[list-item]
     cell = judged(losing_twin, crashing)
     assert Status.UNKNOWN is cell.status
     assert "IndexError" in cell.reason
-    assert EXIT_CODES["unknown"] == exit_code([cell], EXIT_CODES)
+    assert EXIT_CODES["unknown"] == exit_code([cell])
 
 
 def test_twin_that_does_not_lose_fails_the_suite(play_one: PlayOne) -> None:
@@ -70,7 +70,7 @@ def test_power_loss_that_loses_nothing_leaves_the_cell_unknown(play_one: PlayOne
     cell = judged(play_one("kip101-2", "kip101", name="-no-bite", faults=faults))
     assert Status.UNKNOWN is cell.status
     assert "require log B = end(m1)" in cell.reason
-    assert EXIT_CODES["unknown"] == exit_code([cell], EXIT_CODES)
+    assert EXIT_CODES["unknown"] == exit_code([cell])
 
 
 def test_fault_whose_probe_fails_leaves_the_cell_unknown(play_one: PlayOne) -> None:
@@ -99,7 +99,7 @@ def test_unexpected_violation_is_not_masked_by_what_could_not_be_checked() -> No
 
 
 def test_suite_without_a_cell_is_unknown() -> None:
-    assert EXIT_CODES["unknown"] == exit_code([], EXIT_CODES)
+    assert EXIT_CODES["unknown"] == exit_code([])
 
 
 def _anomaly(kind: Kind):  # type: ignore[no-untyped-def]

@@ -11,13 +11,13 @@ import json
 from pathlib import Path
 
 import pytest
-from harness.cli.logbook import Logbook
 
 from harness.chance.draw import schedule_text
 from harness.chance.profile import REAL
 from harness.cli.main import main
 from harness.history import read_history
 from harness.model import EXIT_CODES, OpType, Source, UsageError
+from harness.search.pairing_progress import PairingProgress
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
@@ -39,7 +39,7 @@ def _jars() -> None:
 def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["run", "--host", "local", "--target", f"kafka:{RELEASE}", "--beside", "hw", "--seed", "0"]
+    words = ["run", "--host", "local", "--target", f"kafka:{RELEASE}", "--compare-with", "hw", "--seed", "0"]
     words += ["--seeds", str(len(SEEDS)), "--jobs", "2", "--results", str(tmp_path)]
     codes = (EXIT_CODES["valid"], EXIT_CODES["invalid"], EXIT_CODES["unknown"])
     first = main(words)
@@ -47,12 +47,12 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
     (folder,) = tmp_path.glob("conform-*")
     summary = json.loads((folder / "summary.json").read_text())
     assert len(SEEDS) == summary["seeds"]
-    book = Logbook(folder, json.loads((folder / "conform.json").read_text()))
+    progress = PairingProgress(folder, json.loads((folder / "conform.json").read_text()))
     for side in ("ours", "theirs"):
         assert sum(fault["bit"] for fault in summary["faults"][side].values()) > 0
         assert summary["elections"][side] > 0
         for seed in SEEDS:
-            run = book.run_of(book.entries[side, seed])
+            run = progress.run_of(progress.played[side, seed])
             # The final reads are there whatever the schedule did, or the run says why not.
             ops = read_history(run.history)
             assert {"healed", "done"} <= {op.f for op in ops if op.source is Source.RUNNER}
@@ -63,7 +63,7 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
     # All of it was played: it is judged anew, and nothing starts.
     capsys.readouterr()
     assert first == main(words)
-    assert "4 rounds of 4 played before" in capsys.readouterr().out
+    assert "4 runs of 4 played before" in capsys.readouterr().out
     assert not (folder / "play-2").exists()
 
 

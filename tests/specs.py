@@ -1,0 +1,44 @@
+"""A `RunSpec` for tests that open a cluster themselves, and play no scenario in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.run.spec import RunSpec
+from harness.schedule import Draw, Scenario
+from harness.settings import Settings
+from harness.target import Target
+from harness.variant import Variant
+
+
+def cluster_spec(
+    target: Target,
+    protocol: str,
+    ids: Mapping[str, int],
+    replicas: Sequence[str],
+    *,
+    changes: Sequence[str] = (),
+    settings: Settings | None = None,
+    seed: int = 1,
+    host: str = "local",
+) -> RunSpec:
+    """Return the spec of a cluster with these nodes, the controller first, under that protocol."""
+    scenario = Scenario(
+        name="cluster",
+        title="a cluster",
+        sources=(),
+        replicas=tuple(replicas),
+        nodes=tuple(ids),
+        records=(),
+        steps=(),
+        expectations={},
+        settings=settings or Settings(),
+    )
+    return RunSpec(
+        target=target.name,
+        host=host,
+        variant=Variant(protocol=protocol),
+        rules=target.rules(protocol, changes),
+        scenario=scenario,
+        draw=Draw(seed=seed, ids=ids, counts={}),
+    )
