@@ -1,0 +1,132 @@
+"""
+What random seeds come to under each protocol, so that two commits can be compared: `python -m benchmarks.behaviour`.
+
+    dump FOLDER [--seeds N] [--jobs J] [PROTOCOL …]   one line for each seed, in one file for each protocol
+    compare OLD NEW                                   every seed in which two dumps differ, and in what
+
+A change that keeps behaviour gives the same dump: verdict, anomalies, oracles, elections, acknowledged records,
+faults tried and in effect, and what every log holds at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+from checkers.judge import judge
+from harness.chance.memory import MemoryHistory
+from harness.model import ORACLES, Kind, Op, Source
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.simulated import sim_player
+
+PROTOCOLS: Final = ("hw", "kip101-text", "kip101", "kip279", "kip279-2.0.1", "kip320", "kip380")
+SEEDS: Final = 1_000
+TOLD_MAX: Final = 20
+
+
+def outcomes(protocol: str, seeds: range) -> Iterator[dict[str, Any]]:
+    """Play the seeds in order; return what each came to, as JSON data."""
+    runs = RandomRuns(target="broker", variant=protocol, host=SIM)
+    player = sim_player(runs.load_target())
+    for seed in seeds:
+        spec = runs.spec(seed)
+        history = MemoryHistory(Path(spec.name))
+        player.play_into(history, spec, Path())
+        result = judge(spec, history.ops)
+        done = result.activity
+        proven = [a for a in result.anomalies if a.kind not in (*ORACLES, Kind.VACUOUS)]
+        yield {
+            "protocol": protocol,
+            "seed": seed,
+            "verdict": result.verdict.name,
+            "vacuous": bool(result.vacuous),
+            "violations": sorted(
+                a.kind.value.removeprefix("oracle-") for a in result.anomalies if a.kind in ORACLES
+            ),
+            # Sentences and line numbers may change with words and with what else is recorded.
+            "anomalies": [
+                {k: v for k, v in a.to_dict().items() if k not in ("sentence", "proof")} for a in proven
+            ],
+            "elections": done.elections,
+            "acked": done.acked,
+            "asked": dict(sorted(done.asked.items())),
+            "bit": dict(sorted(done.bit.items())),
+            "steps": done.steps,
+            "ops": sum(op.source is not Source.SIMULATOR for op in history.ops),
+            "logs": _digest(history.ops),
+        }
+
+
+def _digest(ops: Sequence[Op]) -> str:
+    """Return a hash of all that was read from the replicas' logs at the end."""
+    raw = [json.loads(op.to_json()) for op in ops if op.source is Source.LOG]
+    logs = [[each["process"], each["f"], each["type"], each["value"]] for each in raw]
+    return sha256(json.dumps(logs, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def dump(folder: Path, seeds: int, protocol: str) -> str:
+    """Write a protocol's file; return its name."""
+    path = folder / f"{protocol}.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for outcome in outcomes(protocol, range(seeds)):
+            file.write(json.dumps(outcome, sort_keys=True) + "\n")
+    return str(path)
+
+
+def differences(old: Path, new: Path) -> tuple[int, list[str]]:
+    """Return how many seeds were compared, and a line for each in which the dumps differ."""
+    compared, found = 0, []
+    for path in sorted(new.glob("*.jsonl")):
+        before = {one["seed"]: one for one in map(json.loads, (old / path.name).open(encoding="utf-8"))}
+        for after in map(json.loads, path.open(encoding="utf-8")):
+            was = before.get(after["seed"])
+            if was is None:
+                continue
+            compared += 1
+            unlike = {key: (was.get(key), after[key]) for key in after if was.get(key) != after[key]}
+            if unlike:
+                found.append(f"{path.stem}, seed {after['seed']}: {unlike}")
+    return compared, found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Dump or compare; exit code 1 when two dumps differ."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.behaviour", description="What random seeds come to, for comparing two commits."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    dumping = commands.add_parser("dump", help="play seeds under each protocol, and write what they came to")
+    dumping.add_argument("folder", type=Path)
+    dumping.add_argument("protocols", nargs="*", default=PROTOCOLS, metavar="PROTOCOL")
+    dumping.add_argument("--seeds", type=int, default=SEEDS)
+    dumping.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    comparing = commands.add_parser("compare", help="compare two dumps, seed by seed")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "dump":
+        chosen.folder.mkdir(parents=True, exist_ok=True)
+        with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
+            for name in pool.map(partial(dump, chosen.folder, chosen.seeds), chosen.protocols):
+                print(f"{name}: {chosen.seeds} seeds")
+        return 0
+    compared, found = differences(chosen.old, chosen.new)
+    for line in found[:TOLD_MAX]:
+        print(line)
+    keys = Counter(line.partition(",")[0] for line in found)
+    print(f"{compared} seeds compared, {len(found)} differ {dict(keys) if found else ''}".rstrip())
+    return 1 if found or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
