@@ -1,38 +1,35 @@
-"""Rounds are played side by side, handed on in one thread, and taken down whatever happens."""
+"""Runs are played side by side, handed on in one thread, judged by their history, and taken down in any case."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from harness.cli.rounds import (
-    Ended,
-    Missed,
-    Round,
-    Side,
-    cell_spec,
-    judge_run,
-    open_sides,
-    play_rounds,
-    seen_of_any,
-)
-from harness.cli.searching import Order
 
 from harness.chance.pace import REAL
-from harness.cli import rounds
 from harness.history import History
-from harness.model import Op, OpType, Source, Verdict
-from harness.run.store import SuiteDir
+from harness.model import OpType, Source, Verdict
+from harness.run.environment import Environment
+from harness.run.player import Player
+from harness.run.result import RunResult
+from harness.run.spec import RunSpec
+from harness.run.store import Run, SuiteDir, read_anomalies
+from harness.search import real_runs
+from harness.search.random_runs import RandomRuns
+from harness.search.real_runs import Interrupted, Job, RealRun, open_players, play_many, play_real
+from tests.search.results import result_of
 
-SPEC = Order(target="broker", variant="hw", real=True).spec()
+RUNS = RandomRuns(target="broker", variant="hw", host="local")
+Played = tuple[Run, RunResult]
+Receive = Callable[[RealRun | Interrupted], None]
 
 
-class Cancelled:
-    """In place of a stage: whether its clusters were taken down."""
+class FakePlayer:
+    """In place of a player: counts how often its clusters were taken down."""
 
     def __init__(self) -> None:
         self.cancels = 0
@@ -41,123 +38,134 @@ class Cancelled:
         self.cancels += 1
 
 
-def side() -> tuple[Side, Cancelled]:
-    stage: Any = Cancelled()
-    return Side(name="ours", spec=SPEC, stage=stage), stage
+class Playing:
+    """Many runs whose playing is replaced: `fail` raises for some of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.player = FakePlayer()
+        self.fail: Callable[[int], None] = lambda _: None
+        monkeypatch.setattr(real_runs, "play_real", self._play)
+
+    def _play(self, player: Player, spec: RunSpec, folder: SuiteDir) -> Played:
+        self.fail(spec.seed)
+        return Run(path=folder.path / spec.name), result_of(Verdict.VALID, seed=spec.seed)
+
+    def many(self, seeds: int, side_by_side: int, receive: Receive) -> None:
+        spec = RUNS.spec(0)
+        jobs: Iterator[Job] = (("ours", spec_with_seed(spec, seed)) for seed in range(seeds))
+        players = {"ours": cast(Player, self.player)}
+        play_many(jobs, players, SuiteDir(path=Path()), side_by_side, receive)
 
 
-def play(monkeypatch: pytest.MonkeyPatch, how: Any, seeds: int, jobs: int, take: Any) -> Cancelled:
-    one, stage = side()
-    monkeypatch.setattr(rounds, "play_round", how)
-    todo: Iterator[Round] = (Round(side=one, seed=seed) for seed in range(seeds))
-    try:
-        play_rounds(todo, [one.stage], SuiteDir(path=Path()), jobs, take)
-    finally:
-        how.stage = stage
-    return stage
+def spec_with_seed(spec: RunSpec, seed: int) -> RunSpec:
+    """Return the spec with another seed alone: drawing a thousand schedules would take long."""
+    return replace(spec, draw=replace(spec.draw, seed=seed))
 
 
-def ended(one: Round, _: SuiteDir) -> Any:
-    return SimpleNamespace(round=one)
+@pytest.fixture
+def playing(monkeypatch: pytest.MonkeyPatch) -> Playing:
+    return Playing(monkeypatch)
 
 
 @pytest.mark.parametrize(("release", "client"), [("0.10.2.2", "librdkafka"), ("3.9.1", "raw")])
-def test_sides_are_played_with_one_client_that_which_the_first_needs(
+def test_systems_are_compared_with_one_client_which_the_first_needs(
     release: str, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that sends a record again by itself has more acknowledged than one that does not."""
-    wished: list[str | None] = []
+    """One that sends a record again by itself gets more acknowledgements than one that does not."""
+    clients: list[str | None] = []
+    calls: list[str] = []
 
-    class Ground:
+    class FakeEnvironment:
         zookeeper = None
 
         def __init__(self, _name: str, *, client: str | None, **_: Any) -> None:
-            wished.append(client)
+            clients.append(client)
 
         def open(self, _folder: Path) -> None:
-            pass
+            calls.append("open")
 
         def close(self) -> None:
-            pass
+            calls.append("close")
 
-    monkeypatch.setattr(rounds, "RealEnvironment", Ground)
-    specs = {"theirs": Order(target="kafka", variant=release, real=True).spec(), "ours": SPEC}
-    with open_sides(specs, host="local", ports=None, power_tier=None, folder=tmp_path) as sides:
-        assert ["theirs", "ours"] == [one.name for one in sides]
-    assert [client, client] == wished
-
-
-def test_every_round_is_played_once_and_taken_in_the_callers_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[tuple[int, str]] = []
-
-    def take(one: Ended) -> None:
-        taken.append((one.round.seed, threading.current_thread().name))
-
-    stage = play(monkeypatch, ended, 20, 4, take)
-    assert list(range(20)) == sorted(seed for seed, _ in taken)
-    assert {threading.current_thread().name} == {name for _, name in taken}
-    assert 0 == stage.cancels
+    monkeypatch.setattr(real_runs, "RealEnvironment", FakeEnvironment)
+    runs = {"theirs": RandomRuns(target="kafka", variant=release, host="local"), "ours": RUNS}
+    with open_players(runs, ports=None, folder=tmp_path) as players:
+        assert ["theirs", "ours"] == list(players)
+    assert [client, client] == clients
+    # The first alone has a ZooKeeper, which the others share.
+    assert ["open", "close"] == calls
 
 
-def test_round_that_fails_ends_all_and_takes_every_cluster_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(one: Round, _: SuiteDir) -> Any:
-        if one.seed == 3:
+def test_every_run_is_played_once_and_received_in_the_callers_thread(playing: Playing) -> None:
+    received: list[tuple[int, str]] = []
+    playing.many(20, 4, lambda one: received.append((one.spec.seed, threading.current_thread().name)))
+    assert list(range(20)) == sorted(seed for seed, _ in received)
+    assert {threading.current_thread().name} == {name for _, name in received}
+    assert 0 == playing.player.cancels
+
+
+def test_run_that_fails_ends_all_and_every_cluster_is_taken_down(playing: Playing) -> None:
+    def fail(seed: int) -> None:
+        if seed == 3:
             raise OSError("no space")
-        return SimpleNamespace(round=one)
 
+    playing.fail = fail
     with pytest.raises(OSError, match="no space"):
-        play(monkeypatch, fails, 1000, 2, lambda _: None)
-    assert 1 == fails.stage.cancels  # type: ignore[attr-defined]
+        playing.many(1000, 2, lambda _: None)
+    assert 1 == playing.player.cancels
 
 
-def test_round_that_a_busy_machine_did_not_answer_is_missed_and_the_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def busy(one: Round, _: SuiteDir) -> Any:
-        if one.seed == 3:
+def test_run_that_a_busy_machine_did_not_answer_has_no_result_and_the_others_go_on(playing: Playing) -> None:
+    def fail(seed: int) -> None:
+        if seed == 3:
             raise TimeoutError("no answer")
-        return SimpleNamespace(round=one)
 
-    taken: list[tuple[int, bool]] = []
-    stage = play(monkeypatch, busy, 6, 2, lambda one: taken.append((one.round.seed, isinstance(one, Missed))))
-    assert [(seed, seed == 3) for seed in range(6)] == sorted(taken)
-    assert 0 == stage.cancels
+    playing.fail = fail
+    received: list[tuple[int, bool]] = []
+    playing.many(6, 2, lambda one: received.append((one.spec.seed, isinstance(one, Interrupted))))
+    assert [(seed, seed == 3) for seed in range(6)] == sorted(received)
+    assert 0 == playing.player.cancels
 
 
-def test_interrupt_takes_every_cluster_down_before_it_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: Ended) -> None:
+def test_interrupt_is_passed_on_after_every_cluster_was_taken_down(playing: Playing) -> None:
+    def interrupted(_: RealRun | Interrupted) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        play(monkeypatch, ended, 5, 1, interrupted)
-    assert 1 == ended.stage.cancels  # type: ignore[attr-defined]
+        playing.many(5, 1, interrupted)
+    assert 1 == playing.player.cancels
 
 
-def test_schedule_has_more_time_for_what_has_limits_on_real_processes() -> None:
-    spec = cell_spec(SPEC, 4)
-    assert SPEC.profile.heal_within_s * REAL.slack == spec.scenario.settings.heal_within_s
-    assert ("seed-4", "seed-4-hw") == (spec.scenario.name, spec.name)
+def test_schedule_has_more_time_for_what_has_limits_on_real_processes(tmp_path: Path) -> None:
+    """The cluster gets it; schedule.txt has the schedule as it was drawn."""
+    opened: list[RunSpec] = []
 
+    class Refusing:
+        timing = REAL
 
-def op(index: int, source: Source, f: str, process: str = "A", **value: Any) -> Op:
-    return Op(index=index, time_ns=index, source=source, process=process, type=OpType.INFO, f=f, value=value)
+        def open_cluster(self, spec: RunSpec, _folder: Path, history: History) -> Any:
+            history.close()
+            opened.append(spec)
+            raise OSError("no cluster")
 
-
-def test_what_only_some_brokers_tell_is_left_out_where_two_are_compared() -> None:
-    ops = [
-        op(0, Source.BROKER, "append"),
-        op(1, Source.BROKER, "printed"),
-        op(2, Source.BROKER, "stuck"),
-        op(3, Source.LOG, "batch"),
-    ]
-    assert [1, 2, 3] == [one.index for one in seen_of_any(ops)]
+    spec, run = RUNS.spec(4), SuiteDir(path=tmp_path).create_run("run")
+    with pytest.raises(OSError, match="no cluster"):
+        Player(environment=cast(Environment, Refusing()), faults={}).play(spec, run)
+    drawn = spec.scenario.settings.heal_within_s
+    assert [drawn * REAL.slack] == [one.scenario.settings.heal_within_s for one in opened]
+    assert f"heal_within_s={drawn:g}" in run.schedule.read_text(encoding="utf-8")
 
 
 def test_run_is_judged_by_its_history_and_proves_nothing_when_nothing_was_done(tmp_path: Path) -> None:
-    run = SuiteDir(path=tmp_path).create_run("run")
-    history = History(run.history)
-    history.record(Source.RUNNER, "runner", OpType.INFO, "done", {})
-    history.close()
-    trial = judge_run(run, 7, 1.5)
-    assert (7, 1.5, Verdict.UNKNOWN) == (trial.seed, trial.seconds, trial.verdict)
-    assert "no record of the schedule was acknowledged" in trial.vacuous
+    class Idle:
+        def play(self, spec: RunSpec, run: Run) -> Run:
+            with History(run.history) as history:
+                history.record(Source.RUNNER, "runner", OpType.INFO, "setup", spec.to_value())
+                history.record(Source.RUNNER, "runner", OpType.INFO, "done", {})
+            return Run(path=run.path, power_tier="loop", seconds=1.5)
+
+    spec = RUNS.spec(7)
+    run, result = play_real(cast(Player, Idle()), spec, SuiteDir(path=tmp_path))
+    assert (7, 1.5, Verdict.UNKNOWN) == (result.seed, result.seconds, result.verdict)
+    assert "No record of the schedule was acknowledged" in result.vacuous
+    assert list(result.anomalies) == read_anomalies(run)

@@ -1,97 +1,92 @@
-"""A search tells the same whatever number of processes it has, and stops when it shall."""
+"""A search shows the same whatever number of processes it has, and stops when it is told to."""
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
-from harness.cli.searching import Order, Tally, search
-from harness.cli.trials import Trial
+from rich.console import Console
 
-from harness.model import Anomaly, Kind, UsageError, Verdict
+from harness.model import UsageError
+from harness.run.result import RunResult
+from harness.search import simulated_search
+from harness.search.chaos import Limit
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.search import search
+from harness.search.simulated_search import search_simulated
+from harness.suite.options import Options
 
-ORDER = Order(target="broker", variant="hw")
+RUNS = RandomRuns(target="broker", variant="hw", host=SIM)
 
 
-def never(_: Trial) -> bool:
+def never(_: RunResult) -> bool:
     return False
 
 
-def plain(trial: Trial) -> tuple[int, Verdict, tuple[str, ...], int]:
-    return trial.seed, trial.verdict, tuple(trial.sentences), trial.steps
-
-
-def trial_of(verdict: Verdict, *kinds: Kind, seed: int = 1) -> Trial:
-    return Trial(
-        seed=seed,
-        verdict=verdict,
-        violations=(),
-        anomalies=tuple(Anomaly(kind=kind, topic="log", partition=0, sentence="S.") for kind in kinds),
-        asked={"kill": 2},
-        bit={"kill": 1},
-        elections=3,
-        acked=4,
-        steps=5,
-        virtual_s=0.5,
-        seconds=0.25,
-    )
-
-
 @pytest.mark.slow
-def test_search_in_two_processes_gives_what_one_gives_in_the_same_order() -> None:
+def test_search_in_two_processes_finds_what_one_finds_in_the_same_order() -> None:
     seeds = range(3, 28)
-    alone = [plain(trial) for trial in search(ORDER, seeds, jobs=1, stop=never)]
-    assert list(seeds) == [seed for seed, *_ in alone]
-    assert alone == [plain(trial) for trial in search(ORDER, seeds, jobs=2, stop=never)]
+    one, two = (
+        [replace(result, seconds=0.0) for result in search(RUNS, seeds, jobs=jobs, stop=never)] for jobs in (1, 2)
+    )
+    assert list(seeds) == [result.seed for result in one]
+    assert one == two
 
 
-def test_search_ends_with_the_first_trial_that_is_enough() -> None:
-    found = list(search(ORDER, range(40), jobs=1, stop=lambda trial: trial.found))
-    assert [False] * (len(found) - 1) + [True] == [trial.found for trial in found]
+def test_search_ends_with_the_first_result_that_is_enough() -> None:
+    found = list(search(RUNS, range(40), jobs=1, stop=lambda result: result.is_finding))
+    assert [False] * (len(found) - 1) + [True] == [result.is_finding for result in found]
 
 
-@pytest.mark.parametrize(
-    ("variant", "changes"), [("kip999", ()), ("hw+no=no", ()), ("hw", ("fence_fetch=maybe",))]
-)
-def test_order_for_what_is_not_there_is_refused(variant: str, changes: tuple[str, ...]) -> None:
+def test_search_keeps_no_more_findings_than_an_engineer_reads_and_names_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulated_search, "KEPT_MAX", 1)
+    console = Console(record=True, width=150)
+    options = Options(host=SIM, seed=0, results=tmp_path, jobs=1)
+    search_simulated(RUNS, options, Limit(seeds=12), console)
+    (folder,) = tmp_path.glob("*-search-0")
+    assert 1 == len(list(folder.iterdir()))
+    assert " more: " in console.export_text()
+
+
+# --- what is searched ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("runs", [
+    RandomRuns(target="broker", variant="kip999", host=SIM),
+    RandomRuns(target="broker", variant="hw+no=no", host=SIM),
+    RandomRuns(target="broker", variant="hw", host=SIM, changes=("fence_fetch=maybe",)),
+    RandomRuns(target="broker", variant="hw", host=SIM, nemeses=("gremlin",)),
+    RandomRuns(target="brocker", variant="hw", host=SIM),
+])  # fmt: skip
+def test_runs_of_what_is_not_there_are_refused(runs: RandomRuns) -> None:
     with pytest.raises(UsageError):
-        Order(target="broker", variant=variant, changes=changes).spec()
+        runs.spec(1)
 
 
-def test_order_changes_rules_in_either_way() -> None:
-    one = Order(target="broker", variant="kip380+fence_fetch=no").spec()
-    two = Order(target="broker", variant="kip380", changes=("fence_fetch=no",)).spec()
-    assert one.rules == two.rules
+def test_rules_can_be_changed_in_the_variant_and_beside_it() -> None:
+    one = RandomRuns(target="broker", variant="kip380+fence_fetch=no", host=SIM)
+    two = RandomRuns(target="broker", variant="kip380", changes=("fence_fetch=no",), host=SIM)
+    assert one.spec(1).rules == two.spec(1).rules
     assert "no" == one.rules["fence_fetch"]
 
 
-# --- the tally -----------------------------------------------------------------------------------------------
-def test_tally_counts_seeds_faults_and_kinds() -> None:
-    tally = Tally()
-    tally.take(trial_of(Verdict.VALID))
-    tally.take(trial_of(Verdict.PERMITTED, Kind.PERMITTED, Kind.PERMITTED))
-    assert (2, 6, 8, 10) == (tally.seeds, tally.elections, tally.acked, tally.steps)
-    assert ({"kill": 4}, {"kill": 2}) == (dict(tally.asked), dict(tally.bit))
-    assert {Kind.PERMITTED: 1} == dict(tally.kinds)
-    assert 4.0 == tally.seeds_per_second
-    assert [] == tally.found
-    assert Verdict.VALID is tally.verdict
+def test_runs_of_a_seed_are_the_same_in_another_process() -> None:
+    assert RUNS.spec(4) == pickle.loads(pickle.dumps(RUNS)).spec(4)
 
 
-@pytest.mark.parametrize(("verdict", "kind"), [
-    (Verdict.INVALID, Kind.LOST), (Verdict.HANG, Kind.STUCK), (Verdict.UNKNOWN, Kind.UNREADABLE)
-])  # fmt: skip
-def test_tally_keeps_what_shows_something_and_is_as_severe_as_that(verdict: Verdict, kind: Kind) -> None:
-    tally = Tally()
-    for seed in range(9):
-        tally.take(trial_of(Verdict.VALID, seed=seed))
-    tally.take(trial_of(verdict, kind, seed=9))
-    assert [9] == [trial.seed for trial in tally.found]
-    assert verdict is tally.verdict
-
-
-def test_tally_is_unknown_when_half_of_the_seeds_prove_nothing() -> None:
-    tally = Tally()
-    for verdict in (Verdict.VALID, Verdict.UNKNOWN):
-        tally.take(trial_of(verdict))
-    assert Verdict.UNKNOWN is tally.verdict
-    tally.take(trial_of(Verdict.VALID))
-    assert Verdict.VALID is tally.verdict
+def test_command_repeats_the_run_with_all_that_was_changed() -> None:
+    changed = RandomRuns(
+        target="kafka",
+        variant="3.9.1",
+        host="local",
+        changes=("min.insync.replicas=2",),
+        nemeses=("kill", "hold"),
+        power_tier="watermark",
+    )
+    assert (
+        "fencepost run --host local --target kafka:3.9.1 --rule min.insync.replicas=2 --nemesis kill,hold "
+        "--power-tier watermark --seed 7"
+    ) == changed.spec(7).command
+    assert "kafka:3.9.1+min.insync.replicas=2" == changed.name

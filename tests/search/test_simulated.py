@@ -1,4 +1,4 @@
-"""A trial follows from its seed; it is judged as any run; and a search for each old bug finds it."""
+"""A simulated run follows from its seed; it is judged as any run; and a search for each old bug finds it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness.cli.searching import Order
-from harness.cli.trials import Trial, TrialSpec, run_trial
 
-from harness.chance.draw import draw_schedule
-from harness.history import Clock, History
-from harness.model import Kind, Verdict
-from harness.schedule import parse
+from checkers.judge import judge
+from harness.chance.text import text_of
+from harness.history import read_history
+from harness.model import ORACLES, Kind, Verdict
+from harness.run.result import RunResult
+from harness.run.spec import RunSpec
+from harness.run.store import SuiteDir
+from harness.schedule import draw, parse
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.simulated import sim_player, simulate
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
 
@@ -28,60 +32,75 @@ settings min_isr=1 heal_within_s=3
 """
 
 
-def spec_of(variant: str = "kip380", schedule: str = "") -> TrialSpec:
-    spec = Order(target="broker", variant=variant).spec()
-    return replace(spec, schedule=parse("T", QUIET + schedule, "T")) if schedule else spec
+def spec_of(seed: int, variant: str = "kip380", steps: str = "") -> RunSpec:
+    """Return the random run of a seed, with these steps in place of its own where there are some."""
+    spec = RandomRuns(target="broker", variant=variant, host=SIM).spec(seed)
+    if not steps:
+        return spec
+    scenario = parse("T", QUIET + steps, "T")
+    return replace(spec, scenario=scenario, draw=draw(scenario, seed))
+
+
+def run(spec: RunSpec, trace: Trace | None = None) -> RunResult:
+    return simulate(sim_player(RandomRuns(target="broker", variant="hw", host=SIM).load_target(), trace), spec)
 
 
 def digests(seeds: range) -> Iterator[str]:
     for seed in seeds:
-        yield run_trial(replace(spec_of(), trace=Trace(Detail.EVENTS)), seed).digest
+        trace = Trace(Detail.EVENTS)
+        run(spec_of(seed), trace)
+        yield trace.digest
 
 
-# --- what a trial is -----------------------------------------------------------------------------------------
-def test_trial_counts_what_was_done_and_is_valid_when_nothing_is_wrong() -> None:
-    trial = run_trial(spec_of(), 5)
-    assert Verdict.VALID is trial.verdict
-    assert not trial.found
-    assert (True, True) == (trial.acked > 0, trial.elections > 0)
-    assert sum(trial.bit.values()) > 0
-    assert all(trial.bit[kind] <= trial.asked[kind] for kind in ("kill", "elect") if kind in trial.bit)
+def oracles_saw(result: RunResult) -> bool:
+    return any(anomaly.kind in ORACLES for anomaly in result.anomalies)
 
 
-def test_trial_proves_nothing_when_no_fault_bites() -> None:
-    trial = run_trial(
-        spec_of(schedule="\nproduce m1 acks=all meanwhile\npass 30ms\nkill D\n".replace("kill D\n", "")), 1
-    )
-    assert (Verdict.UNKNOWN, "no fault of the schedule bit") == (trial.verdict, trial.vacuous)
-    assert not trial.found
+# --- what a run is -------------------------------------------------------------------------------------------
+def test_run_counts_what_was_done_and_is_valid_when_nothing_is_wrong() -> None:
+    result = run(spec_of(5))
+    assert Verdict.VALID is result.verdict
+    assert not result.is_finding
+    done = result.activity
+    assert (True, True, True) == (done.acked > 0, done.elections > 0, done.steps > 0)
+    assert sum(done.bit.values()) > 0
+    assert all(done.bit[kind] <= done.asked[kind] for kind in ("kill", "elect") if kind in done.bit)
 
 
-def test_trial_proves_nothing_when_nothing_is_acknowledged() -> None:
-    trial = run_trial(spec_of(schedule="\nkill A\nkill B\nproduce m1 acks=all meanwhile\npass 30ms\n"), 1)
-    assert Verdict.UNKNOWN is trial.verdict
-    assert "no record of the schedule was acknowledged" in trial.vacuous
+def test_run_in_which_no_fault_bites_proves_nothing() -> None:
+    result = run(spec_of(1, steps="\nproduce m1 acks=all meanwhile\npass 30ms\n"))
+    assert (Verdict.UNKNOWN, "No fault of the schedule bit.") == (result.verdict, result.vacuous)
+    assert not result.is_finding
 
 
-def test_trial_tells_what_it_found_worst_first_and_at_which_step() -> None:
-    trial = first_found("hw", range(10))
-    assert Verdict.INVALID is trial.verdict
-    assert trial.sentences[0].startswith("Step ")
+def test_run_in_which_nothing_is_acknowledged_proves_nothing() -> None:
+    result = run(spec_of(1, steps="\nkill A\nkill B\nproduce m1 acks=all meanwhile\npass 30ms\n"))
+    assert Verdict.UNKNOWN is result.verdict
+    assert "No record of the schedule was acknowledged" in result.vacuous
 
 
-def test_trial_is_the_same_wherever_its_history_goes(tmp_path: Path) -> None:
-    def open_history(clock: Clock) -> History:
-        return History(tmp_path / "history.jsonl", clock)
+def test_result_names_first_what_an_oracle_saw_and_at_which_step() -> None:
+    result = first_found("hw", range(10))
+    assert Verdict.INVALID is result.verdict
+    assert result.sentences[0].startswith("oracle-")
+    assert ": Step " in result.sentences[0]
 
-    in_memory = run_trial(replace(spec_of("hw"), trace=Trace(Detail.EVENTS)), 3)
-    in_file = run_trial(replace(spec_of("hw"), trace=Trace(Detail.EVENTS), make_history=open_history), 3)
-    assert replace(in_memory, seconds=0.0) == replace(in_file, seconds=0.0)
+
+def test_result_is_the_same_from_memory_and_from_a_file(tmp_path: Path) -> None:
+    spec, traces = spec_of(3, "hw"), (Trace(Detail.EVENTS), Trace(Detail.EVENTS))
+    in_memory = run(spec, traces[0])
+    player = sim_player(RandomRuns(target="broker", variant="hw", host=SIM).load_target(), traces[1])
+    played = player.play(spec, SuiteDir(path=tmp_path).create_run(spec.name))
+    in_file = judge(spec, read_history(played.history))
+    assert replace(in_memory, seconds=0.0) == in_file
+    assert traces[0].digest == traces[1].digest
 
 
 # --- determinism ---------------------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_seeds_give_the_same_trials_in_processes_with_different_hash_seeds() -> None:
+def test_seeds_give_the_same_runs_in_processes_with_different_hash_seeds() -> None:
     """By hand with a thousand seeds: benchmarks/search.py."""
-    code = "from tests.cli.test_trials import digests; print(list(digests(range(25))))"
+    code = "from tests.search.test_simulated import digests; print(list(digests(range(25))))"
     first, second = (
         subprocess.run(
             [sys.executable, "-c", code],
@@ -97,7 +116,7 @@ def test_seeds_give_the_same_trials_in_processes_with_different_hash_seeds() -> 
 
 
 def test_planted_nondeterminism_is_named_at_its_first_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody draws from chance once more than the seed says."""
+    """Chance is drawn once more than the seed says."""
     step, lines = World.step, []
     for draws in (0, 1):
         trace = Trace(Detail.EVENTS, keep=True)
@@ -108,26 +127,26 @@ def test_planted_nondeterminism_is_named_at_its_first_difference(monkeypatch: py
             return step(world)
 
         monkeypatch.setattr(World, "step", drawing)
-        run_trial(replace(spec_of(), trace=trace), 5)
+        run(spec_of(5), trace)
         lines.append(trace.lines)
     found = first_difference(*lines)
     assert found is not None
-    # What was told besides the steps is in the trace too.
+    # The trace has more lines than steps: what nodes emitted is in it too.
     assert 100 <= int(found.split(":")[0].removeprefix("step ")) < 400
 
 
 # --- canaries ------------------------------------------------------------------------------------------------
-def first_found(variant: str, seeds: range) -> Trial:
-    """The first trial of which an oracle sees something; a hang is nothing to see."""
-    spec = spec_of(variant)
-    found = next((trial for trial in (run_trial(spec, seed) for seed in seeds) if trial.violations), None)
+def first_found(variant: str, seeds: range) -> RunResult:
+    """Return the first result in which an oracle saw something; a hang alone does not count."""
+    results = (run(spec_of(seed, variant)) for seed in seeds)
+    found = next(filter(oracles_saw, results), None)
     assert found is not None, f"{variant}: no violation within seeds {seeds.start} to {seeds.stop - 1}"
     return found
 
 
-@pytest.mark.parametrize(("variant", "seeds"), [("hw", 10), ("kip380+truncate_to=high_watermark", 10)])
-def test_canary_is_found_at_once(variant: str, seeds: int) -> None:
-    first_found(variant, range(seeds))
+@pytest.mark.parametrize("variant", ["hw", "kip380+truncate_to=high_watermark"])
+def test_canary_is_found_at_once(variant: str) -> None:
+    first_found(variant, range(10))
 
 
 @pytest.mark.slow
@@ -138,15 +157,17 @@ def test_canary_is_found_within_a_few_hundred_seeds(variant: str) -> None:
 
 @pytest.mark.slow
 def test_kip380_shows_nothing_over_a_few_hundred_seeds_but_losses_that_are_permitted() -> None:
-    trials = [run_trial(spec_of(), seed) for seed in range(200)]
-    assert [] == [trial.sentences for trial in trials if trial.found]
-    kinds = {anomaly.kind for trial in trials for anomaly in trial.anomalies}
-    assert kinds <= {Kind.PERMITTED, Kind.RETURNED, Kind.LAST_STANDING, Kind.UNPROMISED}
-    assert sum(trial.elections for trial in trials) > 400
-    assert sum(trial.verdict is Verdict.UNKNOWN for trial in trials) < 40
+    results = [run(spec_of(seed)) for seed in range(200)]
+    assert [] == [result.sentences for result in results if result.is_finding]
+    kinds = {anomaly.kind for result in results for anomaly in result.anomalies}
+    assert kinds <= {Kind.PERMITTED, Kind.RETURNED, Kind.LAST_STANDING, Kind.UNPROMISED, Kind.VACUOUS}
+    assert sum(result.activity.elections for result in results) > 400
+    assert sum(result.verdict is Verdict.UNKNOWN for result in results) < 40
 
 
 def test_schedule_of_a_finding_finds_it_again() -> None:
-    trial = first_found("hw", range(10))
-    again = run_trial(replace(spec_of("hw"), schedule=draw_schedule(trial.seed)), trial.seed)
-    assert replace(trial, seconds=0.0) == replace(again, seconds=0.0)
+    first = first_found("hw", range(10))
+    spec = spec_of(first.seed, "hw")
+    read = parse(spec.scenario.name, text_of(spec.scenario), "schedule.txt")
+    again = run(replace(spec, scenario=read))
+    assert replace(first, seconds=0.0) == replace(again, seconds=0.0)
