@@ -1,5 +1,5 @@
 """
-What random seeds come to under each protocol, so that two commits can be compared: `python -m benchmarks.behaviour`.
+What random seeds come to under each protocol, to compare two commits: `python -m benchmarks.behaviour`.
 
     dump FOLDER [--seeds N] [--jobs J] [PROTOCOL …]   one line for each seed, in one file for each protocol
     compare OLD NEW                                   every seed in which two dumps differ, and in what
@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from checkers.judge import judge
 from harness.chance.memory import MemoryHistory
-from harness.model import ORACLES, Kind, Op, Source
+from harness.model import ORACLES, Anomaly, Kind, Op, Source
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player
 
@@ -53,10 +53,7 @@ def outcomes(protocol: str, seeds: range) -> Iterator[dict[str, Any]]:
             "violations": sorted(
                 a.kind.value.removeprefix("oracle-") for a in result.anomalies if a.kind in ORACLES
             ),
-            # Sentences and line numbers may change with words and with what else is recorded.
-            "anomalies": [
-                {k: v for k, v in a.to_dict().items() if k not in ("sentence", "proof")} for a in proven
-            ],
+            "anomalies": list(map(_anomaly, proven)),
             "elections": done.elections,
             "acked": done.acked,
             "asked": dict(sorted(done.asked.items())),
@@ -65,6 +62,11 @@ def outcomes(protocol: str, seeds: range) -> Iterator[dict[str, Any]]:
             "ops": sum(op.source is not Source.SIMULATOR for op in history.ops),
             "logs": _digest(history.ops),
         }
+
+
+def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
+    """Return an anomaly without its sentence and line numbers, which change with words and with other events."""
+    return {key: value for key, value in anomaly.to_dict().items() if key not in ("sentence", "proof")}
 
 
 def _digest(ops: Sequence[Op]) -> str:
