@@ -89,8 +89,8 @@ def differences(old: Path, new: Path) -> tuple[int, list[str]]:
     """Return how many seeds were compared, and a line for each in which the dumps differ."""
     compared, found = 0, []
     for path in sorted(new.glob("*.jsonl")):
-        before = {one["seed"]: one for one in map(json.loads, (old / path.name).open(encoding="utf-8"))}
-        for after in map(json.loads, path.open(encoding="utf-8")):
+        before = {one["seed"]: one for one in map(json.loads, _lines(old / path.name))}
+        for after in map(json.loads, _lines(path)):
             was = before.get(after["seed"])
             if was is None:
                 continue
@@ -99,6 +99,10 @@ def differences(old: Path, new: Path) -> tuple[int, list[str]]:
             if unlike:
                 found.append(f"{path.stem}, seed {after['seed']}: {unlike}")
     return compared, found
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 def main(arguments: Sequence[str]) -> int:
