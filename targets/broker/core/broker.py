@@ -6,6 +6,8 @@ It does no IO, reads no clock and draws no random number; asyncio, the simulator
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from targets.broker.core import (
     admin,
     commands,
@@ -90,6 +92,8 @@ def _dispatch(core: Core, event: Event) -> None:
                 replicas.open_replica(core, log, recovery)
             core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
+        case _:
+            assert_never(event)
 
 
 def _on_request(core: Core, caller: Caller, request: Request) -> None:
@@ -110,6 +114,8 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             admin.on_create_topics(core, caller, request)
         case DeleteTopicsRequest():
             admin.on_delete_topics(core, caller, request)
+        case _:
+            assert_never(request)
 
 
 def _on_answered(core: Core, event: Answered) -> None:
@@ -123,6 +129,10 @@ def _on_answered(core: Core, event: Answered) -> None:
             follower.on_bounds(core, why, event.response)
         case commands.Commanded():
             commands.on_commanded(core, why, event.tag, event.response)
+        case None:
+            pass  # void: nothing waits for it any more
+        case _:
+            raise AssertionError(f"answer {event.tag}: {why!r} has no handler; expected one in _on_answered")
 
 
 def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
@@ -147,7 +157,7 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             admin.on_to_delete(core, why, results)
         case admin.TopicsWritten():
             admin.on_topics_written(core, why, results)
-        case _ if not stale:
+        case _ if not stale and why is not None:  # any other is void
             _on_membership(core, event, why)
     if isinstance(why, isr.IsrAsked | isr.IsrRead) and why.tp in core.state.replicas:
         leader.advance_high_watermark(core, core.state.replicas[why.tp])
@@ -183,6 +193,12 @@ def _on_membership(core: Core, event: ZkAnswered, why: object) -> None:
             controller.on_states(core, why, results)
         case controller.Wrote():
             controller.on_wrote(core, why, results[0])
+        case controller.ElectionsTaken():
+            pass  # a node that could not be removed is found by the next reading
+        case _:
+            raise AssertionError(
+                f"ZooKeeper's answer {event.tag}: {why!r} has no handler; expected one in _on_membership"
+            )
 
 
 def _on_fired(core: Core, path: str) -> None:
@@ -190,6 +206,8 @@ def _on_fired(core: Core, path: str) -> None:
         controller.on_fired(core)
     elif path in (BROKER_IDS, BROKER_TOPICS, ELECTIONS):
         controller.read(core)
+    else:
+        raise AssertionError(f"watch {path}: no handler; expected a path on which the core sets watches")
 
 
 def _on_flushed(core: Core, event: Flushed) -> None:

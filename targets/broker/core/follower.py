@@ -1,8 +1,7 @@
 """
 The follower of a partition: asks where its epoch ends, cuts its log, fetches.
 
-    TRUNCATING --answer--> FETCHING --data--> FETCHING ...        FENCED, FAILED wait for the next command
-        ^------'  as long as the walk goes on (KIP-279)
+Its phases, and what takes it from one to the next, are in `phases`.
 Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.1 to 4.7.2; KIP-279; KIP-320;
          Kafka's AbstractFetcherThread.
 """
@@ -30,6 +29,7 @@ from targets.broker.core.messages import (
     Response,
     TopicPartition,
 )
+from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.truncation import Cut, Reason, decide, walk
@@ -74,7 +74,7 @@ def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None
     replica.role = Role.FOLLOWER
     replica.leader = command.leader
     _take_epoch(core, replica, command, kept=False)
-    replica.phase = Phase.TRUNCATING
+    move(replica, Turn.FOLLOW)
     replica.fallback = replica.high_watermark
     if core.rules.truncate_to is TruncateTo.HIGH_WATERMARK:
         _cut(core, replica, Cut(to=replica.high_watermark, reason=Reason.HIGH_WATERMARK))
@@ -83,6 +83,7 @@ def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None
 
 def keep_following(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
     """Take a newer epoch of the same leader without cutting (V3 2.2; to 2.0.0: KAFKA-7164)."""
+    move(replica, Turn.KEEP)
     _take_epoch(core, replica, command, kept=True)
 
 
@@ -192,7 +193,7 @@ def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch
     if error is not ErrorCode.FENCED_LEADER_EPOCH:
         core.after_ms(("fetch-retry", replica.tp, replica.generation), core.config.fetch_backoff_ms)
     elif leader_epoch == replica.leader_epoch:
-        replica.phase = Phase.FENCED
+        move(replica, Turn.FENCED)
         core.observe_replica("fenced", replica, epoch=leader_epoch, leader=replica.leader)
     else:
         proceed(core, replica)
@@ -224,7 +225,7 @@ def _cut(core: Core, replica: Replica, cut: Cut) -> None:
     )
     replica.fallback = min(cut.to, end)
     # A walk that gets nowhere has come to its end: asking the same again would get the same.
-    replica.phase = Phase.FETCHING if cut.done or replica.epochs.latest == latest else Phase.TRUNCATING
+    move(replica, Turn.CUT if cut.done or replica.epochs.latest == latest else Turn.CUT_PARTLY)
 
 
 def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) -> None:
@@ -270,7 +271,7 @@ def on_fetched(core: Core, why: Fetched, response: Response | None) -> None:
     if result is not None and result.error is ErrorCode.NONE and why.first:
         _cut(core, replica, Cut(to=why.offset, reason=Reason.HIGH_WATERMARK))
     if result is not None and result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-        replica.phase = Phase.FETCHING
+        move(replica, Turn.OUT_OF_RANGE)
         _ask_bound(core, replica, leader.LATEST)
     elif result is None or result.error is not ErrorCode.NONE:
         _refused(core, replica, None if result is None else result.error, why.leader_epoch)
@@ -294,7 +295,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
         base, end = replica.log.append_as_follower(result.batches)
     except AppendOrderError as error:
         # Kafka's fetcher thread dies of this one (KIP-101: "an inability for replicas to make progress").
-        replica.phase = Phase.FAILED
+        move(replica, Turn.DISORDER)
         core.observe_replica("stuck", replica, reason="out-of-order-append", error=str(error))
         return False
     epoch = result.batches[-1].leader_epoch
