@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model import Anomaly, Verdict
+from harness.variant import RENAMED_RULES, Variant, is_mutant
 
 
 class Status(StrEnum):
@@ -99,6 +100,7 @@ class Suite:
             Cell(
                 **{
                     **cell,
+                    "protocol": _present(cell["protocol"]),
                     "status": Status(cell["status"]),
                     "verdict": Verdict(cell["verdict"]),
                     "anomalies": tuple(Anomaly.from_dict(a) for a in cell["anomalies"]),
@@ -106,4 +108,10 @@ class Suite:
             )
             for cell in raw.pop("cells")
         )
-        return Suite(**raw, cells=cells)
+        rules = {RENAMED_RULES.get(name, name): value for name, value in raw.pop("rules").items()}
+        return Suite(**raw, rules=rules, cells=cells)
+
+
+def _present(protocol: str) -> str:
+    """Return the text of a stored cell's variant, with the names that its rules have now."""
+    return str(Variant.parse(protocol, "stored suite")) if is_mutant(protocol) else protocol

@@ -119,7 +119,7 @@ def _leader_and_isr(
 
 def _broker_epoch(core: Core, broker: int) -> int:
     """The registration that a command is meant for, where brokers heed it (KIP-380)."""
-    return core.state.controller.live[broker] if core.rules.bounce_seen else -1
+    return core.state.controller.live[broker] if core.rules.fence_broker_epoch else -1
 
 
 def _enqueue(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:

@@ -283,7 +283,9 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
     Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120).
     """
     known = core.state.controller.live
-    bounced = {b for b, czxid in registered.items() if core.rules.bounce_seen and known.get(b, czxid) != czxid}
+    bounced = {
+        b for b, czxid in registered.items() if core.rules.fence_broker_epoch and known.get(b, czxid) != czxid
+    }
     core.state.controller.read_again |= bool(bounced)
     return {broker: czxid for broker, czxid in registered.items() if broker not in bounced}
 
@@ -296,7 +298,7 @@ def _unseen(core: Core, live: Collection[int]) -> tuple[tuple[int, int], ...]:
     when it is back by then. Where registrations are told apart the old one shows that.
     """
     before = core.state.controller.live.items()
-    return tuple((broker, czxid) for broker, czxid in before if core.rules.bounce_seen or broker in live)
+    return tuple((broker, czxid) for broker, czxid in before if core.rules.fence_broker_epoch or broker in live)
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
