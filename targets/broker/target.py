@@ -103,7 +103,7 @@ class BrokerTarget:
         port.write(zookeeper.ELECTIONS, zookeeper.encode_elections(wanted))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
-    def tells(self) -> bool:
+    def emits_events(self) -> bool:
         """It does."""
         return True
 
