@@ -39,7 +39,7 @@ def play_all(
         return True
 
     def look(seconds: float) -> bool:
-        time.sleep(seconds)
+        time.sleep(seconds)  # noqa: TID251
         return False
 
     play_side_by_side(play_next, [stage], jobs=jobs, name="cell", look=look)
