@@ -45,7 +45,7 @@ ABLATIONS: Final = (
     "below_first_epoch=undefined",
     "drop_stale_answer=no",
     "forget_follower_ends=no",
-    "bounce_seen=no",
+    "fence_broker_epoch=no",
     "returning_leader=resumes",
 )
 LADDER: Final = ("hw", "kip101", "kip101-text", "kip279", "kip279-2.0.1", "kip320")

@@ -157,14 +157,14 @@ class Cluster:
         truth = self.observer.truth(TOPIC, PARTITION)
         return frozenset() if truth is None else frozenset(self.observer.name_of(m) for m in truth.isr)
 
-    def told_epoch(self, name: str) -> int:
+    def reported_epoch(self, name: str) -> int:
         """The epoch that a node last said it leads in, -1 when it never did or follows since."""
         return self._told.get(name, -1)
 
-    def says_it_leads(self, name: str, epoch: int) -> bool:
+    def claims_leadership(self, name: str, epoch: int) -> bool:
         """Whether a node holds itself for the leader: in that epoch where nodes tell, else when it is asked."""
-        if self.target.tells():
-            return self.told_epoch(name) == epoch
+        if self.target.emits_events():
+            return self.reported_epoch(name) == epoch
         return name not in self.addresses or probe.leads(self.addresses[name], TOPIC, PARTITION)
 
     def heard_epoch(self, name: str) -> int:

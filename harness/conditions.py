@@ -143,7 +143,7 @@ class Conditions:
         truth = cluster.observer.truth(TOPIC, PARTITION)
         if truth is None or cluster.observer.name_of(truth.leader) != name:
             return False
-        return cluster.says_it_leads(name, truth.leader_epoch)
+        return cluster.claims_leadership(name, truth.leader_epoch)
 
     def settled(self, name: str) -> bool:
         """Whether a replica ends where the leader's log does, or has said that it never will, or ended itself."""
@@ -186,7 +186,7 @@ class Conditions:
         if self._news.of_node("truncate", name):
             return True
         cluster, leader = self._cluster, self._cluster.leader()
-        silent = leader is not None and not cluster.target.tells()
+        silent = leader is not None and not cluster.target.emits_events()
         if not silent or cluster.target.first_question(cluster.rules) != "Fetch":
             return False
         return bool(self._news.on_link("fetched", name, leader or ""))

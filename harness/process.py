@@ -136,7 +136,7 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(limits.CONDITION_POLL_S)
+        time.sleep(limits.CONDITION_POLL_S)  # noqa: TID251
     return True
 
 

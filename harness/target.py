@@ -116,7 +116,7 @@ class Target(Protocol):
     def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
         """Ask the controller to make an ISR member leader, though nobody failed; give what was asked."""
 
-    def tells(self) -> bool:
+    def emits_events(self) -> bool:
         """Whether its nodes tell the collector what they do; else the wire and what they print must tell it."""
 
     def printed(self, line: str) -> Printed | None:

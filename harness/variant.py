@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from harness.model import UsageError
 from harness.target import MODELS, NAMED
+
+# A rule's old name -> its name. Options and stored suites are read with either, for one release.
+RENAMED_RULES: Final[Mapping[str, str]] = {"bounce_seen": "fence_broker_epoch"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class Variant:
         protocol, *changes = text.strip().split("+")
         if not protocol or " " in text.strip() or any("=" not in change for change in changes):
             raise UsageError(f"{where}: {text.strip()!r}; expected PROTOCOL or PROTOCOL+RULE=VALUE")
-        return Variant(protocol=protocol, changes=tuple(sorted(changes)))
+        return Variant(protocol=protocol, changes=tuple(sorted(map(present_name, changes))))
 
     def names(self, rules: Mapping[str, str]) -> tuple[str, ...]:
         """
@@ -41,6 +45,12 @@ class Variant:
         named = rules.get(NAMED, "")
         found = (str(self), named, rules.get(MODELS, self.protocol), self.protocol, named.partition(":")[0])
         return tuple(dict.fromkeys(name for name in found if name))
+
+
+def present_name(change: str) -> str:
+    """Return "rule=value" with the name that the rule has now."""
+    name, equals, value = change.partition("=")
+    return f"{RENAMED_RULES.get(name, name)}{equals}{value}"
 
 
 def is_mutant(text: str) -> bool:

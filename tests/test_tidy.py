@@ -12,14 +12,10 @@ from tests import tidy
 from tests.tidy import Tree
 
 LONG = "x = 1\n" * (tidy.LINES_MAX + 1)
-LATER = "TO" + "DO"
 CHECKS = (
     tidy.too_long,
-    tidy.leftovers,
     tidy.machine_places,
-    tidy.banned_calls,
     tidy.orphans,
-    tidy.undocumented,
 )
 
 
@@ -49,21 +45,8 @@ def test_project_has_no_big_blob(tree: Tree) -> None:
     [
         (tidy.too_long, "harness/a.py", LONG, "401 lines"),
         (tidy.too_long, "tests/a.py", f'"""Much."""\n{LONG}', "402 lines"),
-        (tidy.leftovers, "docs/a.md", f"fine\n{LATER}: the rest\n", f"docs/a.md:2: {LATER}"),
-        (tidy.leftovers, "Makefile", "# FIX" + "ME\n", "Makefile:1"),
-        (tidy.banned_calls, "harness/a.py", "import time\ntime.time()\n", "harness/a.py:2: time.time"),
-        (tidy.banned_calls, "harness/a.py", "from time import sleep as nap\nnap(1)\n", "time.sleep"),
-        (tidy.banned_calls, "tests/a.py", "import time as t\nt.sleep(1)\n", "time.sleep"),
-        (tidy.banned_calls, "checkers/a.py", "import os\nos.system('x')\n", "os.system"),
-        (tidy.banned_calls, "nemesis/a.py", "import subprocess as s\ns.run('x', shell=True)\n", "no shell"),
-        (tidy.banned_calls, "targets/a.py", "print('x')\n", "print; expected a console"),
-        (tidy.banned_calls, "harness/a.py", "import random\nrandom.choice([1])\n", "random.Random with a seed"),
-        (tidy.banned_calls, "harness/a.py", "import random\nrandom.Random()\n", "random.Random with a seed"),
         (tidy.orphans, "harness/a.py", "x = 1\n", "nothing imports it"),
         (tidy.orphans, "harness/a.py", "from harness import a\n", "nothing imports it"),
-        (tidy.undocumented, "harness/a.py", "x = 1\n", "harness/a.py: no docstring"),
-        (tidy.undocumented, "harness/a.py", '"""M."""\ndef f() -> None: ...\n', "harness/a.py:2: f has no"),
-        (tidy.undocumented, "harness/a.py", '"""M."""\nclass C:\n    """C."""\n    def m(self): ...\n', "C.m has"),
     ],
 )
 def test_planted_fault_is_found(check: Callable[[Tree], list[str]], path: str, text: str, complaint: str) -> None:
@@ -76,15 +59,10 @@ def test_planted_fault_is_found(check: Callable[[Tree], list[str]], path: str, t
     ("check", "files"),
     [
         (tidy.too_long, {"harness/a.py": f'"""Much.\n\nLength: one table.\n"""\n{LONG}'}),
-        (tidy.banned_calls, {"harness/process.py": "import time\ntime.sleep(1)\n"}),
-        (tidy.banned_calls, {"harness/a.py": "def main():\n    print('x')\n"}),
-        (tidy.banned_calls, {"harness/cli/a.py": "print('x')\n"}),
-        (tidy.banned_calls, {"harness/a.py": "import random\nrandom.Random(7).choice([1])\n"}),
         (tidy.orphans, {"harness/a.py": "x = 1\n", "harness/__init__.py": "from harness import a\n"}),
         (tidy.orphans, {"targets/a.py": "x = 1\n", "targets/__init__.py": "T = {'a': 'targets.a'}\n"}),
         (tidy.orphans, {"harness/a.py": "x = 1\n", "pyproject.toml": 'run = "harness.a:main"\n'}),
         (tidy.orphans, {"harness/a.py": 'if __name__ == "__main__":\n    pass\n'}),
-        (tidy.undocumented, {"harness/a.py": '"""M."""\ndef _f() -> None: ...\n', "harness/__init__.py": ""}),
     ],
 )
 def test_what_is_allowed_is_no_fault(check: Callable[[Tree], list[str]], files: Tree) -> None:

@@ -1,5 +1,5 @@
 """
-Checks of the code itself: each takes the tree as text and gives one complaint for every fault.
+What ruff cannot check of the code: each takes the tree as text and gives one complaint for every fault.
 
 Shapes:  a tree maps a tracked file's path to its text; complaints are "path:line: what; what was expected".
 Source:  the project's house style; TigerBeetle's tidy tests.
@@ -25,20 +25,6 @@ BLOB_BYTES_MAX: Final = 300_000
 # How a module's docstring says why it is longer than that.
 LENGTH_REASON: Final = "Length:"
 
-# Call -> what to use, and the files that may call it all the same.
-BANNED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
-    "time.time": ("a monotonic clock, passed in", frozenset()),
-    "time.sleep": (
-        "a condition with a deadline, harness.process.until",
-        frozenset({"harness/process.py", "harness/cli/playing.py"}),
-    ),
-    "os.system": ("subprocess.run with a list of words", frozenset()),
-    "os.popen": ("subprocess.run with a list of words", frozenset()),
-    # Two harnesses that draw alike would meet at every single port.
-    "random.SystemRandom": ("random.Random with a seed", frozenset({"harness/hosts/ports.py"})),
-}
-_UNSEEDED: Final = "random.Random with a seed"
-_LEFTOVER: Final = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 # Folders that every machine has; what lies in them may be named.
 _EVERYWHERE: Final = frozenset(
     ("/", "/data", "/home", "/mnt", "/opt", "/root", "/src", "/srv", "/tmp", "/usr", "/var", "/var/tmp")
@@ -107,17 +93,6 @@ def too_long(tree: Tree) -> list[str]:
     return found
 
 
-def leftovers(tree: Tree) -> list[str]:
-    """Find marks of work that was left for later."""
-    return [
-        f"{path}:{number}: {match[1]}; expected the work done, or an issue"
-        for path, text in tree.items()
-        if not path.startswith("tests/data/")
-        for number, line in enumerate(text.splitlines(), start=1)
-        if (match := _LEFTOVER.search(line))
-    ]
-
-
 def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> list[str]:
     """Find paths of the machine that we are on: the checkout, its folder, what stands beside it, our home."""
     ours = {path.split("/")[0] for path in tree}
@@ -137,64 +112,6 @@ def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> l
         for number, line in enumerate(text.splitlines(), start=1)
         if (match := places.search(line))
     ]
-
-
-def banned_calls(tree: Tree) -> list[str]:
-    """Find calls that the house does not make, and what to call instead."""
-    found = []
-    for path, module in modules(tree):
-        names = _imported(module)
-        printing = _may_print(path, module)
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call):
-                called = _dotted(node.func, names)
-                instead = _instead(called, node, path)
-                if called == "print" and node not in printing:
-                    instead = "a console of harness.cli, or logging"
-                if instead:
-                    found.append(f"{path}:{node.lineno}: {called}; expected {instead}")
-    return found
-
-
-def _instead(called: str, node: ast.Call, path: str) -> str:
-    """What to call instead, "" when the call is fine."""
-    if called in BANNED and path not in BANNED[called][1]:
-        return BANNED[called][0]
-    if any(k.arg == "shell" and getattr(k.value, "value", None) is True for k in node.keywords):
-        return "a list of words and no shell"
-    if called == "random.Random" and not node.args:
-        return _UNSEEDED
-    if called.startswith("random.") and called not in ("random.Random", "random.SystemRandom"):
-        return _UNSEEDED
-    return ""
-
-
-def _may_print(path: str, module: ast.Module) -> set[ast.AST]:
-    """The nodes that may print: those of the command line and of a module's own `main`."""
-    if path.startswith(("harness/cli/", "tests/")):
-        return set(ast.walk(module))
-    mains = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "main"]
-    return {node for main in mains for node in ast.walk(main)}
-
-
-def _imported(module: ast.Module) -> dict[str, str]:
-    """Local name -> dotted name, for every import of a module."""
-    names: dict[str, str] = {}
-    for node in ast.walk(module):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.split(".")[0]
-                names[alias.asname or first] = alias.name if alias.asname else first
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
-    if isinstance(node, ast.Attribute):
-        before = _dotted(node.value, names)
-        return f"{before}.{node.attr}" if before else ""
-    return names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
 
 def orphans(tree: Tree) -> list[str]:
@@ -229,32 +146,3 @@ def _module_name(path: str) -> str:
 
 def _runs(module: ast.Module) -> bool:
     return any(isinstance(node, ast.If) and "__main__" in ast.dump(node.test) for node in module.body)
-
-
-def undocumented(tree: Tree) -> list[str]:
-    """Find modules and public classes, functions and methods without a docstring; an empty file is fine."""
-    found = []
-    for path, module in modules(tree, *PACKAGES):
-        if module.body and not ast.get_docstring(module):
-            found.append(f"{path}: no docstring; expected one that says what the module is")
-        for name, node in _public(module.body):
-            if not ast.get_docstring(node):
-                found.append(f"{path}:{node.lineno}: {name} has no docstring; expected a claim")
-    return found
-
-
-def _public(body: list[ast.stmt]) -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for node in body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith(
-            "_"
-        ):
-            yield node.name, node
-            if isinstance(node, ast.ClassDef) and not _is_called_back(node):
-                yield from ((f"{node.name}.{name}", inner) for name, inner in _public(node.body))
-
-
-def _is_called_back(node: ast.ClassDef) -> bool:
-    """Whether a class's methods are asyncio's, socketserver's or kazoo's own, which these document."""
-    return any(
-        _dotted(base, {}).rpartition(".")[2].endswith(("Protocol", "Handler")) for base in node.bases
-    ) and not any(_dotted(base, {}) == "Protocol" for base in node.bases)

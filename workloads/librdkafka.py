@@ -22,17 +22,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from harness import limits
 from harness.client import InThread, Underway
 from harness.history import History
+from harness.kafka_errors import MOVED, surely_not_appended
 from harness.model import OpType, PreconditionError, Source, UsageError
 from harness.process import until
 
-# The errors after which a record surely was not appended; after all others it may or may not have been.
-SURELY_NOT_APPENDED: Final = frozenset(
-    {KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.INVALID_REQUIRED_ACKS, KafkaError.MSG_SIZE_TOO_LARGE}
-)
-# The errors that say no more than that another leads, or that it is not known yet who.
-MOVED: Final = frozenset(
-    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
-)
 # Long enough that a batch leaves because it is full or flushed, never because it waited.
 LINGER_MS: Final = 2_000
 POLL_S: Final = 0.05
@@ -157,7 +150,7 @@ class LibrdkafkaClient:
                 self._record(process, OpType.OK, "produce", {**about, **told})
                 return
             outcomes[about["value"]] = error.name()
-            surely_not = error.code() in SURELY_NOT_APPENDED
+            surely_not = surely_not_appended(error.code(), about["acks"], resends=True)
             type_ = OpType.FAIL if surely_not else OpType.INFO
             self._record(process, type_, "produce", {**about, "error": error.name()})
 

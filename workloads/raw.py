@@ -24,6 +24,7 @@ from kio.schema.errors import ErrorCode
 from harness import limits
 from harness.client import InThread, Underway
 from harness.history import History
+from harness.kafka_errors import MOVED, surely_not_appended
 from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
 from harness.logdir.records import RecordError
@@ -33,33 +34,6 @@ from workloads import questions
 from workloads.batches import write_batch
 from workloads.connection import Connection, NoAnswer, NotSent, left
 
-# Refused before the append, whatever acks.
-REFUSED: Final = frozenset(
-    {
-        ErrorCode.corrupt_message,
-        ErrorCode.message_too_large,
-        ErrorCode.invalid_topic_exception,
-        ErrorCode.record_list_too_large,
-        ErrorCode.not_enough_replicas,
-        ErrorCode.invalid_required_acks,
-        ErrorCode.topic_authorization_failed,
-        ErrorCode.unsupported_version,
-        ErrorCode.invalid_request,
-        ErrorCode.unsupported_for_message_format,
-        ErrorCode.unsupported_compression_type,
-        ErrorCode.invalid_record,
-    }
-)
-# Refused before the append too, unless the ISR was waited for: then it is also said to who waited in vain.
-REFUSED_UNLESS_WAITING: Final = frozenset(
-    {
-        ErrorCode.unknown_topic_or_partition,
-        ErrorCode.leader_not_available,
-        ErrorCode.not_leader_or_follower,
-    }
-)
-# A read that meets these goes on when somebody else leads.
-_READ_ON: Final = REFUSED_UNLESS_WAITING | {ErrorCode.fenced_leader_epoch, ErrorCode.unknown_leader_epoch}
 # After so many empty answers below the high watermark no more comes: it may lie inside a batch, of which a broker
 # of Apache Kafka then gives nothing.
 EMPTY_ANSWERS_MAX: Final = 6
@@ -188,7 +162,7 @@ class RawClient:
             return _Outcome(type=OpType.OK)
         if produced.error is ErrorCode.none:
             return _Outcome(type=OpType.OK, base=produced.base_offset)
-        surely_not = produced.error in REFUSED or (acks != -1 and produced.error in REFUSED_UNLESS_WAITING)
+        surely_not = surely_not_appended(produced.error.value, acks)
         return _Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=produced.error.name.upper())
 
     # --- read ------------------------------------------------------------------------------------------------
@@ -226,7 +200,7 @@ class RawClient:
             with Connection(leader, process, deadline) as connection:
                 while reading.end is None or reading.position < reading.end:
                     fetched = questions.fetch(connection, topic, partition, reading.position)
-                    if fetched.error in _READ_ON:
+                    if fetched.error.value in MOVED:
                         reading.saw = f"{leader}: {fetched.error.name.upper()} at {reading.position}"
                         return False
                     if fetched.error is not ErrorCode.none:

@@ -26,6 +26,7 @@ from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.environment import ENVIRONMENTS
 from harness.fault import Band
+from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, VERDICT_OF, Kind, Verdict
 from harness.report.table import render_table
 from harness.run.suite import Suite
@@ -155,11 +156,32 @@ def command_line() -> str:
     return markdown.page("Commands", "harness/cli and the Makefile", *parts)
 
 
+def errors() -> str:
+    """Print docs/errors.md from the table of error codes."""
+    rows = [
+        (each.code, f"`{each.name}`", each.definite.value, "yes" if each.moved else "", each.meaning)
+        for each in KAFKA_ERRORS.values()
+    ]
+    return markdown.page(
+        "Error codes",
+        "harness/kafka_errors.py",
+        "What an error proves about the records of a produce, for every client, the simulated one too.\n"
+        "A definite error says that nothing was appended: the history has `fail`. "
+        "After any other, and after a code that is not here, the records may be in the log: `info`.",
+        markdown.table(("code", "name", "definite", "look for the leader again", "meaning"), rows),
+        "With acks=all a broker waits after its append, so a change of leader is reported for records that are "
+        "in its log.\n"
+        "librdkafka sends such records again by itself, whatever `retries` says: with acks=all none of its errors "
+        "is definite, since the last answer says nothing of the tries before it.",
+    )
+
+
 # A new page is one function above and one line here.
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/exit-codes.md": exit_codes,
     "docs/rules.md": rules,
     "docs/checkers.md": checkers,
+    "docs/errors.md": errors,
     "docs/nemeses.md": nemeses,
     "docs/scenarios.md": scenarios,
     "docs/cli.md": command_line,

@@ -173,13 +173,13 @@ def open_machines(
         collector = Collector(host.bind_address, history, host.note_flushed)
         made.callback(collector.close)
         collectors.append(collector)
-        fabric = Fabric(host.bind_address, witness, commands=not target.tells())
+        fabric = Fabric(host.bind_address, witness, commands=not target.emits_events())
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
         observer = Observer(zookeeper=zookeeper, chroot=chroot, target=target, ids=spec.draw.ids, history=history)
         made.callback(observer.close)
-        prints = None if target.tells() else Prints(spec.draw.ids, host.log_text, target.printed, history)
+        prints = None if target.emits_events() else Prints(spec.draw.ids, host.log_text, target.printed, history)
         machines = RealMachines(host=host, collector=collector, prints=prints, target=target, spec=spec)
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():

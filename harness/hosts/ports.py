@@ -38,7 +38,7 @@ class PortClaims:
         """
         ports = self._ports
         # Two harnesses that begin at the same port would meet at every single one.
-        first = random.SystemRandom().randrange(len(ports))
+        first = random.SystemRandom().randrange(len(ports))  # noqa: TID251
         for port in chain(ports[first:], ports[:first]):
             if self._take(port):
                 return port

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from harness.model import ORACLES, Anomaly, Kind, Verdict
+from harness.variant import Variant, is_mutant
 
 
 class Status(StrEnum):
@@ -98,9 +99,15 @@ class RunResult:
         return RunResult(
             **{
                 **raw,
+                "protocol": _present(raw["protocol"]),
                 "status": Status(raw["status"]),
                 "verdict": Verdict(raw["verdict"]),
                 "anomalies": tuple(map(Anomaly.from_dict, raw["anomalies"])),
                 "activity": Activity(**raw.get("activity", {})),
             }
         )
+
+
+def _present(protocol: str) -> str:
+    """Return the text of a stored variant, with the names that its rules have now."""
+    return str(Variant.parse(protocol, "stored suite")) if is_mutant(protocol) else protocol

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.run.result import RunResult
+from harness.variant import RENAMED_RULES
 
 # The key of suite.json that has the results, as every version of it called them.
 _RESULTS: Final = "cells"
@@ -58,4 +59,5 @@ class Suite:
     def read(path: Path) -> Suite:
         """Read what write wrote."""
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return Suite(results=tuple(map(RunResult.from_dict, raw.pop(_RESULTS))), **raw)
+        rules = {RENAMED_RULES.get(name, name): value for name, value in raw.pop("rules").items()}
+        return Suite(results=tuple(map(RunResult.from_dict, raw.pop(_RESULTS))), rules=rules, **raw)

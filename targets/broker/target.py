@@ -11,6 +11,7 @@ from harness.model import UsageError
 from harness.registry import pick
 from harness.settings import MessageFormat, Settings
 from harness.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
+from harness.variant import present_name
 from targets.broker.core import rules as core_rules
 from targets.broker.core import zookeeper
 from targets.broker.core.messages import TopicPartition
@@ -43,7 +44,7 @@ class BrokerTarget:
         chosen = pick("protocol", PROTOCOLS, protocol)
         try:
             for change in changes:
-                chosen = with_rule(chosen, change)
+                chosen = with_rule(chosen, present_name(change))
         except ValueError as error:
             raise UsageError(str(error)) from error
         return as_text(chosen)
@@ -102,7 +103,7 @@ class BrokerTarget:
         port.write(zookeeper.ELECTIONS, zookeeper.encode_elections(wanted))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
-    def tells(self) -> bool:
+    def emits_events(self) -> bool:
         """It does."""
         return True
 

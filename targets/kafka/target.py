@@ -98,7 +98,7 @@ class KafkaTarget:
         """Reorder the replicas, then elect the preferred one."""
         return elections.elect(zookeeper, topic, partition, broker_id)
 
-    def tells(self) -> bool:
+    def emits_events(self) -> bool:
         """It does not."""
         return False
 

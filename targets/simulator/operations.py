@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from harness.kafka_errors import MOVED, surely_not_appended
 from harness.limits import CLIENT_OPERATION_S_MAX
 from harness.model import OpType, PreconditionError, Source
 from targets.broker.core.messages import (
@@ -49,29 +50,6 @@ NO_ANSWER: Final = "no answer"
 LOST: Final = "connection lost before an answer"
 REFUSED_TO_CONNECT: Final = "connection refused"
 NOBODY: Final = "nobody leads; expected who leads"
-
-# Refused before the append, whatever acks.
-REFUSED: Final = frozenset(
-    {
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.INVALID_TOPIC,
-        ErrorCode.NOT_ENOUGH_REPLICAS,
-        ErrorCode.INVALID_REQUIRED_ACKS,
-        ErrorCode.UNSUPPORTED_VERSION,
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-        ErrorCode.INVALID_RECORD,
-    }
-)
-# Refused before the append too, unless the ISR was waited for: then it is also said to who waited in vain.
-REFUSED_UNLESS_WAITING: Final = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.LEADER_NOT_AVAILABLE,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    }
-)
 
 
 class Operation:
@@ -316,7 +294,7 @@ class Produce(Operation):
         if result.error is ErrorCode.NONE:
             self._outcome(OpType.OK, base=result.base_offset)
             return
-        refused = result.error in REFUSED or (self._acks != -1 and result.error in REFUSED_UNLESS_WAITING)
+        refused = surely_not_appended(result.error, self._acks)
         self._outcome(OpType.FAIL if refused else OpType.INFO, error=result.error.name)
 
     def failed(self, error: str, *, sent: bool) -> None:
@@ -365,7 +343,7 @@ class Read(Operation):
         result = response.results[0]
         if result.error is not ErrorCode.NONE:
             self._saw = f"{result.error.name} at {self._position}"
-            if result.error in REFUSED_UNLESS_WAITING:
+            if result.error in MOVED:
                 self.ask_later()
             else:
                 self._fail(self._saw)

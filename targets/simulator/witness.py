@@ -64,5 +64,5 @@ class Witness:
 def epoch_version(rules: Rules) -> int:
     """Give the version of OffsetForLeaderEpoch that carries what the rules say, as the releases had it."""
     if rules.fence_truncation_query:
-        return 3 if rules.bounce_seen else 2
+        return 3 if rules.fence_broker_epoch else 2
     return 1 if rules.truncate_to is TruncateTo.EPOCH_WALK else 0

@@ -77,6 +77,12 @@ def test_what_may_be_left_out_has_its_default(tmp_path: Path) -> None:
     assert (None, 64 * 1024 * 1024) == (driver.collector, driver.segment_bytes)
 
 
+def test_rule_is_changed_by_its_old_name_too() -> None:
+    """For one release."""
+    old, new = (TARGET.rules("kip380", (f"{name}=no",)) for name in ("bounce_seen", "fence_broker_epoch"))
+    assert new == old != TARGET.rules("kip380", ())
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_launch_of_every_protocol_loads_with_its_rules_and_the_targets_settings(
     tmp_path: Path, protocol: str

@@ -34,7 +34,7 @@ def lead(cluster: Cluster, name: str) -> None:
 def leads(cluster: Cluster, name: str) -> bool:
     """ZooKeeper says so, and the node itself."""
     truth = cluster.observer.truth(TOPIC, PARTITION)
-    return truth is not None and truth.leader == IDS[name] and cluster.told_epoch(name) == truth.leader_epoch
+    return truth is not None and truth.leader == IDS[name] and cluster.reported_epoch(name) == truth.leader_epoch
 
 
 def questions(cluster: Cluster, follower: str, leader: str) -> set[int]:

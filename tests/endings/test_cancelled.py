@@ -71,7 +71,7 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
 class Telling:
     """A target whose nodes tell what they do."""
 
-    def tells(self) -> bool:
+    def emits_events(self) -> bool:
         """They do."""
         return True
 

@@ -78,7 +78,7 @@ class FakeCluster(Cluster):
         )
         self.time = RealTime()
         self.target = SimpleNamespace(  # type: ignore[assignment]
-            tells=lambda: True, first_question=lambda _: "OffsetForLeaderEpoch"
+            emits_events=lambda: True, first_question=lambda _: "OffsetForLeaderEpoch"
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]

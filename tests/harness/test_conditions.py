@@ -104,7 +104,7 @@ def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Ha
 def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
     """Let nodes tell nothing."""
     room.cluster.target = SimpleNamespace(  # type: ignore[assignment]
-        tells=lambda: False, first_question=lambda _: first_question
+        emits_events=lambda: False, first_question=lambda _: first_question
     )
 
 

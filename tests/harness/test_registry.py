@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,4 +56,11 @@ def test_suite_survives_its_file(tmp_path: Path) -> None:
     assert suite == Suite.read(tmp_path / "suite.json")
     assert (("s",), ("hw",)) == (suite.scenarios, suite.protocols)
     assert cell is suite.cell("s", "hw")
+    older = replace(
+        suite, rules={"bounce_seen": "no"}, cells=(replace(cell, protocol="kip380+bounce_seen=no+a=no"),)
+    )
+    older.write(tmp_path / "suite.json")
+    read = Suite.read(tmp_path / "suite.json")
+    assert {"fence_broker_epoch": "no"} == read.rules
+    assert ("kip380+a=no+fence_broker_epoch=no",) == read.protocols
     assert suite.cell("s", "kip101") is None

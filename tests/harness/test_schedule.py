@@ -75,7 +75,7 @@ kill B
         (("kip101",), [("require isr = A B", "Seen."), ("kill A", "Without a fence."), ("kill B", "")]),
         (("kip320",), [("require isr = A B", "Seen."), ("kill B", "Without a fence.")]),
         (("kip380",), [("await isr = B", "Seen."), ("kill B", "Without a fence.")]),
-        (("kip380+bounce_seen=no", "kip380"), [("await isr = B", "Seen."), ("kill B", "Without a fence.")]),
+        (("kip380+fence_broker_epoch=no", "kip380"), [("await isr = B", "Seen."), ("kill B", "Without a fence.")]),
         (
             ("kip320+fence_fetch=no", "kip320"),
             [("require isr = A B", "Seen."), ("kill A", "Without a fence."), ("kill B", "")],

@@ -23,6 +23,13 @@ def test_order_of_changes_makes_no_other_variant() -> None:
     assert Variant.parse("kip320+b=no+a=no", "here") == Variant.parse("kip320+a=no+b=no", "here")
 
 
+def test_old_name_of_a_rule_means_the_same_variant() -> None:
+    """For one release."""
+    old, new = (f"kip380+a=no+{name}=no+g=no" for name in ("bounce_seen", "fence_broker_epoch"))
+    assert Variant.parse(new, "here") == Variant.parse(old, "here")
+    assert "kip380+a=no+fence_broker_epoch=no+g=no" == str(Variant.parse(old, "here"))
+
+
 @pytest.mark.parametrize("text", ["", "kip320+fence", "kip 320", "+a=no"])
 def test_text_that_is_none_is_told(text: str) -> None:
     with pytest.raises(UsageError, match=r"x\.txt:4: .*; expected PROTOCOL or PROTOCOL"):

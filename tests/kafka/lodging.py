@@ -77,7 +77,7 @@ class Lodging:
         """Wait until A leads and knows it."""
         cluster = self._cluster
         cluster.await_(
-            lambda: cluster.leader() == "A" and cluster.says_it_leads("A", self.epoch), lambda: "A leads"
+            lambda: cluster.leader() == "A" and cluster.claims_leadership("A", self.epoch), lambda: "A leads"
         )
 
     def write(self, name: str, codec: str) -> None:

@@ -124,4 +124,4 @@ def test_launch_takes_java_and_jars_where_a_host_has_them_inside(
 
 
 def test_kafka_tells_nothing_itself() -> None:
-    assert not TARGET.tells()
+    assert not TARGET.emits_events()

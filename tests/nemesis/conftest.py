@@ -99,7 +99,7 @@ def leads(cluster: Cluster) -> bool:
     """Whether somebody leads, by ZooKeeper's word and by its own for that epoch."""
     truth = cluster.observer.truth(TOPIC, PARTITION)
     leader = cluster.leader()
-    return truth is not None and leader is not None and cluster.told_epoch(leader) == truth.leader_epoch
+    return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.leader_epoch
 
 
 def ends(cluster: Cluster) -> dict[str, int]:

@@ -34,7 +34,7 @@ RULES_WITH_A_BUG = {
     "fence_isr_join",
     "forget_follower_ends",
     "returning_leader",
-    "bounce_seen",
+    "fence_broker_epoch",
 }
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
 from harness import limits
 from harness.history import History, read_history
 from harness.model import Op, OpType, PreconditionError
-from targets.broker.core.messages import ErrorCode, ProduceResult
+from targets.broker.core.messages import ErrorCode, ProducePartition, ProduceResult
 from targets.broker.wire import versions
 from tests.broker.log.batches import TP, all_of
 from tests.broker.log.batches import offsets as spans
@@ -102,26 +103,54 @@ def test_reading_asks_again_while_who_is_asked_does_not_know_yet_who_leads(
 
 
 @pytest.mark.parametrize(
-    ("error", "type_"),
+    "refusal",
     [
-        (ErrorCode.NOT_ENOUGH_REPLICAS, OpType.FAIL),
-        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, OpType.INFO),
-        (ErrorCode.REQUEST_TIMED_OUT, OpType.INFO),
+        (ErrorCode.INVALID_REQUIRED_ACKS, 1, OpType.FAIL),
+        (ErrorCode.CORRUPT_MESSAGE, 1, OpType.FAIL),
+        (ErrorCode.INVALID_RECORD, 1, OpType.FAIL),
+        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, -1, OpType.INFO),
+        (ErrorCode.REQUEST_TIMED_OUT, -1, OpType.INFO),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, -1, OpType.INFO),
     ],
 )
 def test_refused_record_failed_only_where_it_surely_was_not_appended_and_is_never_tried_again(
     broker: TinyBroker,
     client: LibrdkafkaClient,
     monkeypatch: pytest.MonkeyPatch,
-    error: ErrorCode,
-    type_: OpType,
+    refusal: tuple[ErrorCode, int, OpType],
 ) -> None:
+    error, acks, type_ = refusal
     monkeypatch.setattr(broker, "_produce", lambda asked: ProduceResult(tp=asked.tp, error=error))
-    with pytest.raises(PreconditionError, match="produce m1 acks=-1: 0 of 1 records acknowledged"):
-        produce(client, "a")
+    with pytest.raises(PreconditionError, match=f"produce m1 acks={acks}: 0 of 1 records acknowledged"):
+        produce(client, "a", acks=acks)
     (refused,) = ops(client, type_)
-    assert error.name == refused.value["error"].lstrip("_")
+    assert KafkaError(error).name() == refused.value["error"]
     assert 1 == [key for key, _ in broker.seen].count(versions.PRODUCE)
+
+
+def test_record_that_was_sent_again_by_itself_may_have_been_appended_by_the_first_try(
+    broker: TinyBroker, client: LibrdkafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    With acks=all "not the leader" also follows an append; what the next leader says then proves nothing.
+
+    Source: Apache Kafka, DelayedProduce.tryComplete, case B; librdkafka, rd_kafka_handle_Produce_error.
+    """
+    append = broker._produce
+    errors = iter((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS))
+
+    def lead_no_more(asked: ProducePartition) -> ProduceResult:
+        error = next(errors)
+        if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            append(asked)
+        return ProduceResult(tp=asked.tp, error=error)
+
+    monkeypatch.setattr(broker, "_produce", lead_no_more)
+    with pytest.raises(PreconditionError, match=r"0 of 1 records acknowledged; .*NOT_ENOUGH_REPLICAS"):
+        produce(client, "a")
+    assert 2 == [key for key, _ in broker.seen].count(versions.PRODUCE)
+    assert [(0, 0)] == spans(all_of(broker.log))
+    assert ([], 1) == (ops(client, OpType.FAIL), len(ops(client, OpType.INFO)))
 
 
 def test_topic_that_cannot_be_made_is_told(client: LibrdkafkaClient) -> None:

@@ -55,7 +55,7 @@ _TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamesRead:
+class AwaitMetadataNames:
     """Metadata, first part: names."""
 
     caller: Caller
@@ -63,7 +63,7 @@ class NamesRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodesRead:
+class AwaitMetadataNodes:
     """Metadata, second part: registrations and assignments."""
 
     caller: Caller
@@ -73,7 +73,7 @@ class NodesRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionsRead:
+class AwaitMetadataStates:
     """Metadata, third part: leaderAndISR."""
 
     caller: Caller
@@ -84,7 +84,7 @@ class PartitionsRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveRead:
+class AwaitLiveBrokers:
     """Topics are to be made: who is alive to hold them?"""
 
     caller: Caller
@@ -92,7 +92,7 @@ class LiveRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicsWritten:
+class AwaitTopicsWrite:
     """Topics are being made or removed: the verdicts so far, and the names whose writes are under way."""
 
     caller: Caller
@@ -102,7 +102,7 @@ class TopicsWritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToDelete:
+class AwaitTopicsToDelete:
     """Topics are to be removed: what partitions have they?"""
 
     caller: Caller
@@ -113,20 +113,20 @@ class ToDelete:
 # --- metadata ----------------------------------------------------------------------------------------
 def on_metadata(core: Core, caller: Caller, request: MetadataRequest) -> None:
     """Read ZooKeeper for the answer."""
-    why = NamesRead(caller=caller, topics=request.topics)
-    core.ask(why, ZkChildren(path=BROKER_IDS), ZkChildren(path=BROKER_TOPICS), ZkGet(path=CONTROLLER))
+    continuation = AwaitMetadataNames(caller=caller, topics=request.topics)
+    core.ask(continuation, ZkChildren(path=BROKER_IDS), ZkChildren(path=BROKER_TOPICS), ZkGet(path=CONTROLLER))
 
 
-def on_names_read(core: Core, why: NamesRead, results: tuple[ZkResult, ...]) -> None:
+def on_names_read(core: Core, continuation: AwaitMetadataNames, results: tuple[ZkResult, ...]) -> None:
     """Go on to registrations and assignments."""
     ids, topics, holder = results
     if not isinstance(ids, ZkNames) or not isinstance(topics, ZkNames):
-        _answer_metadata(core, why.caller, (), -1, ())
+        _answer_metadata(core, continuation.caller, (), -1, ())
         return
     brokers = tuple(int(name) for name in ids.names)
-    asked = topics.names if why.topics is None else why.topics
-    after = NodesRead(
-        caller=why.caller,
+    asked = topics.names if continuation.topics is None else continuation.topics
+    after = AwaitMetadataNodes(
+        caller=continuation.caller,
         controller_id=int(holder.data) if isinstance(holder, ZkNode) else -1,
         brokers=brokers,
         topics=asked,
@@ -136,17 +136,17 @@ def on_names_read(core: Core, why: NamesRead, results: tuple[ZkResult, ...]) -> 
     core.ask(after, *gets)
 
 
-def on_nodes_read(core: Core, why: NodesRead, results: tuple[ZkResult, ...]) -> None:
+def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[ZkResult, ...]) -> None:
     """Go on to the partitions' leaders."""
-    count = len(why.brokers)
+    count = len(continuation.brokers)
     brokers: list[BrokerMetadata] = []
-    for broker, node in zip(why.brokers, results[:count], strict=True):
+    for broker, node in zip(continuation.brokers, results[:count], strict=True):
         if isinstance(node, ZkNode):
             registration = decode_registration(node.data)
             brokers.append(BrokerMetadata(broker_id=broker, host=registration.host, port=registration.port))
     topics: list[tuple[str, ErrorCode]] = []
     partitions: list[tuple[TopicPartition, tuple[int, ...]]] = []
-    for topic, node in zip(why.topics, results[count:], strict=True):
+    for topic, node in zip(continuation.topics, results[count:], strict=True):
         if not _sound(topic):
             topics.append((topic, ErrorCode.INVALID_TOPIC))
         elif isinstance(node, ZkNode):
@@ -158,9 +158,9 @@ def on_nodes_read(core: Core, why: NodesRead, results: tuple[ZkResult, ...]) -> 
             lost = node is ZkError.LOST
             error = ErrorCode.LEADER_NOT_AVAILABLE if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             topics.append((topic, error))
-    after = PartitionsRead(
-        caller=why.caller,
-        controller_id=why.controller_id,
+    after = AwaitMetadataStates(
+        caller=continuation.caller,
+        controller_id=continuation.controller_id,
         brokers=tuple(brokers),
         topics=tuple(topics),
         partitions=tuple(partitions),
@@ -168,11 +168,11 @@ def on_nodes_read(core: Core, why: NodesRead, results: tuple[ZkResult, ...]) -> 
     core.ask(after, *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in partitions))
 
 
-def on_partitions_read(core: Core, why: PartitionsRead, results: tuple[ZkResult, ...]) -> None:
+def on_partitions_read(core: Core, continuation: AwaitMetadataStates, results: tuple[ZkResult, ...]) -> None:
     """Answer: a leader that is not registered is no leader to a client."""
-    live = {broker.broker_id for broker in why.brokers}
+    live = {broker.broker_id for broker in continuation.brokers}
     found: dict[str, list[PartitionMetadata]] = {}
-    for (tp, replicas), node in zip(why.partitions, results, strict=True):
+    for (tp, replicas), node in zip(continuation.partitions, results, strict=True):
         metadata = PartitionMetadata(
             tp=tp,
             error=ErrorCode.LEADER_NOT_AVAILABLE,
@@ -195,9 +195,9 @@ def on_partitions_read(core: Core, why: PartitionsRead, results: tuple[ZkResult,
         found.setdefault(tp.topic, []).append(metadata)
     topics = tuple(
         TopicMetadata(topic=topic, error=error, partitions=tuple(found.get(topic, ())))
-        for topic, error in why.topics
+        for topic, error in continuation.topics
     )
-    _answer_metadata(core, why.caller, why.brokers, why.controller_id, topics)
+    _answer_metadata(core, continuation.caller, continuation.brokers, continuation.controller_id, topics)
 
 
 def _answer_metadata(
@@ -214,28 +214,28 @@ def _answer_metadata(
 # --- topics ------------------------------------------------------------------------------------------
 def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
     """See who lives, then write the topics' paths; the controller does the rest (V3 B)."""
-    core.ask(LiveRead(caller=caller, request=request), ZkChildren(path=BROKER_IDS))
+    core.ask(AwaitLiveBrokers(caller=caller, request=request), ZkChildren(path=BROKER_IDS))
 
 
-def on_live_read(core: Core, why: LiveRead, result: ZkResult) -> None:
+def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -> None:
     """Check each topic and write those that are sound."""
     if not isinstance(result, ZkNames):
-        late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in why.request.topics)
-        core.effects.append(Answer(to=why.caller, response=TopicErrors(errors=late)))
+        late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in continuation.request.topics)
+        core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=late)))
         return
     live = [int(name) for name in result.names]
     errors: list[tuple[str, ErrorCode, str]] = []
     writes: list[ZkMulti] = []
     names: list[str] = []
-    for topic in why.request.topics:
+    for topic in continuation.request.topics:
         placed, error, text = _place(topic, sorted(live))
-        if error is not ErrorCode.NONE or why.request.validate_only:
+        if error is not ErrorCode.NONE or continuation.request.validate_only:
             errors.append((topic.topic, error, text))
             continue
         create = ZkCreate(path=topic_path(topic.topic), data=encode_assignment(dict(placed)))
         writes.append(ZkMulti(ops=(create,)))
         names.append(topic.topic)
-    after = TopicsWritten(caller=why.caller, errors=tuple(errors), names=tuple(names), deleting=False)
+    after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=False)
     core.ask(after, *writes)
 
 
@@ -279,16 +279,18 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
     """Read what the topics hold, then remove their paths; the controller stops the replicas (V3 B)."""
     topics = tuple(dict.fromkeys(request.topics))
     sound = tuple(topic for topic in topics if _sound(topic))
-    why = ToDelete(caller=caller, topics=sound, unsound=tuple(t for t in topics if t not in sound))
-    core.ask(why, *(ZkGet(path=topic_path(topic)) for topic in sound))
+    continuation = AwaitTopicsToDelete(
+        caller=caller, topics=sound, unsound=tuple(t for t in topics if t not in sound)
+    )
+    core.ask(continuation, *(ZkGet(path=topic_path(topic)) for topic in sound))
 
 
-def on_to_delete(core: Core, why: ToDelete, results: tuple[ZkResult, ...]) -> None:
+def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
     """Remove each topic's path and all below it, at once."""
-    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in why.unsound]
+    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
     writes: list[ZkMulti] = []
     names: list[str] = []
-    for topic, node in zip(why.topics, results, strict=True):
+    for topic, node in zip(continuation.topics, results, strict=True):
         if not isinstance(node, ZkNode):
             lost = node is ZkError.LOST
             error = ErrorCode.REQUEST_TIMED_OUT if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -301,14 +303,14 @@ def on_to_delete(core: Core, why: ToDelete, results: tuple[ZkResult, ...]) -> No
         paths.append(topic_path(topic))
         writes.append(ZkMulti(ops=tuple(ZkDelete(path=path) for path in paths)))
         names.append(topic)
-    after = TopicsWritten(caller=why.caller, errors=tuple(errors), names=tuple(names), deleting=True)
+    after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=True)
     core.ask(after, *writes)
 
 
-def on_topics_written(core: Core, why: TopicsWritten, results: tuple[ZkResult, ...]) -> None:
+def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple[ZkResult, ...]) -> None:
     """Answer with a verdict for every topic."""
-    errors = list(why.errors)
-    for name, result in zip(why.names, results, strict=True):
+    errors = list(continuation.errors)
+    for name, result in zip(continuation.names, results, strict=True):
         if isinstance(result, ZkDone):
             errors.append((name, ErrorCode.NONE, ""))
         elif result is ZkError.NODE_EXISTS:
@@ -317,5 +319,5 @@ def on_topics_written(core: Core, why: TopicsWritten, results: tuple[ZkResult, .
             errors.append((name, ErrorCode.REQUEST_TIMED_OUT, LOST))
         else:
             errors.append((name, ErrorCode.UNKNOWN_SERVER_ERROR, f"ZooKeeper: {result}"))
-    response = TopicErrors(errors=tuple(errors), deleting=why.deleting)
-    core.effects.append(Answer(to=why.caller, response=response))
+    response = TopicErrors(errors=tuple(errors), deleting=continuation.deleting)
+    core.effects.append(Answer(to=continuation.caller, response=response))

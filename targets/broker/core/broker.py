@@ -6,6 +6,8 @@ It does no IO, reads no clock and draws no random number; asyncio, the simulator
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from targets.broker.core import (
     admin,
     commands,
@@ -14,6 +16,7 @@ from targets.broker.core import (
     isr,
     leader,
     membership,
+    office,
     replicas,
 )
 from targets.broker.core.events import (
@@ -90,6 +93,8 @@ def _dispatch(core: Core, event: Event) -> None:
                 replicas.open_replica(core, log, recovery)
             core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
             core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
+        case _:
+            assert_never(event)
 
 
 def _on_request(core: Core, caller: Caller, request: Request) -> None:
@@ -110,86 +115,102 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
             admin.on_create_topics(core, caller, request)
         case DeleteTopicsRequest():
             admin.on_delete_topics(core, caller, request)
+        case _:
+            assert_never(request)
 
 
 def _on_answered(core: Core, event: Answered) -> None:
-    why = core.state.pending.pop(event.tag, None)
-    match why:
-        case follower.Fetched():
-            follower.on_fetched(core, why, event.response)
-        case follower.EpochAsked():
-            follower.on_epoch_answer(core, why, event.response)
-        case follower.BoundsAsked():
-            follower.on_bounds(core, why, event.response)
-        case commands.Commanded():
-            commands.on_commanded(core, why, event.tag, event.response)
+    continuation = core.state.pending.pop(event.tag, None)
+    match continuation:
+        case follower.AwaitFetch():
+            follower.on_fetched(core, continuation, event.response)
+        case follower.AwaitEpochEnd():
+            follower.on_epoch_answer(core, continuation, event.response)
+        case follower.AwaitBounds():
+            follower.on_bounds(core, continuation, event.response)
+        case commands.AwaitCommandAck():
+            commands.on_commanded(core, continuation, event.tag, event.response)
+        case None:
+            pass  # void: nothing waits for it any more
+        case _:
+            raise AssertionError(
+                f"answer {event.tag}: {continuation!r} has no handler; expected one in _on_answered"
+            )
 
 
 def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
-    why = core.state.pending.pop(event.tag, None)
+    continuation = core.state.pending.pop(event.tag, None)
     results = event.results
     # A reply made in an older session: whatever it wrote there is of that session, not of this one.
     stale = event.session != core.state.session
-    match why:
-        case isr.IsrAsked():
-            isr.on_asked(core, why, ZkError.LOST if stale else results[0])
-        case isr.IsrRead():
-            isr.on_read(core, why, ZkError.LOST if stale else results[0])
-        case admin.NamesRead():
-            admin.on_names_read(core, why, results)
-        case admin.NodesRead():
-            admin.on_nodes_read(core, why, results)
-        case admin.PartitionsRead():
-            admin.on_partitions_read(core, why, results)
-        case admin.LiveRead():
-            admin.on_live_read(core, why, results[0])
-        case admin.ToDelete():
-            admin.on_to_delete(core, why, results)
-        case admin.TopicsWritten():
-            admin.on_topics_written(core, why, results)
-        case _ if not stale:
-            _on_membership(core, event, why)
-    if isinstance(why, isr.IsrAsked | isr.IsrRead) and why.tp in core.state.replicas:
-        leader.advance_high_watermark(core, core.state.replicas[why.tp])
+    match continuation:
+        case isr.AwaitIsrWrite():
+            isr.on_asked(core, continuation, ZkError.LOST if stale else results[0])
+        case isr.AwaitIsrRead():
+            isr.on_read(core, continuation, ZkError.LOST if stale else results[0])
+        case admin.AwaitMetadataNames():
+            admin.on_names_read(core, continuation, results)
+        case admin.AwaitMetadataNodes():
+            admin.on_nodes_read(core, continuation, results)
+        case admin.AwaitMetadataStates():
+            admin.on_partitions_read(core, continuation, results)
+        case admin.AwaitLiveBrokers():
+            admin.on_live_read(core, continuation, results[0])
+        case admin.AwaitTopicsToDelete():
+            admin.on_to_delete(core, continuation, results)
+        case admin.AwaitTopicsWrite():
+            admin.on_topics_written(core, continuation, results)
+        case _ if not stale and continuation is not None:  # any other is void
+            _on_membership(core, event, continuation)
+    if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:
+        leader.advance_high_watermark(core, core.state.replicas[continuation.tp])
 
 
-def _on_membership(core: Core, event: ZkAnswered, why: object) -> None:
+def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
     results = event.results
-    match why:
-        case membership.PathsMade():
+    match continuation:
+        case membership.AwaitPaths():
             if ZkError.LOST in results:
                 core.after_ms(("paths",), core.config.register_backoff_ms)
             else:
                 membership.register(core)
-        case membership.RegistrationRead():
+        case membership.AwaitRegistrationRead():
             membership.on_registration_read(core, results[0])
-        case membership.RegistrationWritten():
-            membership.on_registration_written(core, why, results)
-        case membership.TopicsListed():
+        case membership.AwaitRegistrationWrite():
+            membership.on_registration_written(core, continuation, results)
+        case membership.AwaitTopicNames():
             membership.on_topics_listed(core, results[0])
-        case membership.TopicsRead():
-            membership.on_topics_read(core, why, results)
-        case membership.StatesRead():
-            membership.on_states_read(core, why, results)
-        case controller.Looked():
-            controller.on_looked(core, why, results[0], results[1])
-        case controller.Elected():
-            controller.on_elected(core, why, results[0])
-        case controller.ReadNames():
-            controller.on_names(core, why, results[0], results[1])
-        case controller.ReadNodes():
-            controller.on_nodes(core, why, results)
-        case controller.ReadStates():
-            controller.on_states(core, why, results)
-        case controller.Wrote():
-            controller.on_wrote(core, why, results[0])
+        case membership.AwaitAssignments():
+            membership.on_topics_read(core, continuation, results)
+        case membership.AwaitPartitionStates():
+            membership.on_states_read(core, continuation, results)
+        case office.AwaitLook():
+            office.on_looked(core, continuation, results[0], results[1])
+        case office.AwaitElection():
+            office.on_elected(core, continuation, results[0])
+        case controller.AwaitNames():
+            controller.on_names(core, continuation, results[0], results[1])
+        case controller.AwaitNodes():
+            controller.on_nodes(core, continuation, results)
+        case controller.AwaitStates():
+            controller.on_states(core, continuation, results)
+        case controller.AwaitStateWrite():
+            controller.on_wrote(core, continuation, results[0])
+        case controller.AwaitElectionsRemoval():
+            pass  # a node that could not be removed is found by the next reading
+        case _:
+            raise AssertionError(
+                f"ZooKeeper's answer {event.tag}: {continuation!r} has no handler; expected one in _on_membership"
+            )
 
 
 def _on_fired(core: Core, path: str) -> None:
     if path == CONTROLLER:
-        controller.on_fired(core)
+        office.on_fired(core)
     elif path in (BROKER_IDS, BROKER_TOPICS, ELECTIONS):
         controller.read(core)
+    else:
+        raise AssertionError(f"watch {path}: no handler; expected a path on which the core sets watches")
 
 
 def _on_flushed(core: Core, event: Flushed) -> None:
@@ -220,7 +241,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("isr-check",):
             isr.check_all(core)
         case ("isr-read", tp, int(generation), isr_asked):
-            isr.read(core, isr.IsrRead(tp=tp, generation=generation, isr=isr_asked))
+            isr.read(core, isr.AwaitIsrRead(tp=tp, generation=generation, isr=isr_asked))
         case ("checkpoint",):
             _checkpoint(core)
         case ("fetch-wait", int(number)):
@@ -236,7 +257,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("controller-read",):
             controller.read(core)
         case ("office", int(tried)):
-            controller.run_for_office(core, tried)
+            office.run_for_office(core, tried)
         case ("register",):
             membership.register(core)
         case ("startup",):

@@ -29,7 +29,7 @@ QUEUE_COMMANDS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commanded:
+class AwaitCommandAck:
     """A command is under way to this broker."""
 
     broker: int
@@ -119,7 +119,7 @@ def _leader_and_isr(
 
 def _broker_epoch(core: Core, broker: int) -> int:
     """The registration that a command is meant for, where brokers heed it (KIP-380)."""
-    return core.state.controller.live[broker] if core.rules.bounce_seen else -1
+    return core.state.controller.live[broker] if core.rules.fence_broker_epoch else -1
 
 
 def _enqueue(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
@@ -135,19 +135,19 @@ def pump(core: Core, broker: int) -> None:
     """Send the next command to a broker unless one is under way."""
     channel = core.state.controller.channels.get(broker)
     if channel is not None and channel.queue and channel.tag is None:
-        why = Commanded(broker=broker, controller_epoch=core.state.controller.epoch)
-        channel.tag = core.send(broker, CONTROLLER_CHANNEL, channel.queue[0], why)
+        continuation = AwaitCommandAck(broker=broker, controller_epoch=core.state.controller.epoch)
+        channel.tag = core.send(broker, CONTROLLER_CHANNEL, channel.queue[0], continuation)
 
 
-def on_commanded(core: Core, why: Commanded, tag: int, response: Response | None) -> None:
+def on_commanded(core: Core, continuation: AwaitCommandAck, tag: int, response: Response | None) -> None:
     """Go on to the next command, or send this one again after a back-off while the broker is registered."""
     controller = core.state.controller
-    channel = controller.channels.get(why.broker)
-    if channel is None or channel.tag != tag or controller.epoch != why.controller_epoch:
+    channel = controller.channels.get(continuation.broker)
+    if channel is None or channel.tag != tag or controller.epoch != continuation.controller_epoch:
         return
     channel.tag = None
     if response is None:
-        core.after_ms(("command", why.broker), core.config.controller_backoff_ms)
+        core.after_ms(("command", continuation.broker), core.config.controller_backoff_ms)
         return
     channel.queue.pop(0)
-    pump(core, why.broker)
+    pump(core, continuation.broker)

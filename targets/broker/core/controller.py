@@ -1,8 +1,8 @@
 """
 The controller: one broker elects leaders, writes them to ZooKeeper, then commands the brokers.
 
-    election:   watch /controller -> multi{set /controller_epoch, create /controller} -> office
-    a reading:  children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
+    children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
+Which broker that is, is decided in `office`.
 ZooKeeper is read again before every decision, so that a leader's own change of the ISR is never overwritten;
 every write checks /controller_epoch, so that a deposed controller cannot write (KAFKA-6082).
 Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 
 from targets.broker.core import commands, election
 from targets.broker.core.messages import LeaderAndIsr, TopicPartition
-from targets.broker.core.state import Controller, Core
+from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
-    CONTROLLER,
     CONTROLLER_EPOCH,
     ELECTIONS,
     PartitionState,
@@ -48,29 +47,14 @@ from targets.broker.core.zookeeper import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """Who is controller, and what is the epoch? `tried` is the epoch of an election whose end is unknown."""
-
-    tried: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elected:
-    """The election of this broker is under way."""
-
-    epoch: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadNames:
+class AwaitNames:
     """First part of a reading: who lives, what topics are there. `office` is the epoch that began it."""
 
     office: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadNodes:
+class AwaitNodes:
     """Second part: each registration, each assignment."""
 
     office: int
@@ -79,7 +63,7 @@ class ReadNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadStates:
+class AwaitStates:
     """Third part: each leaderAndISR."""
 
     office: int
@@ -88,12 +72,12 @@ class ReadStates:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ElectionsTaken:
+class AwaitElectionsRemoval:
     """The operator's node is being removed; whatever comes of that, what it asked for is under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wrote:
+class AwaitStateWrite:
     """
     A decision about one partition was sent to ZooKeeper.
 
@@ -109,81 +93,6 @@ class Wrote:
     saw: tuple[tuple[int, int], ...] = ()
 
 
-# --- election of the controller ----------------------------------------------------------------------
-def run_for_office(core: Core, tried: int = 0) -> None:
-    """
-    Watch /controller and, if nobody holds it, try to become controller (V3 D).
-
-    Shapes:  tried is the epoch that this broker holds or may have won without hearing of it, 0 for none.
-    """
-    core.ask(Looked(tried=tried), ZkExists(path=CONTROLLER, watch=True), ZkGet(path=CONTROLLER_EPOCH))
-
-
-def on_fired(core: Core) -> None:
-    """Look who is controller: the office may be free, or this broker may have lost it."""
-    if core.state.started:
-        run_for_office(core, tried=core.state.controller.epoch)
-
-
-def on_looked(core: Core, why: Looked, holder: ZkResult, epoch: ZkResult) -> None:
-    """
-    Stand for election when the office is free; see that it was won after all when the answer got lost.
-
-    Several looks may be under way: who took office meanwhile is told by the epoch held, not by the one tried.
-    """
-    if not isinstance(epoch, ZkNode) or holder is ZkError.LOST:
-        core.after_ms(("office", why.tried), core.config.controller_backoff_ms)
-        return
-    number = int(epoch.data)
-    controller = core.state.controller
-    held = controller.epoch if controller.active else why.tried
-    mine = isinstance(holder, ZkNode) and holder.owner == core.state.session and number == held
-    if mine and not controller.active:
-        _take_office(core, number, epoch.version)
-    elif not mine:
-        resign(core)
-    if not isinstance(holder, ZkNode):
-        _stand(core, number + 1, epoch.version)
-
-
-def _stand(core: Core, epoch: int, version: int) -> None:
-    core.ask(
-        Elected(epoch=epoch, version=version),
-        ZkMulti(
-            ops=(
-                ZkSet(path=CONTROLLER_EPOCH, data=str(epoch).encode(), version=version),
-                ZkCreate(path=CONTROLLER, data=str(core.config.broker_id).encode(), ephemeral=True),
-            )
-        ),
-    )
-
-
-def on_elected(core: Core, why: Elected, result: ZkResult) -> None:
-    """
-    Take office, or leave it to who was faster.
-
-    Whoever created /controller has fired the watch of the look before: looking again here as well would leave
-    one watch more after every election.
-    """
-    if isinstance(result, ZkDone):
-        _take_office(core, why.epoch, why.version + 1)
-    elif result not in (ZkError.NODE_EXISTS, ZkError.BAD_VERSION):
-        run_for_office(core, tried=why.epoch if result is ZkError.LOST else 0)
-
-
-def _take_office(core: Core, epoch: int, version: int) -> None:
-    core.state.controller = Controller(active=True, epoch=epoch, epoch_version=version)
-    core.observe("controller", {"epoch": epoch, "active": True})
-    read(core)
-
-
-def resign(core: Core) -> None:
-    """Leave office: nothing more is written or commanded."""
-    if core.state.controller.active:
-        core.observe("controller", {"epoch": core.state.controller.epoch, "active": False})
-    core.state.controller = Controller()
-
-
 # --- a reading ---------------------------------------------------------------------------------------
 def read(core: Core) -> None:
     """Read ZooKeeper from the top, now or when the reading under way is done (V3 A.1, B, D.3)."""
@@ -194,9 +103,9 @@ def read(core: Core) -> None:
         controller.read_again = True
         return
     controller.reading, controller.read_again = True, False
-    why = ReadNames(office=controller.epoch)
+    continuation = AwaitNames(office=controller.epoch)
     core.ask(
-        why,
+        continuation,
         ZkChildren(path=BROKER_IDS, watch=True),
         ZkChildren(path=BROKER_TOPICS, watch=True),
         ZkExists(path=ELECTIONS, watch=True),
@@ -208,52 +117,54 @@ def _left_office(core: Core, office: int) -> bool:
     return not core.state.controller.active or core.state.controller.epoch != office
 
 
-def on_names(core: Core, why: ReadNames, brokers: ZkResult, topics: ZkResult) -> None:
+def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: ZkResult) -> None:
     """Go on to the registrations and assignments."""
-    if _left_office(core, why.office):
+    if _left_office(core, continuation.office):
         return
     if not isinstance(brokers, ZkNames) or not isinstance(topics, ZkNames):
         _read_failed(core)
         return
-    after = ReadNodes(office=why.office, brokers=tuple(int(name) for name in brokers.names), topics=topics.names)
+    after = AwaitNodes(
+        office=continuation.office, brokers=tuple(int(name) for name in brokers.names), topics=topics.names
+    )
     gets = [ZkGet(path=broker_path(broker)) for broker in after.brokers]
     gets += [ZkGet(path=topic_path(topic)) for topic in after.topics]
     core.ask(after, *gets)
 
 
-def on_nodes(core: Core, why: ReadNodes, results: tuple[ZkResult, ...]) -> None:
+def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]) -> None:
     """Go on to the leaderAndISR of every partition."""
-    if _left_office(core, why.office):
+    if _left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
         _read_failed(core)
         return
-    count = len(why.brokers)
-    pairs = zip(why.brokers, results[:count], strict=True)
+    count = len(continuation.brokers)
+    pairs = zip(continuation.brokers, results[:count], strict=True)
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
-    for topic, node in zip(why.topics, results[count:], strict=True):
+    for topic, node in zip(continuation.topics, results[count:], strict=True):
         if isinstance(node, ZkNode):
             for partition, replicas in sorted(decode_assignment(node.data).items()):
                 assignments.append((TopicPartition(topic, partition), replicas))
-    after = ReadStates(office=why.office, live=live, assignments=tuple(assignments))
+    after = AwaitStates(office=continuation.office, live=live, assignments=tuple(assignments))
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
     core.ask(after, ZkGet(path=ELECTIONS), *states)
 
 
-def on_states(core: Core, why: ReadStates, results: tuple[ZkResult, ...]) -> None:
+def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
     """Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop what is gone."""
-    if _left_office(core, why.office):
+    if _left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
         _read_failed(core)
         return
     controller = core.state.controller
-    live = _live(core, dict(why.live))
+    live = _live(core, dict(continuation.live))
     returned = live.keys() - controller.live.keys()
-    assignments = dict(why.assignments)
+    assignments = dict(continuation.assignments)
     wanted, *nodes = results
-    pairs = zip(why.assignments, nodes, strict=True)
+    pairs = zip(continuation.assignments, nodes, strict=True)
     states = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
     gone = {tp: replicas for tp, replicas in controller.assignments.items() if tp not in assignments}
     first, known = not controller.in_office, _unseen(core, live)
@@ -270,7 +181,7 @@ def on_states(core: Core, why: ReadStates, results: tuple[ZkResult, ...]) -> Non
         if state is not None and tp in asked:  # only once; it serves every other need of a new epoch too
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, known=known, saw=why.live)
+            _write(core, tp, replicas, state, decision, known=known, saw=continuation.live)
     controller.reading = False
     if controller.read_again:
         read(core)
@@ -283,7 +194,9 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
     Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120).
     """
     known = core.state.controller.live
-    bounced = {b for b, czxid in registered.items() if core.rules.bounce_seen and known.get(b, czxid) != czxid}
+    bounced = {
+        b for b, czxid in registered.items() if core.rules.fence_broker_epoch and known.get(b, czxid) != czxid
+    }
     core.state.controller.read_again |= bool(bounced)
     return {broker: czxid for broker, czxid in registered.items() if broker not in bounced}
 
@@ -296,7 +209,7 @@ def _unseen(core: Core, live: Collection[int]) -> tuple[tuple[int, int], ...]:
     when it is back by then. Where registrations are told apart the old one shows that.
     """
     before = core.state.controller.live.items()
-    return tuple((broker, czxid) for broker, czxid in before if core.rules.bounce_seen or broker in live)
+    return tuple((broker, czxid) for broker, czxid in before if core.rules.fence_broker_epoch or broker in live)
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
@@ -304,7 +217,7 @@ def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
     if not isinstance(wanted, ZkNode):
         return {}
     check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
-    core.ask(ElectionsTaken(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
+    core.ask(AwaitElectionsRemoval(), ZkMulti(ops=(check, ZkDelete(path=ELECTIONS, version=wanted.version))))
     return decode_elections(wanted.data)
 
 
@@ -343,51 +256,60 @@ def _write(
     )
     check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
     path, data = leader_and_isr_path(tp), encode_state(new)
-    why = Wrote(tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known, saw=saw)
+    continuation = AwaitStateWrite(
+        tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known, saw=saw
+    )
     if old is None:
         parent = ZkCreate(path=partition_path(tp))
-        core.ask(why, ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data))))
+        core.ask(continuation, ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data))))
     else:
-        core.ask(why, ZkMulti(ops=(check, ZkSet(path=path, data=data, version=old.zk_version))))
+        core.ask(continuation, ZkMulti(ops=(check, ZkSet(path=path, data=data, version=old.zk_version))))
 
 
-def on_wrote(core: Core, why: Wrote, result: ZkResult) -> None:
+def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> None:
     """Command the brokers once the decision stands; read again when somebody was faster."""
     controller = core.state.controller
-    if not controller.active or controller.epoch != why.state.controller_epoch:
+    if not controller.active or controller.epoch != continuation.state.controller_epoch:
         return
     if not isinstance(result, ZkDone):
         # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed:
         # reading again tells which, and a deposed one fails its check for ever after.
-        controller.live = dict(why.known)
+        controller.live = dict(continuation.known)
         if result is ZkError.LOST:
-            controller.uncertain[why.tp] = why
+            controller.uncertain[continuation.tp] = continuation
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if result is ZkError.LOST else 1)
         return
-    _announce(core, why)
+    _announce(core, continuation)
 
 
 def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState | None) -> None:
     """A write whose answer was lost had happened: its command was never sent, and nothing else would send it."""
     tried = core.state.controller.uncertain.pop(tp, None)
-    if not isinstance(tried, Wrote) or found is None:
+    if not isinstance(tried, AwaitStateWrite) or found is None:
         return
     # The ISR aside: the new leader may have read of its office by itself, at its start, and changed that.
     if (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch):
         _announce(core, replace(tried, state=found))
 
 
-def _announce(core: Core, why: Wrote) -> None:
-    state = why.state
-    told = {"leader": state.leader, "epoch": state.leader_epoch, "isr": list(state.isr), "unclean": why.unclean}
-    saw = [list(registration) for registration in why.saw]
-    core.observe("elected", {"topic": why.tp.topic, "partition": why.tp.partition, **told, "saw": saw})
+def _announce(core: Core, continuation: AwaitStateWrite) -> None:
+    state = continuation.state
+    told = {
+        "leader": state.leader,
+        "epoch": state.leader_epoch,
+        "isr": list(state.isr),
+        "unclean": continuation.unclean,
+    }
+    saw = [list(registration) for registration in continuation.saw]
+    core.observe(
+        "elected", {"topic": continuation.tp.topic, "partition": continuation.tp.partition, **told, "saw": saw}
+    )
     command = LeaderAndIsr(
-        tp=why.tp,
+        tp=continuation.tp,
         leader=state.leader,
         leader_epoch=state.leader_epoch,
         isr=state.isr,
         zk_version=state.zk_version,
-        replicas=why.replicas,
+        replicas=continuation.replicas,
     )
     commands.send_state(core, command)

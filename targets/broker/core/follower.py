@@ -1,8 +1,7 @@
 """
 The follower of a partition: asks where its epoch ends, cuts its log, fetches.
 
-    TRUNCATING --answer--> FETCHING --data--> FETCHING ...        FENCED, FAILED wait for the next command
-        ^------'  as long as the walk goes on (KIP-279)
+Its phases, and what takes it from one to the next, are in `phases`.
 Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.1 to 4.7.2; KIP-279; KIP-320;
          Kafka's AbstractFetcherThread.
 """
@@ -30,6 +29,7 @@ from targets.broker.core.messages import (
     Response,
     TopicPartition,
 )
+from targets.broker.core.phases import Turn, move
 from targets.broker.core.rules import TruncateTo, UndefinedQuery
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.truncation import Cut, Reason, decide, walk
@@ -38,7 +38,7 @@ FETCHER = "fetcher"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpochAsked:
+class AwaitEpochEnd:
     """KIP-101 4.2 is under way, asked in this leader epoch of this leader."""
 
     tp: TopicPartition
@@ -48,7 +48,7 @@ class EpochAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class AwaitFetch:
     """A fetch is under way; `first` is the one that a cut waits for (KIP-101's rejected alternative)."""
 
     tp: TopicPartition
@@ -59,7 +59,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BoundsAsked:
+class AwaitBounds:
     """The leader said "out of range"; its own bounds were asked: the latest offset first, then the earliest."""
 
     tp: TopicPartition
@@ -74,7 +74,7 @@ def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None
     replica.role = Role.FOLLOWER
     replica.leader = command.leader
     _take_epoch(core, replica, command, kept=False)
-    replica.phase = Phase.TRUNCATING
+    move(replica, Turn.FOLLOW)
     replica.fallback = replica.high_watermark
     if core.rules.truncate_to is TruncateTo.HIGH_WATERMARK:
         _cut(core, replica, Cut(to=replica.high_watermark, reason=Reason.HIGH_WATERMARK))
@@ -83,6 +83,7 @@ def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None
 
 def keep_following(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
     """Take a newer epoch of the same leader without cutting (V3 2.2; to 2.0.0: KAFKA-7164)."""
+    move(replica, Turn.KEEP)
     _take_epoch(core, replica, command, kept=True)
 
 
@@ -134,29 +135,31 @@ def _ask_epoch(core: Core, replica: Replica) -> None:
         leader_epoch=replica.epochs.latest,
         current_leader_epoch=replica.leader_epoch if core.rules.fence_truncation_query else UNDEFINED_EPOCH,
     )
-    why = EpochAsked(
+    continuation = AwaitEpochEnd(
         tp=replica.tp,
         generation=replica.generation,
         leader=replica.leader,
         leader_epoch=replica.leader_epoch,
     )
     request = OffsetForLeaderEpochRequest(questions=(question,), replica_id=core.config.broker_id)
-    core.send(replica.leader, _channel(replica), request, why)
+    core.send(replica.leader, _channel(replica), request, continuation)
 
 
-def on_epoch_answer(core: Core, why: EpochAsked, response: Response | None) -> None:
+def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, response: Response | None) -> None:
     """Cut to the leader's answer, or ask again: at once while the walk goes on, else after a back-off."""
-    replica = core.state.replicas.get(why.tp)
-    if replica is None or not _awaited(core, replica, why):
+    replica = core.state.replicas.get(continuation.tp)
+    if replica is None or not _awaited(core, replica, continuation):
         return
     given = response.answers if isinstance(response, OffsetForLeaderEpochResponse) else ()
-    answer = next((item for item in given if item.tp == why.tp), None)
+    answer = next((item for item in given if item.tp == continuation.tp), None)
     if answer is not None and answer.error is ErrorCode.UNSUPPORTED_VERSION:
         # KIP-101, compatibility: a leader that cannot be asked leaves the high watermark.
         _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
     elif answer is None or answer.error is not ErrorCode.NONE:
-        if replica.generation == why.generation:  # else this replica has asked anew, and waits for that answer
-            _refused(core, replica, None if answer is None else answer.error, why.leader_epoch)
+        if (
+            replica.generation == continuation.generation
+        ):  # else this replica has asked anew, and waits for that answer
+            _refused(core, replica, None if answer is None else answer.error, continuation.leader_epoch)
         return
     else:
         end = EpochEnd(answer.leader_epoch, answer.end_offset)
@@ -166,7 +169,7 @@ def on_epoch_answer(core: Core, why: EpochAsked, response: Response | None) -> N
     proceed(core, replica)
 
 
-def _awaited(core: Core, replica: Replica, why: EpochAsked) -> bool:
+def _awaited(core: Core, replica: Replica, continuation: AwaitEpochEnd) -> bool:
     """
     Whether this replica still waits for that answer.
 
@@ -175,11 +178,11 @@ def _awaited(core: Core, replica: Replica, why: EpochAsked) -> bool:
     if replica.role is not Role.FOLLOWER or replica.phase is not Phase.TRUNCATING:
         return False
     if not core.rules.drop_stale_answer:
-        return replica.leader == why.leader
-    if replica.generation == why.generation and replica.leader_epoch != why.leader_epoch:
+        return replica.leader == continuation.leader
+    if replica.generation == continuation.generation and replica.leader_epoch != continuation.leader_epoch:
         proceed(core, replica)  # the epoch rose while the leader stayed: ask anew
         return False
-    return replica.generation == why.generation
+    return replica.generation == continuation.generation
 
 
 def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch: int) -> None:
@@ -192,7 +195,7 @@ def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch
     if error is not ErrorCode.FENCED_LEADER_EPOCH:
         core.after_ms(("fetch-retry", replica.tp, replica.generation), core.config.fetch_backoff_ms)
     elif leader_epoch == replica.leader_epoch:
-        replica.phase = Phase.FENCED
+        move(replica, Turn.FENCED)
         core.observe_replica("fenced", replica, epoch=leader_epoch, leader=replica.leader)
     else:
         proceed(core, replica)
@@ -224,7 +227,7 @@ def _cut(core: Core, replica: Replica, cut: Cut) -> None:
     )
     replica.fallback = min(cut.to, end)
     # A walk that gets nowhere has come to its end: asking the same again would get the same.
-    replica.phase = Phase.FETCHING if cut.done or replica.epochs.latest == latest else Phase.TRUNCATING
+    move(replica, Turn.CUT if cut.done or replica.epochs.latest == latest else Turn.CUT_PARTLY)
 
 
 def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) -> None:
@@ -242,14 +245,14 @@ def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) ->
         max_bytes=core.config.fetch_bytes_max,
         partitions=(part,),
     )
-    why = Fetched(
+    continuation = AwaitFetch(
         tp=replica.tp,
         generation=replica.generation,
         offset=offset,
         leader_epoch=replica.leader_epoch,
         first=first,
     )
-    core.send(replica.leader, _channel(replica), request, why)
+    core.send(replica.leader, _channel(replica), request, continuation)
 
 
 def _current_epoch(core: Core, replica: Replica) -> int:
@@ -259,21 +262,21 @@ def _current_epoch(core: Core, replica: Replica) -> int:
     return replica.leader_epoch if heeded else UNDEFINED_EPOCH
 
 
-def on_fetched(core: Core, why: Fetched, response: Response | None) -> None:
+def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) -> None:
     """Append what came and move the HW, then fetch again; what fails is tried again after a back-off."""
-    replica = core.state.replicas.get(why.tp)
-    phase = Phase.TRUNCATING if why.first else Phase.FETCHING
-    if replica is None or replica.generation != why.generation or replica.phase is not phase:
+    replica = core.state.replicas.get(continuation.tp)
+    phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
+    if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
         return
     given = response.results if isinstance(response, FetchResponse) else ()
-    result = next((item for item in given if item.tp == why.tp), None)
-    if result is not None and result.error is ErrorCode.NONE and why.first:
-        _cut(core, replica, Cut(to=why.offset, reason=Reason.HIGH_WATERMARK))
+    result = next((item for item in given if item.tp == continuation.tp), None)
+    if result is not None and result.error is ErrorCode.NONE and continuation.first:
+        _cut(core, replica, Cut(to=continuation.offset, reason=Reason.HIGH_WATERMARK))
     if result is not None and result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
-        replica.phase = Phase.FETCHING
+        move(replica, Turn.OUT_OF_RANGE)
         _ask_bound(core, replica, leader.LATEST)
     elif result is None or result.error is not ErrorCode.NONE:
-        _refused(core, replica, None if result is None else result.error, why.leader_epoch)
+        _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif _append(core, replica, result):
         _follow_high_watermark(core, replica, result.high_watermark)
         _fetch(core, replica, replica.log.end_offset)
@@ -294,7 +297,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
         base, end = replica.log.append_as_follower(result.batches)
     except AppendOrderError as error:
         # Kafka's fetcher thread dies of this one (KIP-101: "an inability for replicas to make progress").
-        replica.phase = Phase.FAILED
+        move(replica, Turn.DISORDER)
         core.observe_replica("stuck", replica, reason="out-of-order-append", error=str(error))
         return False
     epoch = result.batches[-1].leader_epoch
@@ -315,32 +318,32 @@ def _ask_bound(core: Core, replica: Replica, timestamp: int) -> None:
     epoch = _current_epoch(core, replica)
     part = ListOffsetsPartition(tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch)
     request = ListOffsetsRequest(replica_id=core.config.broker_id, partitions=(part,))
-    why = BoundsAsked(
+    continuation = AwaitBounds(
         tp=replica.tp,
         generation=replica.generation,
         timestamp=timestamp,
         leader_epoch=replica.leader_epoch,
     )
-    core.send(replica.leader, _channel(replica), request, why)
+    core.send(replica.leader, _channel(replica), request, continuation)
 
 
-def on_bounds(core: Core, why: BoundsAsked, response: Response | None) -> None:
+def on_bounds(core: Core, continuation: AwaitBounds, response: Response | None) -> None:
     """
     Cut a log that is longer than the leader's to the leader's end; start anew where the leader's log begins.
 
     Kafka to 2.0 exits in the first case unless unclean election is on (KAFKA-3924); this broker never does.
     """
-    replica = core.state.replicas.get(why.tp)
-    if replica is None or replica.generation != why.generation or replica.phase is not Phase.FETCHING:
+    replica = core.state.replicas.get(continuation.tp)
+    if replica is None or replica.generation != continuation.generation or replica.phase is not Phase.FETCHING:
         return
     given = response.results if isinstance(response, ListOffsetsResponse) else ()
-    result = next((item for item in given if item.tp == why.tp), None)
+    result = next((item for item in given if item.tp == continuation.tp), None)
     if result is None or result.error is not ErrorCode.NONE or result.offset < 0:
-        _refused(core, replica, None if result is None else result.error, why.leader_epoch)
-    elif why.timestamp == leader.LATEST and result.offset < replica.log.end_offset:
+        _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
+    elif continuation.timestamp == leader.LATEST and result.offset < replica.log.end_offset:
         _cut(core, replica, Cut(to=result.offset, reason=Reason.OUT_OF_RANGE))
         proceed(core, replica)
-    elif why.timestamp == leader.LATEST:
+    elif continuation.timestamp == leader.LATEST:
         _ask_bound(core, replica, leader.EARLIEST)
     elif result.offset > replica.log.end_offset:
         _start_anew(core, replica, result.offset)

@@ -26,7 +26,7 @@ from targets.broker.core.zookeeper import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsrAsked:
+class AwaitIsrWrite:
     """A conditional write of a new ISR is under way."""
 
     tp: TopicPartition
@@ -35,7 +35,7 @@ class IsrAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsrRead:
+class AwaitIsrRead:
     """The connection was lost under a write: read whether it happened."""
 
     tp: TopicPartition
@@ -90,8 +90,8 @@ def _ask(core: Core, replica: Replica, isr: tuple[int, ...]) -> None:
         data=encode_state(_state(core, replica, isr)),
         version=replica.zk_version,
     )
-    why = IsrAsked(tp=replica.tp, generation=replica.generation, isr=isr)
-    core.ask(why, ZkMulti(ops=(write,)))
+    continuation = AwaitIsrWrite(tp=replica.tp, generation=replica.generation, isr=isr)
+    core.ask(continuation, ZkMulti(ops=(write,)))
 
 
 def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState:
@@ -104,57 +104,60 @@ def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState
     )
 
 
-def on_asked(core: Core, why: IsrAsked, result: ZkResult) -> None:
+def on_asked(core: Core, continuation: AwaitIsrWrite, result: ZkResult) -> None:
     """
     Take the new ISR when the write was made; a refused write means that somebody else decided meanwhile.
 
     The caller moves the high watermark afterwards: a smaller ISR may commit more.
     """
-    replica = _still_ours(core, why)
+    replica = _still_ours(core, continuation)
     if replica is None:
         return
     if result is ZkError.LOST:
-        read(core, IsrRead(tp=why.tp, generation=why.generation, isr=why.isr))
+        read(core, AwaitIsrRead(tp=continuation.tp, generation=continuation.generation, isr=continuation.isr))
     elif isinstance(result, ZkError):
         # V3, discussion 3: a zombie leader cannot shrink the ISR, so it cannot commit. It waits for a command.
         replica.isr_asked, replica.isr_blocked = None, True
     else:
-        _take(core, replica, why.isr, replica.zk_version + 1)
+        _take(core, replica, continuation.isr, replica.zk_version + 1)
 
 
-def read(core: Core, why: IsrRead) -> None:
+def read(core: Core, continuation: AwaitIsrRead) -> None:
     """Read what became of a write whose answer was lost."""
-    if _still_ours(core, why) is not None:
-        core.ask(why, ZkGet(path=leader_and_isr_path(why.tp)))
+    if _still_ours(core, continuation) is not None:
+        core.ask(continuation, ZkGet(path=leader_and_isr_path(continuation.tp)))
 
 
-def on_read(core: Core, why: IsrRead, result: ZkResult) -> None:
+def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
     """
     Find out whether a write happened whose answer was lost.
 
     Where somebody wrote since, it may have happened before that: who was let in goes on to count for the HW.
     """
-    replica = _still_ours(core, why)
+    replica = _still_ours(core, continuation)
     if replica is None:
         return
     if isinstance(result, ZkNode):
         found = decode_state(result)
-        ours = (core.config.broker_id, replica.leader_epoch, why.isr)
+        ours = (core.config.broker_id, replica.leader_epoch, continuation.isr)
         if found.zk_version == replica.zk_version:
             replica.isr_asked = None  # it did not happen; the next fetch or check asks again
         elif (found.leader, found.leader_epoch, found.isr) == ours:
-            _take(core, replica, why.isr, found.zk_version)
+            _take(core, replica, continuation.isr, found.zk_version)
         else:
             replica.isr_blocked = True
     elif result is ZkError.LOST:
-        core.after_ms(("isr-read", why.tp, why.generation, why.isr), core.config.controller_backoff_ms)
+        core.after_ms(
+            ("isr-read", continuation.tp, continuation.generation, continuation.isr),
+            core.config.controller_backoff_ms,
+        )
     else:
         replica.isr_blocked = True
 
 
-def _still_ours(core: Core, why: IsrAsked | IsrRead) -> Replica | None:
-    replica = core.state.replicas.get(why.tp)
-    return replica if replica is not None and replica.generation == why.generation else None
+def _still_ours(core: Core, continuation: AwaitIsrWrite | AwaitIsrRead) -> Replica | None:
+    replica = core.state.replicas.get(continuation.tp)
+    return replica if replica is not None and replica.generation == continuation.generation else None
 
 
 def _take(core: Core, replica: Replica, isr: tuple[int, ...], zk_version: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import controller, replicas
+from targets.broker.core import office, replicas
 from targets.broker.core.events import Exit
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Core
@@ -40,36 +40,36 @@ from targets.broker.core.zookeeper import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathsMade:
+class AwaitPaths:
     """The standing paths were asked for; that they exist already is as good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrationRead:
+class AwaitRegistrationRead:
     """Is there a registration of this id, and whose?"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrationWritten:
+class AwaitRegistrationWrite:
     """The registration is under way."""
 
     taken_over: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicsListed:
+class AwaitTopicNames:
     """Start-up reading, first part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopicsRead:
+class AwaitAssignments:
     """Start-up reading, second part."""
 
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatesRead:
+class AwaitPartitionStates:
     """Start-up reading, third part."""
 
     assigned: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
@@ -81,10 +81,10 @@ def on_session(core: Core, session: int) -> None:
     core.state.registered, core.state.registration = False, 0
     for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
         del core.state.timers[key]
-    controller.resign(core)
+    office.resign(core)
     if session:
         core.ask(
-            PathsMade(),
+            AwaitPaths(),
             ZkCreate(path="/brokers"),
             ZkCreate(path=BROKER_IDS),
             ZkCreate(path=BROKER_TOPICS),
@@ -96,7 +96,7 @@ def on_session(core: Core, session: int) -> None:
 def register(core: Core) -> None:
     """Look before registering: the old registration may still stand."""
     if core.state.session and not core.state.registered:
-        core.ask(RegistrationRead(), ZkGet(path=broker_path(core.config.broker_id)))
+        core.ask(AwaitRegistrationRead(), ZkGet(path=broker_path(core.config.broker_id)))
 
 
 def on_registration_read(core: Core, found: ZkResult) -> None:
@@ -106,14 +106,14 @@ def on_registration_read(core: Core, found: ZkResult) -> None:
     # Read back at once, since commands may come as soon as it stands: what numbers it tells them apart.
     back = ZkGet(path=path)
     if found is ZkError.NO_NODE:
-        core.ask(RegistrationWritten(taken_over=False), ZkMulti(ops=(create,)), back)
+        core.ask(AwaitRegistrationWrite(taken_over=False), ZkMulti(ops=(create,)), back)
     elif not isinstance(found, ZkNode):
         core.after_ms(("register",), core.config.register_backoff_ms)
     elif found.owner == core.state.session:
         _registered(core, found, taken_over=False)  # the write whose answer was lost had happened
     elif decode_registration(found.data).node == core.config.registration.node:
         old = ZkDelete(path=path, version=found.version)
-        core.ask(RegistrationWritten(taken_over=True), ZkMulti(ops=(old, create)), back)
+        core.ask(AwaitRegistrationWrite(taken_over=True), ZkMulti(ops=(old, create)), back)
     else:
         other = decode_registration(found.data).node
         core.effects.append(
@@ -124,11 +124,13 @@ def on_registration_read(core: Core, found: ZkResult) -> None:
         )
 
 
-def on_registration_written(core: Core, why: RegistrationWritten, results: tuple[ZkResult, ...]) -> None:
+def on_registration_written(
+    core: Core, continuation: AwaitRegistrationWrite, results: tuple[ZkResult, ...]
+) -> None:
     """Go on when registered; otherwise look again."""
     written, back = results
     if isinstance(written, ZkDone) and isinstance(back, ZkNode):
-        _registered(core, back, taken_over=why.taken_over)
+        _registered(core, back, taken_over=continuation.taken_over)
     elif ZkError.LOST in results:
         core.after_ms(("register",), core.config.register_backoff_ms)
     else:
@@ -140,52 +142,54 @@ def _registered(core: Core, own: ZkNode, *, taken_over: bool) -> None:
     core.observe("registered", {"taken_over": taken_over, "czxid": own.czxid})
     replicas.take_early(core)
     if core.state.started:
-        controller.run_for_office(core)
+        office.run_for_office(core)
     else:
-        core.ask(TopicsListed(), ZkChildren(path=BROKER_TOPICS))
+        core.ask(AwaitTopicNames(), ZkChildren(path=BROKER_TOPICS))
 
 
 def on_topics_listed(core: Core, result: ZkResult) -> None:
     """V3 E.1: read the assignment of all topics."""
     if isinstance(result, ZkNames):
-        core.ask(TopicsRead(topics=result.names), *(ZkGet(path=topic_path(t)) for t in result.names))
+        core.ask(AwaitAssignments(topics=result.names), *(ZkGet(path=topic_path(t)) for t in result.names))
     else:
         core.after_ms(("startup",), core.config.register_backoff_ms)
 
 
-def on_topics_read(core: Core, why: TopicsRead, results: tuple[ZkResult, ...]) -> None:
+def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[ZkResult, ...]) -> None:
     """V3 E.2: read leader and ISR of each partition assigned to this broker."""
     if any(result is ZkError.LOST for result in results):
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
     mine: list[tuple[TopicPartition, tuple[int, ...]]] = []
-    for topic, node in zip(why.topics, results, strict=True):
+    for topic, node in zip(continuation.topics, results, strict=True):
         if isinstance(node, ZkNode):
             for partition, assigned in sorted(decode_assignment(node.data).items()):
                 if core.config.broker_id in assigned:
                     mine.append((TopicPartition(topic, partition), assigned))
-    core.ask(StatesRead(assigned=tuple(mine)), *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
+    core.ask(AwaitPartitionStates(assigned=tuple(mine)), *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
 
 
-def on_states_read(core: Core, why: StatesRead, results: tuple[ZkResult, ...]) -> None:
+def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tuple[ZkResult, ...]) -> None:
     """V3 E.3 and E.4; only then may this broker become controller, so that it knows what it holds."""
     if any(result is ZkError.LOST for result in results):
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
-    read = {tp: node for (tp, _), node in zip(why.assigned, results, strict=True) if isinstance(node, ZkNode)}
+    read = {
+        tp: node for (tp, _), node in zip(continuation.assigned, results, strict=True) if isinstance(node, ZkNode)
+    }
     replicas.on_broker_startup(
         core,
-        dict(why.assigned),
+        dict(continuation.assigned),
         {tp: decode_state(node) for tp, node in read.items()},
         # The controller may have been faster than this reading: what it wrote since is a new epoch.
         {tp for tp, node in read.items() if node.mzxid > core.state.registration},
     )
     core.state.started = True
     core.observe("ready", {})
-    controller.run_for_office(core)
+    office.run_for_office(core)
 
 
 def read_topics_again(core: Core) -> None:
     """Start the start-up reading over, after a lost connection."""
     if core.state.registered and not core.state.started:
-        core.ask(TopicsListed(), ZkChildren(path=BROKER_TOPICS))
+        core.ask(AwaitTopicNames(), ZkChildren(path=BROKER_TOPICS))

@@ -105,7 +105,7 @@ def on_broker_startup(
         if state is None or state.leader_epoch <= replica.leader_epoch:
             continue  # not initialised yet, or the controller's command was faster
         awaits = core.rules.returning_leader is ReturningLeader.AWAITS
-        if state.leader == me and awaits and (tp not in fresh or core.rules.bounce_seen):
+        if state.leader == me and awaits and (tp not in fresh or core.rules.fence_broker_epoch):
             # KIP-101, returning leaders: the epoch it led in is over; only a newer one makes it lead.
             # KIP-380: one that was written since may still be meant for the life before this one; a command
             # for this one tells, and may name that same epoch.
@@ -147,7 +147,7 @@ def _refusal(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> E
     """Refuse a deposed controller, and a command for an older registration of this broker (KIP-380)."""
     if request.controller_epoch < core.state.controller_epoch:
         return ErrorCode.STALE_CONTROLLER_EPOCH
-    if core.rules.bounce_seen and UNKNOWN < request.broker_epoch < core.state.registration:
+    if core.rules.fence_broker_epoch and UNKNOWN < request.broker_epoch < core.state.registration:
         return ErrorCode.STALE_BROKER_EPOCH
     return ErrorCode.NONE
 
@@ -209,7 +209,7 @@ def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopRe
     Source:  Kafka's KafkaServer registers before it starts to process requests.
     """
     unknown = not (core.state.registration or core.state.started)
-    if core.rules.bounce_seen and unknown and request.broker_epoch != UNKNOWN:
+    if core.rules.fence_broker_epoch and unknown and request.broker_epoch != UNKNOWN:
         core.state.early.append((caller, request))
     elif isinstance(request, LeaderAndIsrRequest):
         core.effects.append(Answer(to=caller, response=on_leader_and_isr(core, request)))

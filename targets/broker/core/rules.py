@@ -214,7 +214,7 @@ class Rules:
             awaits="it waits for a newer epoch, which the controller gives to every registration that appears",
         )
     )
-    bounce_seen: bool = field(
+    fence_broker_epoch: bool = field(
         metadata=_doc(
             "Whether the controller tells a registration from the one that it replaced.",
             source="KAFKA-1120; KIP-380",
@@ -266,7 +266,7 @@ _HW: Final = Rules(
     fence_isr_join=False,
     forget_follower_ends=True,
     returning_leader=ReturningLeader.RESUMES,
-    bounce_seen=False,
+    fence_broker_epoch=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
     leo_after_cut=LeoAfterCut.TARGET,
@@ -305,7 +305,7 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_MENDED,
     "kip320": _KIP320,  # 2.1
-    "kip380": replace(_KIP320, bounce_seen=True),  # from 2.2 on
+    "kip380": replace(_KIP320, fence_broker_epoch=True),  # from 2.2 on
 }
 
 

@@ -156,7 +156,7 @@ class Controller:
 
 # --- what waits for an answer ------------------------------------------------------------------------
 class Pending(Protocol):
-    """Why something was asked; the answer's handler is found by its type."""
+    """What goes on when an answer comes; its handler is found by its type."""
 
 
 TimerKey: TypeAlias = tuple[Any, ...]
@@ -216,17 +216,17 @@ class Core:
         self.state.next_number += 1
         return self.state.next_number
 
-    def send(self, to: int, channel: str, request: Request, why: Pending) -> int:
-        """Ask another broker; the answer comes back to `why`."""
+    def send(self, to: int, channel: str, request: Request, continuation: Pending) -> int:
+        """Ask another broker; the answer comes back to `continuation`."""
         tag = self.number()
-        self.state.pending[tag] = why
+        self.state.pending[tag] = continuation
         self.effects.append(Send(to=to, tag=tag, channel=channel, request=request))
         return tag
 
-    def ask(self, why: Pending, *ops: ZkOp) -> None:
-        """Ask ZooKeeper; the results come back to `why`."""
+    def ask(self, continuation: Pending, *ops: ZkOp) -> None:
+        """Ask ZooKeeper; the results come back to `continuation`."""
         tag = self.number()
-        self.state.pending[tag] = why
+        self.state.pending[tag] = continuation
         self.effects.append(ZkAsk(tag=tag, ops=ops))
 
     def observe(self, f: str, value: Mapping[str, Any]) -> None:

@@ -134,7 +134,7 @@ def _needed(rules: Rules) -> Mapping[int, int]:
         needed[OFFSET_FOR_LEADER_EPOCH] = 2
     if rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join:
         needed[FETCH] = 9
-    if rules.bounce_seen:
+    if rules.fence_broker_epoch:
         needed |= {LEADER_AND_ISR: 1, STOP_REPLICA: 1}
     return needed
 

@@ -42,7 +42,7 @@ ABLATIONS = (
     Ablation(change="fence_isr_join=no", shows=harms.joins_by_a_fetch_that_is_refused),
     Ablation(change="forget_follower_ends=no", shows=harms.is_believed_to_hold_what_it_held),
     Ablation(change="returning_leader=resumes", shows=harms.returns_to_lead_what_it_has_half_lost),
-    Ablation(change="bounce_seen=no", shows=harms.bounces_unseen),
+    Ablation(change="fence_broker_epoch=no", shows=harms.bounces_unseen),
     Ablation(change="epoch_cut=past", shows=harms.walks_past_an_epoch_that_it_does_not_forget),
 )
 # Rules that no play can show in a protocol with all others on, and why.

@@ -20,7 +20,7 @@ from tests.broker.core.asks import occupied
 from tests.broker.core.bench import TP, Bench, answers
 from tests.broker.core.cluster import Cluster
 
-SEEING = tuple(name for name, rules in PROTOCOLS.items() if rules.bounce_seen)
+SEEING = tuple(name for name, rules in PROTOCOLS.items() if rules.fence_broker_epoch)
 L, F, N = Role.LEADER, Role.FOLLOWER, Role.NONE
 
 

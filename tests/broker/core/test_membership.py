@@ -191,7 +191,7 @@ def test_sole_member_of_the_isr_that_returns_leads_in_the_controllers_epoch(prot
     assert (cluster.state().leader_epoch, cluster.roles()) == (3, {1: (L, 3)})
 
 
-UNSEEING = [protocol for protocol, rules in PROTOCOLS.items() if not rules.bounce_seen]
+UNSEEING = [protocol for protocol, rules in PROTOCOLS.items() if not rules.fence_broker_epoch]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_bounce_that_the_controller_sees_is_a_failure_then_a_start_up(base: str)
     Source:  KIP-380: "it should be treated as a broker failure and then a broker startup"; KAFKA-1120. The leader
              that bounced leaves the ISR, whoever is left leads, and it follows.
     """
-    cluster = Cluster(replace(PROTOCOLS[base], bounce_seen=True), brokers=(3, 1, 2))
+    cluster = Cluster(replace(PROTOCOLS[base], fence_broker_epoch=True), brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
     old = cluster.stop(1)
     cluster.start(1)

@@ -67,7 +67,7 @@ def test_kip_320_changed_exactly_the_fences() -> None:
 
 def test_kip_380_changed_only_who_sees_a_bounce() -> None:
     """Source: KIP-380."""
-    assert difference("kip320", "kip380") == {"bounce_seen": ("no", "yes")}
+    assert difference("kip320", "kip380") == {"fence_broker_epoch": ("no", "yes")}
 
 
 @pytest.mark.parametrize(("name", "value"), EVERY_VALUE)

@@ -73,7 +73,7 @@ def test_rules_of_a_protocol_need_no_more_than_its_release_knew(protocol: str) -
         ("kip279", "fence_fetch=yes", (9, 2, 0, 0, 1)),
         ("kip279", "fence_high_watermark=yes", (9, 2, 0, 0, 1)),
         ("kip279", "fence_isr_join=yes", (9, 2, 0, 0, 1)),
-        ("kip320", "bounce_seen=yes", (10, 4, 1, 1, 2)),
+        ("kip320", "fence_broker_epoch=yes", (10, 4, 1, 1, 2)),
         ("kip320", "fence_fetch=no", (10, 4, 0, 0, 2)),
         ("kip101", "truncate_to=high_watermark", (5, 1, 0, 0, 0)),
     ],

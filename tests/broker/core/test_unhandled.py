@@ -1,0 +1,57 @@
+"""What the core does with what it does not know: an answer that is void is dropped, a missing handler raises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from targets.broker.core.events import Answered, Caller, Received, ZkAnswered, ZkFired
+from tests.broker.core.asks import registered
+from tests.broker.core.bench import Bench
+
+TAG = 4711
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What no handler is written for."""
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """A broker in a session of ZooKeeper."""
+    return registered("kip380", (0, 1))
+
+
+def test_event_of_an_unknown_type_raises(bench: Bench) -> None:
+    with pytest.raises(AssertionError, match="Unknown"):
+        bench.step(Unknown())  # type: ignore[arg-type]
+
+
+def test_request_of_an_unknown_type_raises(bench: Bench) -> None:
+    with pytest.raises(AssertionError, match="Unknown"):
+        bench.step(Received(caller=Caller(connection=1, number=1), request=Unknown()))  # type: ignore[arg-type]
+
+
+def test_answer_to_what_no_handler_is_written_for_raises(bench: Bench) -> None:
+    bench.broker.state.pending[TAG] = Unknown()
+    with pytest.raises(AssertionError, match=rf"answer {TAG}: Unknown\(\) has no handler"):
+        bench.step(Answered(tag=TAG, response=None))
+
+
+def test_zookeepers_answer_to_what_no_handler_is_written_for_raises(bench: Bench) -> None:
+    bench.broker.state.pending[TAG] = Unknown()
+    with pytest.raises(AssertionError, match=rf"answer {TAG}: Unknown\(\) has no handler"):
+        bench.step(ZkAnswered(tag=TAG, session=bench.session, results=()))
+
+
+def test_watch_on_a_path_that_the_core_does_not_watch_raises(bench: Bench) -> None:
+    with pytest.raises(AssertionError, match="watch /elsewhere: no handler"):
+        bench.step(ZkFired(path="/elsewhere"))
+
+
+def test_answer_that_nothing_waits_for_any_more_is_void(bench: Bench) -> None:
+    assert TAG not in bench.broker.state.pending
+    assert [] == bench.step(Answered(tag=TAG, response=None))
+    assert [] == bench.step(ZkAnswered(tag=TAG, session=bench.session, results=()))
