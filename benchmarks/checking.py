@@ -22,10 +22,10 @@ from rich.table import Table
 
 from benchmarks.cpu import child_with, cpu_seconds, load_average
 from checkers import CHECKERS
-from checkers.gateway import archive_options, java_of
+from checkers.gateway import archive_options
 from checkers.spark import check_runs, spark_session
 from checkers.warm import warm_up
-from harness.java import find_java
+from harness.java import executable_of, find_java
 from harness.run.store import create_suite, write_parquet
 from tests.checkers.golden import FOLDER
 
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     count = int(arguments[0]) if arguments else RUNS
     found = Path(arguments[1]).glob("*/history.jsonl") if arguments[1:] else FOLDER.glob("*.jsonl")
     java = find_java()
-    archive = "with" if archive_options(java_of(java.home)) else "without"
+    archive = "with" if archive_options(executable_of(java.home)) else "without"
     title = f"{count} runs, Java {java.version} {archive} class archive"
     table = Table("step", "wall s", "Java's CPU s", title=title)
     with tempfile.TemporaryDirectory() as folder:

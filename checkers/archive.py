@@ -13,10 +13,10 @@ import os
 import sys
 from pathlib import Path
 
-from checkers.gateway import archive_path, java_of
+from checkers.gateway import archive_path
 from checkers.spark import spark_session
 from checkers.warm import warm_up
-from harness.java import find_java
+from harness.java import executable_of, find_java
 from harness.model import FencepostError, UsageError
 
 
@@ -27,7 +27,7 @@ def make_archive(java_home: Path) -> Path | None:
     Shapes:  None when this Java keeps none (one that came without an archive of its own).
     Raises:  UsageError when the Python environment cannot be written.
     """
-    path = archive_path(java_of(java_home))
+    path = archive_path(executable_of(java_home))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         for left in path.parent.glob(f"{path.name}.*"):
@@ -48,7 +48,7 @@ def main() -> int:
     """Make the archive where there is none, and say where it is."""
     try:
         java = find_java()
-        path = archive_path(java_of(java.home))
+        path = archive_path(executable_of(java.home))
         made = path if path.exists() else make_archive(java.home)
     except FencepostError as error:
         print(error, file=sys.stderr)

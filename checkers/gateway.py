@@ -186,12 +186,6 @@ def forget_gateway() -> None:
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
 
 
-def java_of(java_home: Path | None) -> Path:
-    """Give the executable of that home, else of JAVA_HOME, else the one on PATH."""
-    home = str(java_home or os.environ.get("JAVA_HOME") or "")
-    return Path(home) / "bin" / "java" if home else Path(shutil.which("java") or "java")
-
-
 def archive_path(java: Path) -> Path:
     """
     Give where the class archive for this Java and this PySpark is kept, made or not: checkers/archive.py makes it.

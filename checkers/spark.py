@@ -25,11 +25,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.checker import Checker, check
-from checkers.gateway import archive_options, connect, forget_gateway, java_of, start_jvm
+from checkers.gateway import archive_options, connect, forget_gateway, start_jvm
 from checkers.parts import ANOMALY_SCHEMA, KEY, KEY_FIELDS, Key, judge_of, key_of_row
 from checkers.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
 from checkers.view import NO_KEY
 from harness import limits
+from harness.java import executable_of, find_java
 from harness.model import Anomaly
 from harness.run.store import PARQUET_SCHEMA
 
@@ -60,12 +61,12 @@ def spark_session(
     """
     Have the one Spark session of this process: on loopback, silent, with our packages importable in executors.
 
-    Shapes:  java_home is a Java 17 or later; None takes JAVA_HOME, else the Java on PATH. env reaches Java and the
-             executors. Java ends with the block, and leaves its class archive where `archive` says, nothing else;
-             without, it takes its classes from the archive that it finds.
-    Raises:  UsageError when Java does not start.
+    Shapes:  java_home is that of a Java 17 or later; None takes the one that find_java finds. env reaches Java
+             and the executors. Java ends with the block, and leaves its class archive where `archive` says,
+             nothing else; without, it takes its classes from the archive that it finds.
+    Raises:  UsageError when there is no Java, or it does not start.
     """
-    java = java_of(java_home)
+    java = executable_of(java_home or find_java().home)
     root = str(Path(__file__).resolve().parent.parent)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     making = (f"-XX:ArchiveClassesAtExit={archive}",)

@@ -70,6 +70,11 @@ def find_java() -> Java:
     return java
 
 
+def executable_of(home: Path) -> Path:
+    """Return the executable of the Java whose home that is."""
+    return home / "bin" / "java"
+
+
 def _installed(refused: list[str]) -> Java | None:
     """Give the first installed Java that will do; say of the others why not."""
     seen: set[Path] = set()

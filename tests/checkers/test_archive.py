@@ -13,8 +13,8 @@ import pytest
 
 from checkers import archive
 from checkers.archive import main, make_archive
-from checkers.gateway import archive_path, java_of
-from harness.java import Java, find_java
+from checkers.gateway import archive_path
+from harness.java import Java, executable_of, find_java
 from harness.model import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 from pathlib import Path
 from checkers.archive import make_archive
-from checkers.gateway import archive_path, java_of
+from checkers.gateway import archive_path
 from checkers.spark import spark_session
-from harness.java import find_java
+from harness.java import executable_of, find_java
 home = find_java().home
-made = archive_path(java_of(home))
+made = archive_path(executable_of(home))
 if not made.exists():
     make_archive(home)
 with spark_session(home) as session:
@@ -45,7 +45,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found = Java(home=home, executable=home / "bin" / "java", version=17, source="this test")
     monkeypatch.setattr(archive, "find_java", lambda: found)
     monkeypatch.setattr(archive, "warm_up", lambda _session: None)
-    return archive_path(java_of(home))
+    return archive_path(executable_of(home))
 
 
 def spark_that_writes(text: str | None) -> Any:
@@ -102,5 +102,5 @@ def test_environment_that_cannot_be_written_is_told(
 @pytest.mark.spark
 def test_next_java_takes_its_classes_from_the_archive() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
-    made = archive_path(java_of(find_java().home))
+    made = archive_path(executable_of(find_java().home))
     assert (0, f"{made} True\n", "") == (done.returncode, done.stdout, done.stderr)

