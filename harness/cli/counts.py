@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.chance.play import LAST
+from harness.effect import Effect, nature_of
 from harness.model import Op, OpType, Source
 from nemesis.zombie import ZOOKEEPER
 
-# What undoes a fault, or is none: that it bit proves nothing.
-HARMLESS: Final = frozenset({"restart", "resume", "return", "flush"})
 # What the fabric tells when a rule of a link takes a frame, by the kind of rule.
 _BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
 _UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
@@ -66,10 +65,14 @@ class Counts:
     epochs: set[int] = field(default_factory=set)
     acked: int = 0
     _standing: list[_Rule] = field(default_factory=list)
+    # What undoes a fault, or has no effect: that it bit proves nothing.
+    _harmless: set[str] = field(default_factory=set)
 
     def hear(self, op: Op) -> None:
         """Take an op."""
         if op.source is Source.NEMESIS:
+            if nature_of(op).effect is Effect.NONE:
+                self._harmless.add(op.f)
             if op.type is OpType.INVOKE:
                 self.asked[op.f] += len(op.value["nodes"])
             elif op.type is OpType.OK:
@@ -92,7 +95,7 @@ class Counts:
         """Why the run proves nothing, "" where it does."""
         if not self.acked:
             return "no record of the schedule was acknowledged by all, so nothing could be lost"
-        if not any(number for kind, number in self.bit.items() if kind not in HARMLESS):
+        if not any(number for kind, number in self.bit.items() if kind not in self._harmless):
             return "no fault of the schedule bit"
         return ""
 

@@ -160,7 +160,7 @@ def run_trial(spec: TrialSpec, seed: int) -> Trial:
 
 def schedule_of(spec: TrialSpec, seed: int) -> Scenario:
     """Give the schedule that a seed plays."""
-    return spec.schedule or draw_schedule(seed, spec.profile)
+    return spec.schedule or draw_schedule(seed, NEMESES, spec.profile)
 
 
 def judge_ops(ops: Sequence[Op]) -> list[Anomaly]:

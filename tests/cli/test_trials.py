@@ -17,6 +17,7 @@ from harness.cli.trials import Trial, TrialSpec, run_trial
 from harness.history import Clock, History
 from harness.model import Kind, Verdict
 from harness.schedule import parse
+from nemesis import NEMESES
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
 
@@ -148,5 +149,5 @@ def test_kip380_shows_nothing_over_a_few_hundred_seeds_but_losses_that_are_permi
 
 def test_schedule_of_a_finding_finds_it_again() -> None:
     trial = first_found("hw", range(10))
-    again = run_trial(replace(spec_of("hw"), schedule=draw_schedule(trial.seed)), trial.seed)
+    again = run_trial(replace(spec_of("hw"), schedule=draw_schedule(trial.seed, NEMESES)), trial.seed)
     assert replace(trial, seconds=0.0) == replace(again, seconds=0.0)
