@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from checkers.view import key_of
 from harness.chance.final_records import FINAL_RECORDS
+from harness.effect import Effect, nature_of
 from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.result import Activity
 
-# What undoes a fault, or is none: that it bit proves nothing.
-HARMLESS: Final = frozenset({"restart", "resume", "return", "flush"})
 # What the fabric tells when a rule of a link takes a frame, by the kind of rule.
 _BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
 _UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
@@ -28,9 +27,7 @@ _ZOOKEEPER: Final = "zookeeper"
 
 def activity_of(ops: Sequence[Op]) -> Activity:
     """Count what was done in a run."""
-    counts = Counts()
-    for op in ops:
-        counts.hear(op)
+    counts = _counted(ops)
     return Activity(
         asked=dict(counts.asked),
         bit=dict(counts.bit),
@@ -47,21 +44,20 @@ def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
     # Histories of older versions do not say it; their random schedules were named after their seeds.
     if setup is None or not setup.value.get("random", str(setup.value.get("scenario")).startswith("seed-")):
         return []
-    reason = vacuous_reason(activity_of(ops))
-    if not reason:
+    sentence = _counted(ops).vacuous
+    if not sentence:
         return []
     topic, partition = key_of(ops)
-    sentence = f"{reason[0].upper()}{reason[1:]}."
-    return [Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(setup.index,))]
+    return [
+        Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(setup.index,))
+    ]
 
 
-def vacuous_reason(activity: Activity) -> str:
-    """Return why a random run proves nothing, or ""."""
-    if not activity.acked:
-        return "no record of the schedule was acknowledged by all, so nothing could be lost"
-    if not any(number for kind, number in activity.bit.items() if kind not in HARMLESS):
-        return "no fault of the schedule bit"
-    return ""
+def _counted(ops: Sequence[Op]) -> Counts:
+    counts = Counts()
+    for op in ops:
+        counts.hear(op)
+    return counts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,10 +104,14 @@ class Counts:
     steps: int = 0
     virtual_ns: int = 0
     _standing: list[_Rule] = field(default_factory=list)
+    # What undoes a fault, or has no effect: that it bit proves nothing.
+    _harmless: set[str] = field(default_factory=set)
 
     def hear(self, op: Op) -> None:
         """Take an op."""
         if op.source is Source.NEMESIS:
+            if nature_of(op).effect is Effect.NONE:
+                self._harmless.add(op.f)
             if op.type is OpType.INVOKE:
                 self.asked[op.f] += len(op.value["nodes"])
             elif op.type is OpType.OK:
@@ -130,6 +130,15 @@ class Counts:
     def elections(self) -> int:
         """How many leader epochs there were after the first."""
         return max(0, len(self.epochs) - 1)
+
+    @property
+    def vacuous(self) -> str:
+        """Why a random run proves nothing, or ""."""
+        if not self.acked:
+            return "No record of the schedule was acknowledged by all, so nothing could be lost."
+        if not any(number for kind, number in self.bit.items() if kind not in self._harmless):
+            return "No fault of the schedule bit."
+        return ""
 
     def _hear_world(self, op: Op) -> None:
         self.steps, self.virtual_ns = int(op.value["steps"]), int(op.value["virtual_ns"])

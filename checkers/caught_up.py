@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from checkers.outages import outages
 from checkers.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
+from harness.effect import Effect, nature_of
 from harness.model import Anomaly, Kind, Op, OpType, Source
 
 # What a replica does only when it is moving again.
@@ -32,7 +33,8 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     if leader is not None and leader.node is None:
         found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
     found += _replicas(ops, leader, waited=unhealed is None or bool(unhealed.value.get("waited", True)))
-    if unhealed is not None and not found:
+    # That the harness could not undo a fault says nothing of the cluster; `unchecked` reports it.
+    if unhealed is not None and not found and not unhealed.value.get("unhealed"):
         missing = unhealed.value.get("missing")
         found.append(_stuck(ops, (), f"the runner could not heal: {missing}", [unhealed.index]))
     return found
@@ -104,11 +106,11 @@ def _reason(ops: Sequence[Op], node: str, word: Op | None) -> tuple[str, list[in
         op
         for op in ops
         if op.source is Source.NEMESIS
-        and op.f in ("pause", "resume")
         and op.type is OpType.OK
         and node in op.value["nodes"]
+        and (nature_of(op).effect is Effect.PAUSED or Effect.PAUSED in nature_of(op).heals)
     ]
-    if paused and paused[-1].f == "pause":
+    if paused and nature_of(paused[-1]).effect is Effect.PAUSED:
         return f"paused since {at(paused[-1])}", [paused[-1].index]
     return "it gave no reason", []
 

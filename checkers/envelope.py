@@ -9,15 +9,12 @@ Source:  KIP-903, stale ISR expansion; KIP-966, last replica standing; KIP-380.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from checkers.elections import Takeover
 from checkers.outages import Outage
 from checkers.view import zookeeper_states
+from harness.effect import nature_of
 from harness.model import Op, OpType, Source
-
-# Whoever was told to leave ZooKeeper, or was down, since it joined the ISR is on its way out of it.
-_LEAVING: Final = frozenset({"kill", "stop", "power-loss", "expire", "zombie"})
 
 
 def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bool:
@@ -62,7 +59,9 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
                 break
             members = list(map(str, op.value["isr"]))
             joined = {member: joined.get(member, op.index) for member in members}
-        elif op.source is Source.NEMESIS and op.f in _LEAVING and op.type is not OpType.INVOKE:
+        elif (
+            op.source is Source.NEMESIS and op.type is not OpType.INVOKE and nature_of(op).effect.leaves_zookeeper
+        ):
             left.update(dict.fromkeys(map(str, op.value["nodes"]), op.index))
     if takeover.node not in joined or takeover.op.index < back:
         return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from checkers.view import at, key_of
-from harness.model import Anomaly, Kind, Op
+from harness.effect import DOWN, nature_of
+from harness.model import Anomaly, Kind, Op, Source
 
 
 def exited(ops: Sequence[Op]) -> list[Anomaly]:
@@ -41,7 +42,7 @@ def _replayed(ops: Sequence[Op]) -> tuple[list[Op], frozenset[str]]:
     words: list[Op] = []
     ending: set[str] = set()
     for op in ops:
-        if op.f == "restart":
+        if op.source is Source.NEMESIS and nature_of(op).heals & DOWN:
             ending -= set(op.value["nodes"])
         elif is_exit(op) and op.process not in ending:
             ending.add(op.process)

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
+from harness.effect import DOWN, Effect, nature_of
 from harness.model import Op, OpType, Source
-
-_DOWN: Final = frozenset({"kill", "stop", "power-loss"})
-_UP: Final = frozenset({"restart", "start"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +31,7 @@ class Outage:
     @property
     def power_lost(self) -> bool:
         """Whether unflushed bytes were lost with the process."""
-        return self.op.f == "power-loss"
+        return nature_of(self.op).effect is Effect.POWER_LOST
 
     def lasts_at(self, index: int) -> bool:
         """Whether the node was down at that op; the fault may have bitten at any moment since its invoke."""
@@ -46,7 +43,7 @@ def outages(ops: Sequence[Op]) -> list[Outage]:
     invoked: dict[tuple[str, tuple[str, ...]], int] = {}
     found: list[Outage] = []
     for op in ops:
-        if op.source is not Source.NEMESIS or op.f not in _DOWN:
+        if op.source is not Source.NEMESIS or not nature_of(op).effect.is_down:
             continue
         nodes = tuple(op.value["nodes"])
         if op.type is OpType.INVOKE:
@@ -61,7 +58,11 @@ def _back(ops: Sequence[Op], node: str, fault: Op) -> int | None:
     for op in ops:
         if op.index > fault.index and (
             (op.source is Source.BROKER and op.f == "started" and op.process == node)
-            or (op.source is Source.NEMESIS and op.f in _UP and op.type is OpType.OK and node in op.value["nodes"])
+            or (op.source is Source.NEMESIS and op.type is OpType.OK and _starts(op, node))
         ):
             return op.index
     return None
+
+
+def _starts(op: Op, node: str) -> bool:
+    return bool(nature_of(op).heals & DOWN) and node in op.value["nodes"]

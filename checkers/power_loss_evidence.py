@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from checkers.elections import Election, elections
 from checkers.lost import lost
+from harness.effect import Effect, nature_of
 from harness.model import Anomaly, Kind, Op, OpType, Source
 
 
@@ -64,4 +65,5 @@ def _is_proof(election: Election, seen: Sequence[Election], cuts: Sequence[Op]) 
 
 
 def _cuts_power(op: Op) -> bool:
-    return (op.source, op.f, op.type) == (Source.NEMESIS, "power-loss", OpType.OK)
+    cuts = op.source is Source.NEMESIS and op.type is OpType.OK
+    return cuts and nature_of(op).effect is Effect.POWER_LOST

@@ -68,6 +68,9 @@ def _course(ops: Sequence[Op]) -> Iterator[_Lack]:
         if op.source in (Source.RUNNER, Source.NEMESIS) and op.type is OpType.FAIL and op.f != "healed":
             what = f"step {op.value.get('text')!r}" if op.f == "step" else f"{op.source.value} {op.f!r}"
             yield Kind.UNCHECKED, (), f"{what} failed: {op.value.get('error')}", (op.index,)
+        if op.f == "healed" and op.value.get("unhealed"):
+            faults = ", ".join(map(str, op.value["unhealed"]))
+            yield Kind.UNCHECKED, (), f"still in force at the end: {faults}; {op.value['missing']}", (op.index,)
     said = {op.f for op in ops if op.source is Source.RUNNER}
     for f, text in (
         ("setup", "the history has no set-up"),

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from harness import limits, probe
+from harness.effect import DOWN, Effect
 from harness.history import History
+from harness.in_force import InForce
 from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, Source, UsageError
 from harness.parts import Eye, Links, Machines, Time
@@ -50,9 +52,7 @@ class Cluster:
     observer: Eye
     time: Time
     addresses: Mapping[str, str] = field(default_factory=dict)
-    down: set[str] = field(default_factory=set)
-    paused: set[str] = field(default_factory=set)
-    zombies: dict[str, object] = field(default_factory=dict)  # the cut that keeps each from ZooKeeper
+    in_force: InForce = field(default_factory=InForce)
     before_down: dict[str, tuple[int, int]] = field(default_factory=dict)  # session, version of the partition
     cancelled: bool = False
     _told: dict[str, int] = field(default_factory=dict)
@@ -60,6 +60,22 @@ class Cluster:
     _stuck: set[str] = field(default_factory=set)
     _awaiting: set[str] = field(default_factory=set)
     _exited: set[str] = field(default_factory=set)
+
+    # --- what is in force ---------------------------------------------------------------------------------------
+    @property
+    def down(self) -> frozenset[str]:
+        """The nodes whose process a fault ended, or that ended by themselves, and that were not started since."""
+        return self.in_force.nodes(DOWN)
+
+    @property
+    def paused(self) -> frozenset[str]:
+        """The nodes that are paused."""
+        return self.in_force.nodes({Effect.PAUSED})
+
+    @property
+    def zombies(self) -> frozenset[str]:
+        """The nodes that are cut off from ZooKeeper."""
+        return self.in_force.nodes({Effect.CUT_OFF})
 
     # --- nodes -----------------------------------------------------------------------------------------------
     def start(self, name: str) -> str:
@@ -78,7 +94,6 @@ class Cluster:
         self._await_alive(name, lambda: self.observer.registered(name) not in (0, old), "registered anew")
         if name in self.addresses:  # a broker may register before it listens
             self._await_alive(name, lambda: probe.serves(self.addresses[name]), "serving")
-        self.down.discard(name)
         session = self.observer.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"
@@ -100,19 +115,10 @@ class Cluster:
         return self.observer.registered(name), truth.version if truth else -1
 
     def take_down(self, name: str, how: Callable[[str], str]) -> str:
-        """
-        End a node's process and remember how ZooKeeper stood just before; give what `how` saw.
-
-        Raises:  PreconditionError when the process is still alive: the fault did not bite.
-        """
+        """End a node's process and remember what ZooKeeper held just before; return what `how` saw."""
         standing = self.standing(name)
         seen = how(name)
-        if self.host.alive(name):
-            raise PreconditionError(f"{name}: its process is still alive; expected it gone ({seen})")
         self.before_down[name] = standing
-        self.down.add(name)
-        self.paused.discard(name)
-        self.host.drain(name)
         return seen
 
     def clients_addresses(self) -> list[str]:

@@ -16,7 +16,7 @@ scenario last did something: all steps but `await` and `require` do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from harness.cluster import PARTITION, TOPIC, Cluster
 from harness.links import LinkSteps
@@ -155,10 +155,11 @@ class Conditions:
             cluster.log_end(name) == cluster.log_end(leader) or cluster.is_stuck(name) or cluster.has_exited(name)
         )
 
-    def whole(self) -> bool:
-        """Whether somebody leads, and every replica has caught up or has said that it never will."""
+    def whole(self, without: Collection[str] = ()) -> bool:
+        """Whether a node leads, and every replica but `without` has caught up or has said that it never will."""
         leader = self._cluster.leader()
-        return leader is not None and self.leads(leader) and all(map(self.settled, self._replicas))
+        awaited = (name for name in self._replicas if name not in without)
+        return leader is not None and self.leads(leader) and all(map(self.settled, awaited))
 
     def lacking(self) -> str:
         """What keeps the cluster from being whole."""

@@ -14,14 +14,16 @@ A step that fails ends the schedule; the cluster is healed and read all the same
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from harness.client import Client
 from harness.cluster import PARTITION, TOPIC, Cluster
 from harness.conditions import Conditions
-from harness.fault import Fault
+from harness.effect import Effect, Nature
+from harness.fault import Fault, heal, inject, undone_by
+from harness.in_force import FaultInForce
 from harness.links import VERBS, LinkSteps
 from harness.logdir.scan import snapshot_ops
 from harness.marks import Marks
@@ -141,65 +143,137 @@ class Play:
 
     def _inject(self, fault: Fault, nodes: list[str]) -> None:
         """Inject into all nodes at once: a power cut that takes two brokers takes them together."""
+
+        def act() -> str:
+            probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
+            return "; ".join(probes)
+
+        self._nemesis(fault.name, {"nodes": nodes, **fault.nature.as_value()}, act)
+
+    def _nemesis(self, f: str, about: Mapping[str, object], act: Callable[[], str]) -> None:
+        """Do it as an op of the nemesis; one that fails is recorded with its error, and raised."""
         process = "nemesis"
-        self.cluster.record(Source.NEMESIS, process, OpType.INVOKE, fault.name, {"nodes": nodes})
+        self.cluster.record(Source.NEMESIS, process, OpType.INVOKE, f, about)
         try:
-            probes = self.cluster.time.together(lambda name: fault.inject(self.cluster, name), nodes)
+            seen = act()
         except FencepostError as error:
-            value = {"nodes": nodes, "error": str(error)}
-            self.cluster.record(Source.NEMESIS, process, self.missed, fault.name, value)
+            self.cluster.record(Source.NEMESIS, process, self.missed, f, {**about, "error": str(error)})
             raise
-        value = {"nodes": nodes, "probe": "; ".join(probes)}
-        self.cluster.record(Source.NEMESIS, process, OpType.OK, fault.name, value)
+        self.cluster.record(Source.NEMESIS, process, OpType.OK, f, {**about, "probe": seen})
 
     def _api(self, word: str) -> str:
         return self.cluster.target.first_question(self.cluster.rules) if word == "question" else word
 
     # --- the end ---------------------------------------------------------------------------------------------
     def _heal(self) -> None:
-        """Undo every fault, then wait until the cluster is whole."""
-        cluster = self.cluster
+        """Undo every fault, whatever of it fails; then wait until the cluster is whole."""
         self._miss_the_gone()
         try:
-            cluster.fabric.heal_all()
-            for name in sorted(cluster.zombies):
-                self._inject(self.faults["return"], [name])
-            for name in sorted(cluster.paused):
-                self._inject(self.faults["resume"], [name])
-            # The session of a dead node ends some day, and a controller sees it; it is ended now.
-            for name in (name for name in sorted(cluster.down) if cluster.observer.registered(name)):
-                self._inject(self.faults["expire"], [name])
-            for name in sorted(cluster.down):
-                self._inject(self.faults["restart"], [name])
-            self._await_whole()
+            self.cluster.fabric.heal_all()
+            failed = self._heal_faults()
+            self._free_office()
+            self._await_whole(without=frozenset(found.node for found, _ in failed))
+            if failed:
+                raise PreconditionError("; ".join(str(error) for _, error in failed))
         except FencepostError as error:
             waited = not isinstance(error, BeyondHelpError)
-            self._say(OpType.FAIL, "healed", {"missing": str(error), "waited": waited})
+            unhealed = {"unhealed": self._unhealed()} if self._unhealed() else {}
+            self._say(OpType.FAIL, "healed", {"missing": str(error), "waited": waited, **unhealed})
         else:
             self._say(OpType.OK, "healed", {})
         self._miss_the_gone()
 
-    def _await_whole(self) -> None:
-        """Wait until each replica has caught up with the leader or says that it cannot."""
+    def _heal_faults(self) -> list[tuple[FaultInForce, FencepostError]]:
+        """Undo every fault that is in force; return those that could not be undone, and why."""
+        failed: list[tuple[FaultInForce, FencepostError]] = []
+
+        def attempt(found: FaultInForce) -> None:
+            try:
+                self._undo(found)
+            except FencepostError as error:
+                failed.append((found, error))
+                if found.effect.is_down:
+                    self._note_exit(found.node)
+
+        in_force = self.cluster.in_force
+        for found in in_force.in_order_of_healing():
+            # What undid another fault of the node may have undone this one too.
+            if found in in_force and not found.effect.is_down:
+                attempt(found)
+        self._end_dead_sessions()
+        for found in in_force.in_order_of_healing():
+            if found in in_force and found.effect.is_down:
+                attempt(found)
+        return failed
+
+    def _undo(self, found: FaultInForce) -> None:
+        by = undone_by(self.faults, found)
+        if by is not None:
+            self._inject(by, [found.node])
+            return
+        about = {"nodes": [found.node], **Nature(heals=frozenset({found.effect})).as_value()}
+        self._nemesis(f"heal-{found.fault}", about, lambda: heal(self.cluster, self.faults, found))
+
+    def _end_dead_sessions(self) -> None:
+        """End the sessions of all nodes that are down: they end some day anyhow, and a controller sees it."""
+        for name in sorted(self.cluster.down):
+            if self.cluster.observer.registered(name):
+                ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
+                self._inject(next(ends), [name])
+
+    def _unhealed(self) -> list[str]:
+        """
+        Name the faults still in force that keep the run from being judged.
+
+        A node that does not return is the system's own failure, which the run shows; a fault that the harness
+        could not undo is not.
+        """
+        return [
+            f"{found.fault} {found.node}"
+            for found in self.cluster.in_force
+            if not found.effect.ends_when_node_returns
+        ]
+
+    def _free_office(self) -> None:
+        """End the office of a controller whose old session holds it: that session lives on for long."""
+        eye = self.cluster.observer
+        holder = eye.controller()
+        if holder is not None and self._holds_office_of_old(holder):
+            with suppress(PreconditionError):  # the session has just ended by itself
+                eye.depose()
+
+    def _holds_office_of_old(self, holder: str) -> bool:
+        """Whether a session that is not the one in which the controller is registered holds its office."""
+        eye = self.cluster.observer
+        return eye.office() not in (0, eye.registered(holder))
+
+    def _await_whole(self, without: Collection[str]) -> None:
+        """Wait until each replica has caught up with the leader or says that it cannot; `without` cannot."""
         within_s = self.scenario.settings.heal_within_s
-        self.cluster.await_(self.conditions.whole, self.conditions.lacking, within_s)
+        self.cluster.await_(lambda: self.conditions.whole(without), self.conditions.lacking, within_s)
 
     def _miss_the_gone(self) -> None:
-        """A node that nobody took down and that is not there ended by itself, which no scenario allows."""
+        """Record every node that no fault took down and that is not there: it ended by itself."""
+        for name in self.cluster.ids:
+            if name not in self.cluster.down:
+                self._note_exit(name)
+
+    def _note_exit(self, name: str) -> None:
+        """Record that a node ended by itself, which no scenario allows; nothing when it runs."""
         cluster = self.cluster
-        for name in cluster.ids:
-            if name in cluster.down or (cluster.host.alive(name) and not cluster.has_exited(name)):
-                continue
-            error = f"{name} ended by itself; {cluster.last_words(name)}"
-            self._say(OpType.FAIL, "exited", {"node": name, "error": error})
-            if cluster.host.alive(name):  # it may hang in its own exit
-                cluster.host.kill(name)
-            cluster.down.add(name)
+        if cluster.host.alive(name) and not cluster.has_exited(name):
+            return
+        error = f"{name} ended by itself; {cluster.last_words(name)}"
+        self._say(OpType.FAIL, "exited", {"node": name, "error": error})
+        if cluster.host.alive(name):  # it may hang in its own exit
+            cluster.host.kill(name)
+        cluster.in_force.begin(FaultInForce(fault="", effect=Effect.DOWN, node=name))
 
     def _read(self) -> None:
         """Final reads: through the client where anybody leads, then each replica's own log."""
         leader = self.cluster.leader()
-        if leader is not None and self.conditions.leads(leader):
+        # What a client reads under a fault that is still in force says nothing of the cluster.
+        if leader is not None and self.conditions.leads(leader) and not self._unhealed():
             with suppress(FencepostError):  # a read that fails is in the history, and misses there
                 self.client.read_all(TOPIC, PARTITION)
         for name in self.scenario.replicas:

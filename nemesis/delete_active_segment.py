@@ -7,7 +7,8 @@ Source:  KAFKA-6361: "delete the active log segment on the follower and restart"
 from __future__ import annotations
 
 from harness.cluster import PARTITION, TOPIC, Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 from harness.model import PreconditionError
 
 
@@ -28,5 +29,6 @@ FAULT = Fault(
     doc="delete the newest segment of a node that is down",
     inject=inject,
     heal=None,
+    effect=Effect.LOG_CUT,
     band=Band.MARK,
 )

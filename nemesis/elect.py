@@ -7,7 +7,8 @@ Source:  KAFKA-6361 and Kafka's preferred replica election; the specification's 
 from __future__ import annotations
 
 from harness.cluster import PARTITION, TOPIC, Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 from harness.model import PreconditionError
 
 
@@ -26,5 +27,6 @@ FAULT = Fault(
     doc="have the controller make an ISR member leader, though nobody failed",
     inject=inject,
     heal=None,
+    effect=Effect.LEADER_MOVED,
     band=Band.MARK,
 )

@@ -7,7 +7,8 @@ Dead sessions are closed so, never waited for.
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -20,5 +21,6 @@ FAULT = Fault(
     doc="close the session that holds the registration, on the server's side",
     inject=inject,
     heal=None,
+    effect=Effect.SESSION_ENDED,
     band=Band.MARK,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -11,4 +12,11 @@ def inject(cluster: Cluster, name: str) -> str:
     return cluster.host.flush(name)
 
 
-FAULT = Fault(name="flush", doc="syncfs the disk", inject=inject, heal=None, band=Band.MARK)
+FAULT = Fault(
+    name="flush",
+    doc="syncfs the disk",
+    inject=inject,
+    heal=None,
+    effect=Effect.NONE,
+    band=Band.MARK,
+)

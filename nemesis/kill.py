@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 from nemesis import restart
 
 
@@ -12,10 +13,17 @@ def inject(cluster: Cluster, name: str) -> str:
     return cluster.take_down(name, cluster.host.kill)
 
 
+def probe(cluster: Cluster, name: str) -> str:
+    """Say that the process is still alive, "" when it is gone."""
+    return "its process is still alive; expected it gone" if cluster.host.alive(name) else ""
+
+
 FAULT = Fault(
     name="kill",
     doc="SIGKILL the process; the page cache survives",
     inject=inject,
     heal=restart.inject,
+    probe=probe,
+    effect=Effect.DOWN,
     band=Band.DOWN,
 )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 from nemesis import resume
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Pause it; the host's probe is that the kernel has stopped each of its threads."""
-    seen = cluster.host.pause(name)
-    cluster.paused.add(name)
-    return seen
+    return cluster.host.pause(name)
 
 
 FAULT = Fault(
@@ -19,5 +18,6 @@ FAULT = Fault(
     doc="SIGSTOP the process (docker pause in a container)",
     inject=inject,
     heal=resume.inject,
+    effect=Effect.PAUSED,
     band=Band.PAUSED,
 )

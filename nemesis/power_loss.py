@@ -7,8 +7,9 @@ Source:  KIP-101, Scenario 2 ("a power outage which affects both of them"); docs
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
-from nemesis import restart
+from harness.effect import Band, Effect
+from harness.fault import Fault
+from nemesis import kill, restart
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -21,5 +22,7 @@ FAULT = Fault(
     doc="lose what was not flushed, and the process",
     inject=inject,
     heal=restart.inject,
+    probe=kill.probe,
+    effect=Effect.POWER_LOST,
     band=Band.DOWN,
 )

@@ -7,7 +7,8 @@ Source:  Kafka Replication Design V3, controller failover; KAFKA-6082.
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 from harness.model import PreconditionError
 
 
@@ -24,5 +25,6 @@ FAULT = Fault(
     doc="take the controller's office from it, on ZooKeeper's side",
     inject=inject,
     heal=None,
+    effect=Effect.OFFICE_LOST,
     band=Band.MARK,
 )

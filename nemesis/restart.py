@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import DOWN, Band, Effect
+from harness.fault import Fault
 
 
 def inject(cluster: Cluster, name: str) -> str:
@@ -16,5 +17,7 @@ FAULT = Fault(
     doc="start the process again; it registers in a new session",
     inject=inject,
     heal=None,
+    effect=Effect.NONE,
+    heals=DOWN,
     band=Band.MARK,
 )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Resume it; the host's probe is that the kernel runs it again."""
-    seen = cluster.host.resume(name)
-    cluster.paused.discard(name)
-    return seen
+    return cluster.host.resume(name)
 
 
-FAULT = Fault(name="resume", doc="SIGCONT the process that was paused", inject=inject, heal=None, band=Band.MARK)
+FAULT = Fault(
+    name="resume",
+    doc="SIGCONT the process that was paused",
+    inject=inject,
+    heal=None,
+    effect=Effect.NONE,
+    heals=frozenset({Effect.PAUSED}),
+    band=Band.MARK,
+)

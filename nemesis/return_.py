@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
 from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
     """Heal its link; the probe is a registration in a session of its own, unless it is down."""
-    if name not in cluster.zombies:
+    cut = cluster.in_force.of(name, Effect.CUT_OFF)
+    if cut is None:
         raise PreconditionError(f"return {name}: it is no zombie; expected one of {sorted(cluster.zombies)}")
-    cluster.fabric.heal(cluster.zombies.pop(name))
+    cluster.fabric.heal(cut.handle)
     if name in cluster.down:
         return "its link is healed; it is down"
     cluster.await_(lambda: cluster.observer.registered(name) != 0, lambda: f"{name} is registered again")
@@ -23,5 +25,7 @@ FAULT = Fault(
     doc="let a zombie reach ZooKeeper again",
     inject=inject,
     heal=None,
+    effect=Effect.NONE,
+    heals=frozenset({Effect.CUT_OFF}),
     band=Band.MARK,
 )

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import Band, Effect
+from harness.fault import Fault
+from harness.in_force import FaultInForce
 from harness.model import PreconditionError
 from nemesis import return_
 
@@ -20,13 +22,19 @@ def inject(cluster: Cluster, name: str) -> str:
     """Cut it, then end its session; the probe is a process that lives and is registered nowhere."""
     if name in cluster.zombies:
         raise PreconditionError(f"zombie {name}: it is one already; expected a node that reaches ZooKeeper")
-    cluster.zombies[name] = cluster.fabric.cut(name, ZOOKEEPER, close=True)
+    cut = cluster.fabric.cut(name, ZOOKEEPER, close=True)
+    # Recorded here, since the cut is to be undone also when nothing more comes about.
+    cluster.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node=name, handle=cut))
     seen = cluster.observer.expire(name)
-    if not cluster.host.alive(name):
-        raise PreconditionError(f"zombie {name}: its process is gone; expected it to live on ({seen})")
-    if session := cluster.observer.registered(name):
-        raise PreconditionError(f"zombie {name}: registered again in session 0x{session:x}; expected it cut off")
     return f"{seen}; its process lives on, cut from ZooKeeper"
+
+
+def probe(cluster: Cluster, name: str) -> str:
+    """Say what contradicts it: a process that is gone, or a registration."""
+    if not cluster.host.alive(name):
+        return "its process is gone; expected it to live on"
+    session = cluster.observer.registered(name)
+    return f"registered again in session 0x{session:x}; expected it cut off" if session else ""
 
 
 FAULT = Fault(
@@ -34,5 +42,7 @@ FAULT = Fault(
     doc="cut it from ZooKeeper and end its session; its process and its fetchers live on",
     inject=inject,
     heal=return_.inject,
+    probe=probe,
+    effect=Effect.CUT_OFF,
     band=Band.ZOMBIE,
 )

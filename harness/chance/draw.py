@@ -10,7 +10,7 @@ Source:  every counterexample of hachikuji/kafka-specification is made of electi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Final
 
@@ -18,6 +18,8 @@ from harness.chance.beliefs import Beliefs
 from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.profile import ALWAYS, DEFAULT, Profile
 from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
+from harness.effect import DOWN, Effect
+from harness.fault import Fault
 from harness.schedule import Scenario, parse
 
 REPLICAS: Final = ("A", "B", "C")
@@ -36,24 +38,24 @@ BACK_SHARE: Final = 0.5
 PAUSE_SHARE: Final = {"elect": 0.6, "produce": 0.4, "zombie": 0.7, "kill": 0.5, "restart": 0.5, "return": 0.4}
 
 
-def draw_schedule(seed: int, profile: Profile = DEFAULT) -> Scenario:
+def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> Scenario:
     """
-    Draw the schedule of a seed: the same seed and profile give the same one, whatever protocol plays it.
+    Draw the schedule of a seed: the same seed, faults and profile give the same one, whatever protocol plays it.
 
     Shapes:  no expectation: what may be found is for the checkers to say.
     """
-    return parse(f"seed-{seed}", schedule_text(seed, profile), f"the schedule of seed {seed}")
+    return parse(f"seed-{seed}", schedule_text(seed, faults, profile), f"the schedule of seed {seed}")
 
 
-def schedule_text(seed: int, profile: Profile = DEFAULT) -> str:
+def schedule_text(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> str:
     """Give the schedule of a seed as it stands in a file."""
-    return _Drawing(Random(f"schedule {seed}"), profile).text(seed)
+    return _Drawing(Random(f"schedule {seed}"), faults, profile).text(seed)
 
 
 class _Drawing:
     """One schedule as it grows."""
 
-    def __init__(self, chance: Random, profile: Profile) -> None:
+    def __init__(self, chance: Random, faults: Mapping[str, Fault], profile: Profile) -> None:
         self._chance = chance
         self._profile = profile
         self._steps: list[str] = []
@@ -62,25 +64,18 @@ class _Drawing:
         self._replicas = REPLICAS if three else REPLICAS[:2]
         apart = chance.random() < profile.apart
         self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
-        self._beliefs = Beliefs(leader=self._replicas[0], before=self._replicas[1])
+        self._beliefs = Beliefs(leader=self._replicas[0], before=self._replicas[1], faults=faults)
         self._moves: dict[str, Callable[[], bool]] = {
             "produce": self._produce,
-            "elect": self._elect,
             "pass": self._pass,
             **{kind: self._hold(kind) for kind in HOLDS},
             "release": self._release,
-            **{verb: self._one(verb, self._up) for verb in ("zombie", "kill", "flush", "pause")},
-            "return": self._one("return", lambda: self._beliefs.zombies),
-            "restart": self._one("restart", lambda: self._beliefs.down),
-            "resume": self._one("resume", lambda: self._beliefs.paused),
-            "expire": self._one("expire", lambda: list(self._replicas)),
-            "resign": self._one("resign", lambda: [self._controller, *self._replicas]),
-            "power-loss": self._power_loss,
             "cut": self._cut,
             "heal": self._heal,
             "delay": self._delay,
             "double": self._double,
             "story": self._story,
+            **{name: self._fault(fault) for name, fault in faults.items()},
         }
 
     def text(self, seed: int) -> str:
@@ -120,14 +115,29 @@ class _Drawing:
     def _up(self) -> list[str]:
         return [name for name in self._replicas if self._beliefs.is_up(name)]
 
-    def _one(self, verb: str, names: Callable[[], list[str]]) -> Callable[[], bool]:
-        """Do it to one of these, if there is one."""
+    def _fault(self, fault: Fault) -> Callable[[], bool]:
+        """Return the move that injects a fault; into one node of those on which its effect makes sense."""
+        moves = {Effect.LEADER_MOVED: self._elect, Effect.POWER_LOST: self._power_loss}
+        move = moves.get(fault.effect, self._inject)
+        return lambda: move(fault)
 
-        def move() -> bool:
-            found = names()
-            return bool(found) and self._add(f"{verb} {self._chance.choice(found)}")
+    def _inject(self, fault: Fault) -> bool:
+        found = self._sufferers(fault)
+        return bool(found) and self._add(f"{fault.name} {self._chance.choice(found)}")
 
-        return move
+    def _sufferers(self, fault: Fault) -> list[str]:
+        """The nodes that a fault may be injected into, as far as one believes."""
+        if fault.heals:
+            return self._beliefs.under(fault.heals)
+        match fault.effect:
+            case Effect.SESSION_ENDED:
+                return list(self._replicas)
+            case Effect.OFFICE_LOST:
+                return [self._controller, *self._replicas]
+            case Effect.LOG_CUT:
+                return self._beliefs.under(DOWN)
+        already = self._beliefs.under({fault.effect})
+        return [name for name in self._up() if name not in already]
 
     # --- what clients do, and time ---------------------------------------------------------------------------
     def _begin(self) -> None:
@@ -156,18 +166,18 @@ class _Drawing:
         return self._add(f"pass {self._chance.uniform(low, high):.1f}ms")
 
     # --- who leads, who is there -----------------------------------------------------------------------------
-    def _elect(self) -> bool:
+    def _elect(self, fault: Fault) -> bool:
         leader, before = self._beliefs.leader, self._beliefs.before
         others = [name for name in self._replicas if name != leader]
         back = before in others and self._chance.random() < BACK_SHARE
-        return self._add(f"elect {before if back else self._chance.choice(others)}")
+        return self._add(f"{fault.name} {before if back else self._chance.choice(others)}")
 
-    def _power_loss(self) -> bool:
+    def _power_loss(self, fault: Fault) -> bool:
         up = self._up()
         if not up:
             return False
         together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
-        return self._add(f"power-loss {' '.join(sorted(self._chance.sample(up, together)))}")
+        return self._add(f"{fault.name} {' '.join(sorted(self._chance.sample(up, together)))}")
 
     def _story(self) -> bool:
         """Tell a story of three replicas that are up, with time as it needs it."""

@@ -10,23 +10,32 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from harness.cluster import Cluster
+from harness.effect import Effect
+from harness.fault import Fault
 from harness.links import LinkSteps
 from harness.model import UsageError
 
 _Sense = Callable[[Cluster, str], str]
 
 
-def why_not(words: Sequence[str], cluster: Cluster, links: LinkSteps, *, alike: bool = False) -> str:
+def why_not(
+    words: Sequence[str],
+    cluster: Cluster,
+    links: LinkSteps,
+    faults: Mapping[str, Fault],
+    *,
+    alike: bool = False,
+) -> str:
     """
     Say why the step makes no sense now, "" when it does.
 
     Shapes:  alike: what some target cannot do makes no sense for any.
     """
     verb, *rest = words
-    if alike and verb == "elect" and (reason := _nobody_moves(cluster)):
-        return reason
-    if verb in _OF_NODES:
-        return next((reason for name in rest if (reason := _OF_NODES[verb](cluster, name))), "")
+    if verb in faults:
+        if alike and faults[verb].effect is Effect.LEADER_MOVED and (reason := _nobody_moves(cluster)):
+            return reason
+        return next((reason for name in rest if (reason := _why_no_fault(faults[verb], cluster, name))), "")
     match words:
         case ("release", *direction, api, src, "->", dst):
             try:
@@ -98,16 +107,41 @@ def _is_controller(cluster: Cluster, name: str) -> str:
     return "" if cluster.observer.controller() == name else f"{name} is not the controller"
 
 
-_OF_NODES: Final[Mapping[str, _Sense]] = {
-    "kill": _is_up,
-    "power-loss": _is_up,
-    "restart": _may_restart,
-    "pause": _runs,
-    "resume": _is_paused,
-    "flush": _is_up,
-    "expire": _is_registered,
-    "zombie": _may_become_zombie,
-    "return": _may_return,
-    "elect": _may_be_elected,
-    "resign": _is_controller,
+def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
+    """Say why a fault makes no sense on a node now, from what it does or undoes."""
+    if not fault.heals:
+        sense = _OF_EFFECT.get(fault.effect)
+        return sense(cluster, name) if sense else _may_suffer(fault.effect, cluster, name)
+    for effect, undone in _OF_HEALING.items():
+        if effect in fault.heals:
+            return undone(cluster, name)
+    in_force = cluster.in_force.nodes(fault.heals)
+    return "" if name in in_force else f"{name} is not {', '.join(sorted(fault.heals))}"
+
+
+def _may_suffer(effect: Effect, cluster: Cluster, name: str) -> str:
+    """What holds for every effect that says nothing of its own: it is on a node that runs, and only once."""
+    already = effect.lasts and name in cluster.in_force.nodes({effect})
+    return f"{name} is {effect.value} already" if already else _runs(cluster, name)
+
+
+def _always(_cluster: Cluster, _name: str) -> str:
+    return ""
+
+
+_OF_EFFECT: Final[Mapping[Effect, _Sense]] = {
+    Effect.DOWN: _is_up,
+    Effect.POWER_LOST: _is_up,
+    Effect.PAUSED: _runs,
+    Effect.NONE: _is_up,
+    Effect.SESSION_ENDED: _is_registered,
+    Effect.CUT_OFF: _may_become_zombie,
+    Effect.LEADER_MOVED: _may_be_elected,
+    Effect.OFFICE_LOST: _is_controller,
+    Effect.LOG_CUT: _always,
+}
+_OF_HEALING: Final[Mapping[Effect, _Sense]] = {
+    Effect.DOWN: _may_restart,
+    Effect.PAUSED: _is_paused,
+    Effect.CUT_OFF: _may_return,
 }

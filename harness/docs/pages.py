@@ -24,8 +24,9 @@ from harness.cli.main import INTERRUPTED
 from harness.docs import markdown
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
+from harness.effect import Band, Effect
 from harness.environment import ENVIRONMENTS
-from harness.fault import Band
+from harness.fault import Fault
 from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, VERDICT_OF, Kind, Verdict
 from harness.report.table import render_table
@@ -74,10 +75,12 @@ KIND_MEANINGS: Final[Mapping[Kind, str]] = {
     Kind.ORACLE_ACKNOWLEDGED: "The simulator saw an acknowledgement of a record that was not committed there.",
 }
 
+_NEMESES_COLUMNS: Final = ("fault", "does", "and its probe", "effect", "healed by", "shaded in timelines")
 BAND_MEANINGS: Final[Mapping[Band, str]] = {
     Band.DOWN: "until the node is back",
     Band.PAUSED: "until it goes on",
     Band.ZOMBIE: "until it returns",
+    Band.IMPAIRED: "until it is healed, beside the node's role",
     Band.MARK: "a mark",
 }
 
@@ -119,7 +122,14 @@ def checkers() -> str:
 def nemeses() -> str:
     """Print docs/nemeses.md from the table of faults."""
     rows = [
-        (f"`{name}`", fault.doc, markdown.first_line(fault.inject), _healed_by(name), BAND_MEANINGS[fault.band])
+        (
+            f"`{name}`",
+            fault.doc,
+            markdown.first_line(fault.inject),
+            _effect(fault),
+            _healed_by(name),
+            BAND_MEANINGS[fault.band],
+        )
         for name, fault in NEMESES.items()
     ]
     return markdown.page(
@@ -128,7 +138,13 @@ def nemeses() -> str:
         "A fault says what it does, proves that it bit, and says how it is undone before the final reads.\n"
         "A probe that saw no bite ends the schedule, and makes the cell unknown.\n"
         "How power is lost is told in [power-loss.md](power-loss.md).",
-        markdown.table(("fault", "does", "and its probe", "healed by", "shaded in timelines"), rows),
+        markdown.table(
+            ("fault", "does", "and its probe", "effect on the node", "healed by", "shaded in timelines"), rows
+        ),
+        "What is in force at the end is healed before the final reads, in this order of effects: "
+        f"{', '.join(f'`{effect}`' for effect in Effect if effect.lasts)}.\n"
+        "Each healing is proven; a fault that cannot be healed makes the run unknown, and a node that does not "
+        "come back makes it a hang.",
         "What is done to links has words of its own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
     )
 
@@ -210,10 +226,15 @@ def _needs(groups: Sequence[Sequence[object]]) -> str:
     return " and ".join(" or ".join(str(source) for source in group) for group in groups) or "nothing"
 
 
+def _effect(fault: Fault) -> str:
+    ended = " and ".join(f"`{effect}`" for effect in Effect if effect in fault.heals)
+    return f"ends {ended}" if ended else f"`{fault.effect}`"
+
+
 def _healed_by(name: str) -> str:
     heal = NEMESES[name].heal
     by = [other for other, fault in NEMESES.items() if heal is not None and fault.inject == heal]
-    return f"`{by[0]}`" if by else "needs none"
+    return f"`{by[0]}`" if by else "itself" if heal else "needs none"
 
 
 def _option(action: argparse.Action) -> tuple[str, str]:

@@ -6,7 +6,7 @@ What a timeline shows of a history: lanes, and in them bars, marks and bands.
     nemesis    every fault from invoke to ok or fail
     fabric     questions and answers; fetch offsets; what was held, by link, api and direction
     zookeeper  leaderAndISR and controller
-    A, B, …    role and epoch or fault; appends and cuts; high watermark and ISR
+    A, B, …    role and epoch or fault; appends and cuts; high watermark and ISR; faults under which it goes on
 
 When there are more items than TIMELINE_ITEMS_MAX, those that prove an anomaly stay, then steps and faults,
 then elections and cuts; appends, high watermarks and fetches go first. `left_out` counts what went.
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
+from harness.effect import Band, Effect, nature_of
 from harness.model import Op, OpType, Source
 from harness.report.limits import CLIENT_LANES_MAX, TIMELINE_ITEMS_MAX, TITLE_LINES_MAX
 from harness.report.reading import Reading, Span
@@ -27,20 +28,23 @@ from harness.report.replicas import Piece
 from harness.report.svg import epoch_class
 from harness.report.text import exact, offsets, shortened, value_text
 
-FAULTS: Final[Mapping[str, str]] = {
-    "kill": "killed",
-    "power-loss": "power lost",
-    "stop": "stopped",
-    "pause": "paused",
-    "zombie": "zombie",
+# What a node is called while it is under an effect.
+_STATES: Final[Mapping[Effect, str]] = {
+    Effect.DOWN: "killed",
+    Effect.POWER_LOST: "power lost",
+    Effect.PAUSED: "paused",
+    Effect.CUT_OFF: "zombie",
+    Effect.CLOCK_WRONG: "clock wrong",
+    Effect.DISK_GONE: "disk gone",
 }
 # Under these a node's process lives on, and is afterwards what it was.
-_PASSING: Final = frozenset({"pause", "zombie"})
-_HEALS: Final = frozenset({"restart", "start", "resume", "return"})
+_PASSING: Final = frozenset({Band.PAUSED, Band.ZOMBIE})
+_PASSES: Final = frozenset({Effect.PAUSED, Effect.CUT_OFF})
 # What a node is at a time, in words, and the class that draws it.
 _State: TypeAlias = tuple[str, str]
 _RUNNING: Final[_State] = ("running", "st-up")
 _RESUMED: Final[_State] = ("as before", "st-up")
+_IMPAIRED_ROW: Final = 3
 _HELD_APART: Final = {"hold": "release", "cut": "heal", "delay": "heal", "double": "heal"}
 _HELD_WORDS: Final = {"hold": "held", "cut": "cut", "delay": "delayed", "double": "doubled"}
 
@@ -104,6 +108,7 @@ def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, 
         *_fabric(reading),
         *_zookeeper(reading),
         *_states(reading),
+        *_impaired(reading),
         *_logs(reading, appended),
     ]
     marked = _marked(found, proof)
@@ -209,7 +214,7 @@ def _operation_label(span: Span) -> str:
 def _faults(reading: Reading) -> Iterator[Item]:
     for span in (s for s in reading.spans if s.first.source is Source.NEMESIS):
         whom = " ".join(map(str, span.value.get("nodes") or ()))
-        css = "heal" if span.first.f in _HEALS else "fault"
+        css = "heal" if nature_of(span.first).heals else "fault"
         yield _bar("nemesis", f"{span.first.f} {whom}{_OUTCOME_SIGNS[span.outcome]}", css, span, 1)
 
 
@@ -293,9 +298,13 @@ def _states(reading: Reading) -> Iterator[Item]:
 def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
     if op.source is Source.NEMESIS and op.type is OpType.OK:
         for node in map(str, op.value.get("nodes") or ()):
-            if node in reading.nodes and op.f in FAULTS:
-                yield node, (FAULTS[op.f], "st-paused" if op.f in _PASSING else "st-down")
-            elif node in reading.nodes and op.f in ("resume", "return"):
+            if node not in reading.nodes:
+                continue
+            nature = nature_of(op)
+            if nature.band in (Band.DOWN, *_PASSING):
+                css = "st-paused" if nature.band in _PASSING else "st-down"
+                yield node, (_STATES.get(nature.effect, op.f), css)
+            elif nature.heals & _PASSES:
                 yield node, _RESUMED
     if op.source is not Source.BROKER:
         return
@@ -308,6 +317,24 @@ def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
             leader = reading.node_of(op.value.get("leader"))
             words = f"follows {leader} e{op.value.get('epoch')}"
             yield op.process, (words, f"st-follower {_epoch_css(op.value)}")
+
+
+def _impaired(reading: Reading) -> Iterator[Item]:
+    """Yield every fault under which a node goes on, until it is healed; in a row of its own, as roles change."""
+    current: dict[tuple[str, Effect], Item] = {}
+    for op in reading.ops:
+        if op.source is not Source.NEMESIS or op.type is not OpType.OK:
+            continue
+        nature = nature_of(op)
+        for node in map(str, op.value.get("nodes") or ()):
+            for effect in sorted(nature.heals):
+                if (node, effect) in current:
+                    yield replace(current.pop((node, effect)), last=op)
+            if nature.band is Band.IMPAIRED and node in reading.nodes:
+                words = _STATES.get(nature.effect, op.f)
+                item = replace(_mark((node, _IMPAIRED_ROW), words, "st-paused", op, rank=2), last=None)
+                current.setdefault((node, nature.effect), item)
+    yield from current.values()
 
 
 def _epoch_css(value: Mapping[str, Any]) -> str:

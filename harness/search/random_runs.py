@@ -16,6 +16,7 @@ from harness.run.spec import RunSpec
 from harness.schedule import draw, read_scenario
 from harness.target import Target
 from harness.variant import Variant
+from nemesis import NEMESES
 from targets import TARGETS
 
 # The environment that runs our broker's core in virtual time.
@@ -61,7 +62,7 @@ class RandomRuns:
 
     def spec(self, seed: int) -> RunSpec:
         """Return the run of a seed: the same options and seed give the same run."""
-        scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, self._profile())
+        scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
         return RunSpec(
             target=self.target,
             host=self.host,

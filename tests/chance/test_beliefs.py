@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.chance.beliefs import Beliefs
+from nemesis import NEMESES
 
 
 def after(*steps: str) -> Beliefs:
-    beliefs = Beliefs(leader="A", before="B")
+    beliefs = Beliefs(leader="A", before="B", faults=NEMESES)
     for step in steps:
         beliefs.note(step)
     return beliefs

@@ -22,12 +22,15 @@ SEEDS = range(300)
 
 
 def test_schedule_is_the_same_for_the_same_seed_and_another_for_another() -> None:
-    assert schedule_text(7) == schedule_text(7)
-    assert len(SEEDS) == len({schedule_text(seed) for seed in SEEDS})
+    assert schedule_text(7, NEMESES) == schedule_text(7, NEMESES)
+    assert len(SEEDS) == len({schedule_text(seed, NEMESES) for seed in SEEDS})
 
 
 def test_schedule_does_not_depend_on_the_hash_seed() -> None:
-    code = "from harness.chance.draw import schedule_text as t; print([t(seed) for seed in range(20)])"
+    code = (
+        "from harness.chance.draw import schedule_text; from nemesis import NEMESES;"
+        "print([schedule_text(seed, NEMESES) for seed in range(20)])"
+    )
     runs = [
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": hash_seed}, capture_output=True, check=True
@@ -40,7 +43,7 @@ def test_schedule_does_not_depend_on_the_hash_seed() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_schedule_reads_back_from_its_text(seed: int) -> None:
-    drawn = draw_schedule(seed)
+    drawn = draw_schedule(seed, NEMESES)
     assert drawn.steps
     again = parse(drawn.name, text_of(drawn), "again")
     assert [step.text for step in drawn.steps] == [step.text for step in again.steps]
@@ -50,7 +53,7 @@ def test_schedule_reads_back_from_its_text(seed: int) -> None:
 
 def test_every_step_is_one_that_a_player_knows() -> None:
     known = {"produce", "pass", *VERBS, *NEMESES}
-    words = Counter(step.words[0] for seed in SEEDS for step in draw_schedule(seed).steps)
+    words = Counter(step.words[0] for seed in SEEDS for step in draw_schedule(seed, NEMESES).steps)
     assert set(words) <= known
     drawn = {"produce", "pass", "elect", "hold", "release", "zombie", "return", "kill", "power-loss", "restart"}
     assert drawn | {"flush", "expire", "pause", "resume", "resign", "cut", "heal", "delay", "double"} <= set(words)
@@ -58,14 +61,14 @@ def test_every_step_is_one_that_a_player_knows() -> None:
 
 def test_every_schedule_begins_with_a_record_and_counts_all_that_it_sends() -> None:
     for seed in SEEDS:
-        drawn = draw_schedule(seed)
+        drawn = draw_schedule(seed, NEMESES)
         assert ("produce", "m1", "acks=all") == drawn.steps[0].words[:3]
         sent = [step.words[1] for step in drawn.steps if step.words[0] == "produce"]
         assert [*sent, *FINAL_RECORDS] == [count.name for count in drawn.records]
 
 
 def test_topologies_differ() -> None:
-    drawn = [draw_schedule(seed) for seed in SEEDS]
+    drawn = [draw_schedule(seed, NEMESES) for seed in SEEDS]
     assert {2, 3} == {len(each.replicas) for each in drawn}
     assert {True, False} == {each.nodes[0] in each.replicas for each in drawn}
     assert {1, 2} == {each.settings.min_isr for each in drawn}
@@ -74,10 +77,10 @@ def test_topologies_differ() -> None:
 
 
 def test_tempers_differ_so_that_most_schedules_lack_some_kind_of_move() -> None:
-    kinds = [{step.words[0] for step in draw_schedule(seed).steps} for seed in SEEDS]
+    kinds = [{step.words[0] for step in draw_schedule(seed, NEMESES).steps} for seed in SEEDS]
     without = sum("power-loss" not in each for each in kinds)
     assert len(SEEDS) * 0.4 < without < len(SEEDS)
 
 
-def test_every_weight_belongs_to_a_move() -> None:
-    assert set(WEIGHTS) == set(draw._Drawing(Random(1), DEFAULT)._moves)
+def test_every_weight_belongs_to_a_move_and_every_fault_has_one() -> None:
+    assert {*WEIGHTS, *NEMESES} == set(draw._Drawing(Random(1), NEMESES, DEFAULT)._moves)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from harness.chance.play import ChancePlay, Waiting, with_slack
 from harness.cluster import Cluster
 from harness.model import Op, OpType, Source, UsageError
 from harness.run.spec import RunSpec
+from harness.runner import Play
 from harness.schedule import Scenario, draw, parse
 from harness.variant import Variant
 from nemesis import NEMESES
@@ -38,9 +40,14 @@ def schedule(*steps: str) -> Scenario:
 
 
 def played(
-    *steps: str, protocol: str = "kip380", pace: Pace = VIRTUAL, before: Callable[[World], None] = lambda _: None
+    *steps: str,
+    protocol: str = "kip380",
+    pace: Pace = VIRTUAL,
+    before: Callable[[World], None] = lambda _: None,
+    after: Callable[[Cluster], None] = lambda _: None,
+    as_scenario: bool = False,
 ) -> list[Op]:
-    """Play a schedule in a world without chance; give the history."""
+    """Play a schedule in a world without chance, as chance or a scenario is played; give the history."""
     scenario = schedule(*steps)
     drawn = draw(scenario, 1)
     spec = RunSpec(
@@ -55,14 +62,9 @@ def played(
     history = MemoryHistory(Path("T"), lambda: world.clock.now_ns)
     cluster = cluster_of(world, spec, history, TARGET)
     before(world)
-    ChancePlay(
-        scenario=scenario,
-        draw=drawn,
-        cluster=cluster,
-        client=SimClient(world),
-        faults=NEMESES,
-        pace=pace,
-    ).run()
+    make = Play if as_scenario else partial(ChancePlay, pace=pace)
+    make(scenario=scenario, draw=drawn, cluster=cluster, client=SimClient(world), faults=NEMESES).run()
+    after(cluster)
     return history.ops
 
 
@@ -205,6 +207,37 @@ def test_end_restores_whoever_is_away_and_has_a_last_record_acknowledged() -> No
 def test_end_frees_the_office_of_a_controller_whose_old_session_holds_it() -> None:
     ops = played("kill C", "restart C", "kill A", "restart A", "pass 20ms")
     assert OpType.OK is healed(ops).type
+
+
+@pytest.mark.parametrize("as_scenario", [True, False])
+def test_end_frees_the_office_that_a_dead_session_of_its_controller_holds(as_scenario: bool) -> None:
+    """On a real ZooKeeper that session lives on for 90 s, in which nothing is decided."""
+    seen: list[bool] = []
+
+    def note(cluster: Cluster) -> None:
+        eye = cluster.observer
+        cluster.await_(lambda: eye.controller() is not None, lambda: "a controller")
+        seen.append(eye.office() == eye.registered(str(eye.controller())))
+
+    ops = played("kill C", "restart C", after=note, as_scenario=as_scenario)
+    assert (OpType.OK, [True]) == (healed(ops).type, seen)
+
+
+def test_end_frees_the_office_of_a_controller_that_no_fault_took_down() -> None:
+    """It ended by itself and left its session behind, as a process that crashes does."""
+
+    def crashes(world: World) -> None:
+        world.on_call("doom", world.nodes["C"].kill)
+        world.clock.after(20_000_000, ("call", "doom"))
+
+    seen: list[bool] = []
+
+    def note(cluster: Cluster) -> None:
+        seen.append(cluster.observer.office() == cluster.observer.registered(str(cluster.observer.controller())))
+
+    ops = played("pass 30ms", "restart C", "pass 1ms", before=crashes, after=note)
+    assert ["C"] == [op.value["node"] for op in ops if op.f == "exited"]
+    assert (OpType.OK, [True]) == (healed(ops).type, seen)
 
 
 def test_end_says_what_lacks_when_the_leader_waits_for_an_epoch_that_never_comes() -> None:

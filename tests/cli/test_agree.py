@@ -1,4 +1,4 @@
-"""`fencepost agree`: two suites cell by cell, what differs told to the record, nothing passed over."""
+"""`fencepost agree`: two suites run by run, what differs named to the record, nothing passed over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.cli.agree import End, differences
 from harness.cli.main import main
 from harness.model import EXIT_CODES, Anomaly, Kind
 from tests.checkers.story import Batches, Story
-from tests.report.samples import sample_cell, suite_of
+from tests.report.samples import sample_result, suite_of
 
 LOG: Batches = [(0, ["m1.0", "m1.1"]), (1, ["m2.0"])]
 LOST = Anomaly(
@@ -21,8 +21,8 @@ LOST = Anomaly(
 
 
 def suite(folder: Path, *, log: Batches = LOG, found: Sequence[Anomaly] = (LOST,), seed: int = 7) -> Path:
-    """Store a suite of one cell, in which A's log ended so."""
-    of = sample_cell("kip101-1", "hw", anomalies=tuple(found))
+    """Store a suite of one run, in which A's log ended so."""
+    of = sample_result("kip101-1", "hw", anomalies=tuple(found))
     one = suite_of([of], seed=seed)
     (folder / of.run).mkdir(parents=True)
     one.write(folder / "suite.json")
@@ -78,7 +78,7 @@ def test_log_that_one_side_lacks_is_a_difference() -> None:
     )
 
 
-def test_suites_without_a_common_cell_prove_nothing(tmp_path: Path) -> None:
+def test_suites_without_a_common_run_prove_nothing(tmp_path: Path) -> None:
     other = suite(tmp_path / "b")
     text = (other / "suite.json").read_text(encoding="utf-8").replace('"protocol": "hw"', '"protocol": "kip101"')
     (other / "suite.json").write_text(text, encoding="utf-8")

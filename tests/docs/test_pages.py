@@ -138,7 +138,7 @@ def test_picture_shows_every_cell_and_fetches_nothing() -> None:
     suite = sample()[0]
     drawn = pages.picture(suite)
     text = drawn.replace("&#160;", " ")
-    for cell in suite.cells:
+    for cell in suite.results:
         assert cell.scenario in text
         assert cell.status.value in text
     assert "@font-face" not in drawn
@@ -147,8 +147,8 @@ def test_picture_shows_every_cell_and_fetches_nothing() -> None:
 
 def test_picture_of_another_outcome_is_another_picture() -> None:
     suite = sample()[0]
-    first = replace(suite.cells[0], status=Status.UNKNOWN, found="unchecked")
-    assert pages.picture(suite) != pages.picture(replace(suite, cells=(first, *suite.cells[1:])))
+    first = replace(suite.results[0], status=Status.UNKNOWN, found="unchecked")
+    assert pages.picture(suite) != pages.picture(replace(suite, results=(first, *suite.results[1:])))
 
 
 def test_picture_is_drawn_from_a_suite_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from harness.cluster import Cluster
 from harness.environment.machines import RealTime
 from harness.history import History
+from harness.in_force import InForce
 from harness.target import PartitionTruth
 
 
@@ -56,11 +57,9 @@ class FakeCluster(Cluster):
         self.ids = {"C": 3, "B": 2, "A": 1}
         self.replicas = ("B", "A")
         self.rules = {"truncate_to": "one_answer"}
-        self.down: set[str] = set()
-        self.paused: set[str] = set()
+        self.in_force = InForce()
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
-        self.zombies: dict[str, object] = {}
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
         self._told, self._heard = {"B": 0}, {}
         self._stuck, self._awaiting, self._exited = set(), set(), set()
@@ -73,6 +72,7 @@ class FakeCluster(Cluster):
             truth=lambda *_: self.partition,
             name_of=names.get,
             controller=lambda: "C",
+            office=lambda: self.sessions.get("C", 0),
             registered=lambda name: self.sessions.get(name, 0),
             watch=lambda *_: None,
         )
@@ -82,7 +82,9 @@ class FakeCluster(Cluster):
         )
         self.gone: set[str] = set()
         self.host = SimpleNamespace(  # type: ignore[assignment]
-            alive=lambda name: name not in self.gone, log_text=lambda name: f"{name} says goodbye"
+            alive=lambda name: name not in self.gone,
+            log_text=lambda name: f"{name} says goodbye",
+            drain=lambda _: None,
         )
         self.fabric = FakeLinks(self.calls)  # type: ignore[assignment]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.cluster import Cluster
-from harness.fault import Band, Fault
+from harness.effect import DOWN, Band, Effect
+from harness.fault import Fault
 from harness.history import History, read_history
 from harness.model import Op, OpType, PreconditionError, Source, UsageError
 from harness.runner import Play
@@ -24,7 +25,6 @@ records m1 1..4, m2 1..3
 
 
 def bites(cluster: Cluster, name: str) -> str:
-    cluster.down.add(name)
     return f"{name} is down"
 
 
@@ -33,7 +33,6 @@ def misses(_cluster: Cluster, name: str) -> str:
 
 
 def revives(cluster: Cluster, name: str) -> str:
-    cluster.down.discard(name)
     cluster._exited.discard(name)
     cluster.gone.discard(name)  # type: ignore[attr-defined]
     return f"{name} is back"
@@ -44,20 +43,22 @@ def forgets(cluster: Cluster, name: str) -> str:
     return f"{name}'s session is over"
 
 
-def fault(name: str, inject: Any) -> Fault:
-    return Fault(name=name, doc="", inject=inject, heal=None, band=Band.MARK)
+def fault(name: str, inject: Any, **more: Any) -> Fault:
+    return Fault(
+        **{"name": name, "doc": "", "inject": inject, "heal": None, "effect": Effect.NONE, **more}, band=Band.MARK
+    )
 
 
 FAULTS = {
-    "kill": fault("kill", bites),
+    "kill": fault("kill", bites, effect=Effect.DOWN, heal=revives),
     "miss": fault("miss", misses),
-    "restart": fault("restart", revives),
-    "expire": fault("expire", forgets),
+    "restart": fault("restart", revives, heals=DOWN),
+    "expire": fault("expire", forgets, effect=Effect.SESSION_ENDED),
 }
 
 
-def play(history: History, *steps: str) -> tuple[Play, FakeCluster, list[Op]]:
-    """Play these steps and give what came of it."""
+def play(history: History, *steps: str, **more: Fault) -> tuple[Play, FakeCluster, list[Op]]:
+    """Play these steps and give what came of it; `more` faults are in the table too, or replace one of it."""
     scenario = parse("s", HEAD + "\n".join(steps) + "\nexpect hw: none\n", "s.txt")
     cluster = FakeCluster(history)
     one = Play(
@@ -65,7 +66,7 @@ def play(history: History, *steps: str) -> tuple[Play, FakeCluster, list[Op]]:
         draw=Draw(seed=1, ids=cluster.ids, counts={"m1": 2, "m2": 3}),
         cluster=cluster,
         client=FakeClient(),
-        faults=FAULTS,
+        faults={**FAULTS, **more},
     )
     one.run()
     return one, cluster, read_history(history.path)
@@ -196,11 +197,7 @@ def test_node_that_ended_by_itself_is_missed(history: History) -> None:
         cluster.gone.add(name)  # type: ignore[attr-defined]
         return "nobody looked"
 
-    FAULTS["crash"] = fault("crash", ends)
-    try:
-        _, cluster, ops = play(history, "crash A")
-    finally:
-        del FAULTS["crash"]
+    _, cluster, ops = play(history, "crash A", crash=fault("crash", ends))
     assert ["A ended by itself; it said: A says goodbye"] == [op.value["error"] for op in ops if op.f == "exited"]
     assert set() == cluster.down
 
@@ -211,11 +208,8 @@ def test_node_that_ends_by_itself_while_all_is_healed_is_missed_too(history: His
         cluster.gone.add(name)  # type: ignore[attr-defined]
         return "for a moment"
 
-    before, FAULTS["restart"] = FAULTS["restart"], fault("restart", ends_again)
-    try:
-        _, cluster, ops = play(history, "kill A")
-    finally:
-        FAULTS["restart"] = before
+    kill = fault("kill", bites, effect=Effect.DOWN, heal=ends_again)
+    _, cluster, ops = play(history, "kill A", kill=kill, restart=fault("restart", ends_again, heals=DOWN))
     assert [("exited", "A")] == [(op.f, op.value["node"]) for op in ops if op.f == "exited"]
     assert {"A"} == cluster.down
 
@@ -230,11 +224,7 @@ def test_node_that_says_it_ends_itself_is_killed_where_it_hangs_in_its_exit(hist
         cluster.listen(read_history(cluster.history.path)[-1])
         return "it said so"
 
-    FAULTS["hang"] = fault("hang", hangs)
-    try:
-        _, _, ops = play(history, "hang A")
-    finally:
-        del FAULTS["hang"]
+    _, _, ops = play(history, "hang A", hang=fault("hang", hangs))
     assert (["A"], ["A"]) == (killed, [op.value["node"] for op in ops if op.f == "exited"])
 
 
@@ -247,3 +237,63 @@ def test_replica_without_a_log_is_a_failed_snapshot(history: History) -> None:
 def test_step_that_nobody_knows_is_a_mistake_of_the_scenario(history: History, step: str) -> None:
     with pytest.raises(UsageError, match="scenario s"):
         play(history, step)
+
+
+def test_node_that_ends_again_when_it_is_started_is_recorded_again_and_the_others_are_healed(
+    history: History,
+) -> None:
+    """Source: KAFKA-3924: a broker up to 2.0 ends itself as often as it finds its leader's log shorter."""
+
+    def starts_unless_a(cluster: Cluster, name: str) -> str:
+        if name == "A":
+            raise PreconditionError("start A: the process ended by itself")
+        return revives(cluster, name)
+
+    def ends(cluster: Cluster, name: str) -> str:
+        cluster.gone.add(name)  # type: ignore[attr-defined]
+        return "gone"
+
+    again = fault("restart", starts_unless_a, heals=DOWN)
+    kill = fault("kill", bites, effect=Effect.DOWN, heal=starts_unless_a)
+    one, cluster, ops = play(history, "crash A", "kill C", crash=fault("crash", ends), kill=kill, restart=again)
+    assert ["A", "A"] == [op.value["node"] for op in ops if op.f == "exited"]
+    assert [["C"]] == [op.value["nodes"] for op in ops if (op.f, op.type) == ("restart", "ok")]
+    assert {"A"} == cluster.down
+    (healed,) = [op for op in ops if op.f == "healed"]
+    assert ("fail", "start A: the process ended by itself") == (healed.type, healed.value["missing"])
+    assert "read" in [sent[0] for sent in one.client.sent]  # type: ignore[attr-defined]
+
+
+def test_faults_are_healed_by_effect_and_each_is_proven(history: History) -> None:
+    def heals(what: str) -> Any:
+        return lambda _, name: f"{what} {name}"
+
+    def lasting(name: str, effect: Effect) -> Fault:
+        return fault(name, heals(name), effect=effect, heal=heals(f"heal-{name}"))
+
+    _, cluster, ops = play(
+        history,
+        "kill A",
+        "disk B",
+        "clock A",
+        "clock B",
+        clock=lasting("clock", Effect.CLOCK_WRONG),
+        disk=lasting("disk", Effect.DISK_GONE),
+    )
+    done = [(op.f, op.value["nodes"][0]) for op in ops if op.source == "nemesis" and op.type == "ok"][4:]
+    assert [
+        ("heal-clock", "B"),
+        ("heal-clock", "A"),
+        ("heal-disk", "B"),
+        ("expire", "A"),
+        ("restart", "A"),
+    ] == done
+    assert [] == list(cluster.in_force)
+
+
+def test_client_reads_nothing_under_a_fault_that_could_not_be_healed(history: History) -> None:
+    clock = fault("clock", bites, effect=Effect.CLOCK_WRONG, heal=misses)
+    one, _, ops = play(history, "clock A", clock=clock)
+    assert "read" not in [sent[0] for sent in one.client.sent]  # type: ignore[attr-defined]
+    assert ["clock A"] == next(op for op in ops if op.f == "healed").value["unhealed"]
+    assert {"B", "A"} == {op.process for op in ops if op.f == "snapshot"}

@@ -18,6 +18,7 @@ from harness.cli.main import main
 from harness.history import read_history
 from harness.model import EXIT_CODES, OpType, Source, UsageError
 from harness.search.pairing_progress import PairingProgress
+from nemesis import NEMESES
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
@@ -58,7 +59,7 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
             assert {"healed", "done"} <= {op.f for op in ops if op.source is Source.RUNNER}
             assert [op for op in ops if op.source is Source.LOG and op.type is OpType.OK]
             steps = [op.value["text"] for op in ops if op.f == "step" and op.value["line"]]
-            drawn = schedule_text(seed, REAL).partition("\n\n")[2].splitlines()
+            drawn = schedule_text(seed, NEMESES, REAL).partition("\n\n")[2].splitlines()
             assert {text for text in drawn if text} == {text for text in steps if text in drawn}
     # All of it was played: it is judged anew, and nothing starts.
     capsys.readouterr()

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from harness import fault as faults
 from harness.cluster import PARTITION, TOPIC, Cluster
 from harness.hosts.base import Address
 from nemesis import NEMESES
@@ -51,14 +52,13 @@ def client_of(cluster: Cluster) -> RawClient:
 
 def inject(fault: str, cluster: Cluster, node: str) -> str:
     """Inject a fault of the table; give what its probe saw."""
-    return NEMESES[fault].inject(cluster, node)
+    return faults.inject(cluster, NEMESES, NEMESES[fault], node)
 
 
 def heal(fault: str, cluster: Cluster, node: str) -> str:
     """Undo a fault as its table line says; give what that saw."""
-    undo = NEMESES[fault].heal
-    assert undo is not None, f"{fault}: nothing undoes it"
-    return undo(cluster, node)
+    by = next(each for each in NEMESES.values() if each.inject == NEMESES[fault].heal)
+    return faults.inject(cluster, NEMESES, by, node)
 
 
 def make_whole(cluster: Cluster) -> Cluster:

@@ -6,6 +6,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from harness.cluster import Cluster
+from harness.effect import Effect
+from harness.fault import inject
+from harness.in_force import FaultInForce, InForce
 from nemesis import NEMESES
 
 
@@ -13,11 +16,14 @@ def test_return_heals_the_cut_that_made_the_zombie_and_forgets_it() -> None:
     healed: list[object] = []
     cut = object()
     made = SimpleNamespace(
-        zombies={"A": cut},
+        in_force=InForce(),
         down=set(),
         fabric=SimpleNamespace(heal=healed.append),
         observer=SimpleNamespace(registered=lambda _: 255),
         await_=lambda condition, _saw: condition() or 1 / 0,
     )
-    assert "registered in session 0xff" == NEMESES["return"].inject(cast(Cluster, cast(Any, made)), "A")
-    assert ([cut], {}) == (healed, made.zombies)
+    made.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node="A", handle=cut))
+    cluster = cast(Cluster, cast(Any, made))
+    faults = {"return": NEMESES["return"]}
+    assert "registered in session 0xff" == inject(cluster, faults, NEMESES["return"], "A")
+    assert ([cut], []) == (healed, list(made.in_force))

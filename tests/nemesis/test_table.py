@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import nemesis
-from harness.fault import Band, Fault
+from harness.effect import Band
+from harness.fault import Fault
 from nemesis import NEMESES
 
 ROOT = Path(__file__).parents[2]
@@ -52,3 +53,17 @@ def test_every_fault_stands_in_the_page_of_faults() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert [f"`{name}`" for name in NEMESES] == [row.split("|")[1].strip() for row in rows]
     assert [fault.doc for fault in NEMESES.values()] == [row.split("|")[2].strip() for row in rows]
+
+
+def test_faults_whose_effect_lasts_are_those_that_are_healed() -> None:
+    assert {name for name, fault in NEMESES.items() if fault.effect.lasts} == {
+        name for name, fault in NEMESES.items() if fault.heal is not None
+    }
+
+
+@pytest.mark.parametrize(
+    "fault", [fault for fault in NEMESES.values() if fault.heal], ids=lambda fault: fault.name
+)
+def test_healing_of_a_fault_ends_its_effect(fault: Fault) -> None:
+    by = next(each for each in NEMESES.values() if each.inject == fault.heal)
+    assert fault.effect in by.heals

@@ -43,7 +43,7 @@ def test_returned_zombie_registers_anew_and_joins_again(cluster: Cluster) -> Non
     fresh = cluster.observer.registered(follower)
     assert fresh not in (0, session)
     assert f"registered in session 0x{fresh:x}" == probe
-    assert {} == cluster.zombies
+    assert set() == cluster.zombies
     await_whole(cluster)
 
 

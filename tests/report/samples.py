@@ -1,11 +1,11 @@
-"""Sample cells, written by hand after docs/history.md: what the report's tests and a look at it need."""
+"""Sample results, written by hand after docs/history.md: what the report's tests and a look at it need."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from harness.model import Anomaly, Kind, Op, OpType, Source, Verdict
-from harness.run.result import Status
+from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
 from tests.report.recorder import PLACE, TOPIC, Recorder, StepFailedError
 
@@ -20,8 +20,8 @@ SOURCES = {
 }
 
 
-def sample_cell(scenario: str, protocol: str, expected: str = "", found: str = "", **more: object) -> Cell:
-    """A cell that came out as expected, unless more says something else."""
+def sample_result(scenario: str, protocol: str, expected: str = "", found: str = "", **more: object) -> RunResult:
+    """Return a result that is as expected, unless more says something else."""
     defaults: dict[str, object] = {
         "scenario": scenario,
         "title": TITLES[scenario],
@@ -37,7 +37,7 @@ def sample_cell(scenario: str, protocol: str, expected: str = "", found: str = "
         "rerun": f"fencepost run --scenario {scenario} --protocol {protocol} --host local --seed 42",
         "seconds": 3.4,
     }
-    return Cell(**{**defaults, **more})  # type: ignore[arg-type]
+    return RunResult(**{**defaults, **more})  # type: ignore[arg-type]
 
 
 def _begin(r: Recorder, epochs: bool) -> list[int]:
@@ -64,7 +64,7 @@ def _begin(r: Recorder, epochs: bool) -> list[int]:
     return acks
 
 
-def scenario1(protocol: str) -> tuple[Cell, list[Op]]:
+def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
     """KIP-101 scenario 1: m2 (two records) lost under hw, kept under kip101."""
     old = protocol == "hw"
     e = -1 if old else 0
@@ -143,7 +143,7 @@ def scenario1(protocol: str) -> tuple[Cell, list[Op]]:
     reads = [r.read_log(n, log, high_watermark=end, epochs=None if old else [(0, 0)])[0] for n in "AB"]
     r.finish([value for _, values in log for value in values])
     if not old:
-        return sample_cell("kip101-1", protocol, "none", "none"), r.ops
+        return sample_result("kip101-1", protocol, "none", "none"), r.ops
     lost = Anomaly(
         kind=Kind.LOST,
         topic=TOPIC,
@@ -157,8 +157,8 @@ def scenario1(protocol: str) -> tuple[Cell, list[Op]]:
         proof=(*acks, cut, killed, elected, *reads),
         checker="lost",
     )
-    cell = sample_cell("kip101-1", "hw", "lost m2", "lost m2", verdict=Verdict.INVALID, anomalies=(lost,))
-    return cell, r.ops
+    result = sample_result("kip101-1", "hw", "lost m2", "lost m2", verdict=Verdict.INVALID, anomalies=(lost,))
+    return result, r.ops
 
 
 def _ask_or_cut(r: Recorder, old: bool) -> int:
@@ -170,7 +170,7 @@ def _ask_or_cut(r: Recorder, old: bool) -> int:
     return r.broker("A", "truncate", **{"from": 3}, to=3, end=3, reason="epoch-answer", epoch=0)
 
 
-def scenario2b(protocol: str) -> tuple[Cell, list[Op]]:
+def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
     """KIP-101 scenario 2, compressed: diverged and stuck under hw, permitted loss under kip101."""
     old = protocol == "hw"
     e0, e1 = (-1, -1) if old else (0, 1)
@@ -253,7 +253,7 @@ def scenario2b(protocol: str) -> tuple[Cell, list[Op]]:
     )
     if not old:
         found = (permitted,)
-        return sample_cell(
+        return sample_result(
             "kip101-2b", protocol, "permitted m2", "permitted m2", verdict=Verdict.PERMITTED, anomalies=found
         ), r.ops
     diverged = Anomaly(
@@ -277,13 +277,13 @@ def scenario2b(protocol: str) -> tuple[Cell, list[Op]]:
         checker="caught-up",
     )
     text = "permitted m2, diverged m2, stuck A"
-    cell = sample_cell(
+    result = sample_result(
         "kip101-2b", "hw", text, text, verdict=Verdict.INVALID, anomalies=(permitted, diverged, hang)
     )
-    return cell, r.ops
+    return result, r.ops
 
 
-def unknown1() -> tuple[Cell, list[Op]]:
+def unknown1() -> tuple[RunResult, list[Op]]:
     """Scenario 1 whose precondition was not met: A left the ISR, so that B's death proves nothing."""
     reason = (
         "line 12, `expect isr A B`: the ISR is {B} after 40.0 s; expected {A, B} before B dies, since a follower "
@@ -298,7 +298,7 @@ def unknown1() -> tuple[Cell, list[Op]]:
     with r.step("expect isr A B"):
         r.wait(40_000)
         raise StepFailedError(reason)
-    cell = sample_cell(
+    result = sample_result(
         "kip101-1",
         "kip101-text",
         "none",
@@ -308,11 +308,11 @@ def unknown1() -> tuple[Cell, list[Op]]:
         reason=reason,
         seconds=43.1,
     )
-    return cell, r.ops
+    return result, r.ops
 
 
-def suite_of(cells: Sequence[Cell], **more: object) -> Suite:
-    """A suite of these cells."""
+def suite_of(results: Sequence[RunResult], **more: object) -> Suite:
+    """Return a suite of these results."""
     defaults: dict[str, object] = {
         "name": "kip101",
         "started": "2024-05-14 09:31:07 UTC",
@@ -322,13 +322,13 @@ def suite_of(cells: Sequence[Cell], **more: object) -> Suite:
         "power_tier": "loop",
         "seed": 42,
         "rules": {},
-        "cells": tuple(cells),
+        "results": tuple(results),
         "seconds": 71.3,
     }
     return Suite(**{**defaults, **more})  # type: ignore[arg-type]
 
 
 def sample() -> tuple[Suite, Mapping[str, Sequence[Op]]]:
-    """A suite of five cells, one of them unknown, one never played, with their histories."""
+    """Return a suite of five results, one of them unknown, one never played, with their histories."""
     played = [scenario1("hw"), scenario1("kip101"), unknown1(), scenario2b("hw"), scenario2b("kip101")]
-    return suite_of([cell for cell, _ in played]), {cell.run: ops for cell, ops in played}
+    return suite_of([result for result, _ in played]), {result.run: ops for result, ops in played}

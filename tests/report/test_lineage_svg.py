@@ -9,11 +9,12 @@ from harness.model import Op
 from harness.report.lineage_svg import draw_lineage
 from harness.report.reading import Reading
 from harness.report.replicas import replayed, replicas_of
+from harness.run.result import RunResult
 from tests.report.recorder import TOPIC
 from tests.report.samples import scenario1, scenario2b, unknown1
 
 
-def _drawn(sample: tuple[Cell, list[Op]]) -> tuple[list[str], list[str], ET.Element]:
+def _drawn(sample: tuple[RunResult, list[Op]]) -> tuple[list[str], list[str], ET.Element]:
     cell, ops = sample
     reading = Reading(ops=ops)
     replicas = replicas_of(reading, TOPIC, 0, replayed(reading, TOPIC, 0).cuts)

@@ -11,7 +11,7 @@ import pytest
 from harness.model import Anomaly, Kind, Op, OpType, Source, Verdict
 from harness.report import build_report
 from harness.report.page import headline
-from harness.run.result import Status
+from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
 from tests.report.pages import Page, problems_of
 from tests.report.recorder import PLACE, TOPIC
@@ -53,7 +53,7 @@ def test_check_of_pages_finds_what_is_planted(broken: str, problem: str) -> None
 
 
 def test_mutants_have_a_table_of_their_own_with_a_link_to_each(tmp_path: Path) -> None:
-    cell = sample()[0].cells[0]
+    cell = sample()[0].results[0]
     mutant = replace(cell, protocol="kip320+fence_fetch=no", expected="diverged 4-7 A B")
     built = _built(suite_of([cell, mutant]), {}, tmp_path)
     assert problems_of(built) == []
@@ -67,7 +67,7 @@ def test_page_of_very_many_cells_draws_only_those_that_are_not_as_expected(
 ) -> None:
     monkeypatch.setattr("harness.report.page.DRAWN_CELLS_MAX", 2)
     suite, runs = sample()
-    fine = next(c for c in suite.cells if c.status is Status.AS_EXPECTED)
+    fine = next(c for c in suite.results if c.status is Status.AS_EXPECTED)
     odd = replace(fine, protocol="odd", status=Status.MISMATCH, reason="unexpected: hang")
     few, many = [replace(fine, protocol=f"p{n}") for n in range(2)], [replace(fine, protocol="p2"), odd]
     sections = [f"cell-{fine.scenario}-{protocol}" for protocol in ("p0", "p1", "p2", "odd")]
@@ -84,15 +84,15 @@ def test_page_without_mutants_has_no_table_of_them(page: Page) -> None:
 
 def test_page_says_every_anomaly_in_its_own_section(page: Page) -> None:
     suite, _ = sample()
-    sections = {c.run: page.section(f"cell-{c.scenario}-{c.protocol}").text for c in suite.cells}
-    told = [(c.run, a.kind) for c in suite.cells for a in c.anomalies if a.sentence in sections[c.run]]
-    assert [(c.run, a.kind) for c in suite.cells for a in c.anomalies] == told
+    sections = {c.run: page.section(f"cell-{c.scenario}-{c.protocol}").text for c in suite.results}
+    told = [(c.run, a.kind) for c in suite.results for a in c.anomalies if a.sentence in sections[c.run]]
+    assert [(c.run, a.kind) for c in suite.results for a in c.anomalies] == told
     assert len(told) == 5
 
 
 def test_page_shows_every_proof_line_and_links_it_to_the_history(page: Page) -> None:
     suite, runs = sample()
-    for cell in suite.cells:
+    for cell in suite.results:
         key = f"cell-{cell.scenario}-{cell.protocol}"
         section = page.section(key)
         linked = {value for _, name, value in section.targets if name == "href"}
@@ -106,7 +106,7 @@ def test_page_shows_expected_found_and_status_in_words_for_every_cell(page: Page
     suite, _ = sample()
     table = page.html[page.html.index('<table class="verdicts">') : page.html.index("</table>")]
     text = Page(table).text
-    for cell in suite.cells:
+    for cell in suite.results:
         assert f'href="#cell-{cell.scenario}-{cell.protocol}"' in table
         assert (
             f"{cell.status.value} expected {cell.expected} found {cell.found} {cell.verdict.name.lower()}" in text
@@ -121,7 +121,7 @@ def test_page_tells_suite_and_machine(page: Page) -> None:
 
 def test_page_shows_reason_failed_step_and_command_when_unknown(page: Page) -> None:
     suite, _ = sample()
-    cell = next(c for c in suite.cells if c.status is Status.UNKNOWN)
+    cell = next(c for c in suite.results if c.status is Status.UNKNOWN)
     section = page.section(f"cell-{cell.scenario}-{cell.protocol}").text
     assert f"Why it is unknown: {cell.reason}" in section
     assert "✗ failed" in section
@@ -194,7 +194,7 @@ def test_page_stays_small_and_says_what_it_left_out_when_history_is_huge(tmp_pat
     assert [index for index in cell.anomalies[0].proof if str(index) not in text] == []
 
 
-def _huge() -> tuple[Cell, list[Op]]:
+def _huge() -> tuple[RunResult, list[Op]]:
     """Twenty thousand lines: 5,000 records asked, appended, copied and acknowledged, all proof of one loss."""
     cell, first = scenario1("hw")
     ops = list(first)
@@ -243,7 +243,7 @@ def _huge() -> tuple[Cell, list[Op]]:
 
 def test_headline_counts_what_is_not_as_expected() -> None:
     suite, _ = sample()
-    fine = [c for c in suite.cells if c.status is Status.AS_EXPECTED]
+    fine = [c for c in suite.results if c.status is Status.AS_EXPECTED]
     odd = replace(fine[0], status=Status.MISMATCH)
     assert headline(suite_of(fine)) == "All 4 cells came out exactly as expected."
     assert headline(suite_of([*fine, odd])) == "1 of 5 cells is not as expected: 1 mismatch."

@@ -32,20 +32,20 @@ def test_table_says_expected_found_and_status_of_every_cell_at_any_width(width: 
 @pytest.mark.parametrize("width", [40, 200])
 def test_table_prints_command_of_an_odd_cell_on_one_line(width: int) -> None:
     suite, _ = sample()
-    odd = next(c for c in suite.cells if c.status is not Status.AS_EXPECTED)
+    odd = next(c for c in suite.results if c.status is not Status.AS_EXPECTED)
     lines = _printed(suite, width).splitlines()
     assert [f"again: {odd.rerun}"] == [line.strip() for line in lines if "again:" in line]
 
 
 def test_table_names_reason_of_an_odd_cell() -> None:
     suite, _ = sample()
-    odd = next(c for c in suite.cells if c.status is not Status.AS_EXPECTED)
+    odd = next(c for c in suite.results if c.status is not Status.AS_EXPECTED)
     assert odd.reason in " ".join(_printed(suite, 80).split())
 
 
 def test_table_prints_no_command_when_all_is_as_expected() -> None:
     suite, _ = sample()
-    fine = suite_of([c for c in suite.cells if c.status is Status.AS_EXPECTED])
+    fine = suite_of([c for c in suite.results if c.status is Status.AS_EXPECTED])
     text = _printed(fine, 120)
     assert "again:" not in text
     assert "All 4 cells came out exactly as expected." in text
@@ -63,7 +63,7 @@ def test_table_has_colours_on_a_terminal_and_none_under_no_color(monkeypatch: py
 
 def test_table_shows_markup_and_control_characters_as_they_are() -> None:
     suite, _ = sample()
-    cell = replace(suite.cells[0], found="[bold]x[/bold]\x1b[31m", status=Status.MISMATCH, reason="[/nothing]")
+    cell = replace(suite.results[0], found="[bold]x[/bold]\x1b[31m", status=Status.MISMATCH, reason="[/nothing]")
     text = _printed(suite_of([cell]), 100)
     assert "[bold]x[/bold]␛[31m" in text
     assert "[/nothing]" in text
@@ -71,7 +71,7 @@ def test_table_shows_markup_and_control_characters_as_they_are() -> None:
 
 def ladder(*mutants: str) -> Suite:
     """One scenario under seven protocols, one of them not as expected, and under mutants."""
-    first = next(c for c in sample()[0].cells if c.status is Status.AS_EXPECTED)
+    first = next(c for c in sample()[0].results if c.status is Status.AS_EXPECTED)
     protocols = ("hw", "kip101", "kip101-text", "kip279", "kip279-2.0.1", "kip320", "kip380", *mutants)
     odd = {"status": Status.MISMATCH, "found": "hang", "reason": "unexpected: hang"}
     return suite_of(
@@ -101,6 +101,6 @@ def test_mutants_have_rows_of_their_own() -> None:
 
 def test_mutants_alone_need_no_table_of_protocols() -> None:
     suite = ladder("kip320+fence_fetch=no")
-    alone = suite_of([cell for cell in suite.cells if "+" in cell.protocol])
+    alone = suite_of([cell for cell in suite.results if "+" in cell.protocol])
     text = _printed(alone, 118)
     assert ("mutants" in text, 1) == (True, text.count("┏"))

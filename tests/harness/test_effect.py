@@ -1,0 +1,34 @@
+"""The nature of a fault is read from its ops, or from its name where the run is older."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.effect import DOWN, Band, Effect, Nature, nature_of
+from harness.model import HistoryError, Op, OpType, Source
+from nemesis import NEMESES
+
+
+def op(f: str, **value: Any) -> Op:
+    return Op(index=7, time_ns=0, source=Source.NEMESIS, process="nemesis", type=OpType.OK, f=f, value=value)
+
+
+def test_nature_reads_back_from_what_an_op_carries() -> None:
+    nature = Nature(effect=Effect.CLOCK_WRONG, heals=DOWN, band=Band.IMPAIRED)
+    assert nature == nature_of(op("skew", nodes=["A"], **nature.as_value()))
+
+
+@pytest.mark.parametrize("name", NEMESES)
+def test_op_of_an_older_run_is_what_its_fault_is_now(name: str) -> None:
+    assert NEMESES[name].nature == nature_of(op(name, nodes=["A"]))
+
+
+def test_fault_of_an_older_run_that_nobody_knows_has_no_effect() -> None:
+    assert Nature() == nature_of(op("dance"))
+
+
+def test_effect_that_does_not_exist_is_a_malformed_history() -> None:
+    with pytest.raises(HistoryError, match="op 7: skew: 'sideways' is not a valid Effect"):
+        nature_of(op("skew", effect="sideways"))
