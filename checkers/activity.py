@@ -48,9 +48,7 @@ def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
     if not sentence:
         return []
     topic, partition = key_of(ops)
-    return [
-        Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(setup.index,))
-    ]
+    return [Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(setup.index,))]
 
 
 def _counted(ops: Sequence[Op]) -> Counts:

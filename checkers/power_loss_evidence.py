@@ -3,22 +3,27 @@ Losses that the evidence proves, and losses that a power loss keeps from being p
 
 Where brokers emit no events, the log that a leader led with is known only from its final log. That evidence is
 void for a leader that lost its power after the acknowledgement, and for one that truncated its log to follow such
-a leader: every copy of the record may have gone with the power, which is permitted, or through a hole that Kafka
-leaves open. Such a loss is neither proven nor excused: it is unchecked.
+a leader: every copy of the record may have gone with the power, which is permitted, or through a hole that
+Kafka leaves open. Such a loss is neither proven nor excused: it is unchecked.
 
-Another leader without the record proves the loss all the same if it never lost its power, no later leader did, and
-it was elected before any power loss that could excuse it.
+The loss is proven all the same by a leader without the record that never lost its power, if no later leader did
+and it was elected before any power loss that could excuse it; and by a member of the ISR at acknowledgement that lacks
+the record, though neither it nor any leader since was elected after losing its power.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from checkers.elections import Election, elections
 from checkers.lost import lost
+from checkers.view import final_logs, zookeeper_states
 from harness.effect import Effect, nature_of
 from harness.model import Anomaly, Kind, Op, OpType, Source
+
+_ACKS_ALL: Final = -1
 
 
 def proven_losses(ops: Sequence[Op]) -> list[Anomaly]:
@@ -42,7 +47,7 @@ def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
     seen = elections(ops)
     cuts = [op for op in ops if op.index > since and _cuts_power(op)]
     losers = [each for each in seen if anomaly.epoch is not None and each.epoch >= anomaly.epoch]
-    if any(_is_proof(each, seen, cuts) for each in losers):
+    if any(_is_proof(each, seen, cuts) for each in losers) or _spared_member(ops, anomaly, seen, cuts):
         return anomaly
     for cut in cuts:
         for node in map(str, cut.value["nodes"]):
@@ -62,6 +67,37 @@ def _is_proof(election: Election, seen: Sequence[Election], cuts: Sequence[Op]) 
     lost_power = {(str(node), cut.index) for cut in cuts for node in cut.value["nodes"]}
     later = {other.node for other in seen if other.op.index >= at}
     return all(index > at and node not in later for node, index in lost_power)
+
+
+def _spared_member(
+    ops: Sequence[Op], anomaly: Anomaly, seen: Sequence[Election], cuts: Sequence[Op]
+) -> str | None:
+    """
+    Return an ISR member at acknowledgement that lacks a record for another reason than power loss, or None.
+
+    Such a member had the record, for acks=all promises it on each. It never lost its power or its files since, and
+    no other node was elected after losing its own power, from whose log it might have copied the lack.
+    """
+    lost_power = {str(node): cut.index for cut in reversed(cuts) for node in cut.value["nodes"]}
+    followed = {each.node for each in seen if each.op.index > lost_power.get(each.node, each.op.index)}
+    touched = {
+        str(node)
+        for op in ops
+        if op.source is Source.NEMESIS and op.f == "delete-active-segment"
+        for node in op.value["nodes"]
+    }
+    logs = final_logs(ops)
+    for acked in (op for op in ops if op.index in anomaly.proof and op.source is Source.CLIENT):
+        if acked.type is not OpType.OK or acked.f != "produce" or acked.value["acks"] != _ACKS_ALL:
+            continue
+        isr = next((op.value["isr"] for op in reversed(zookeeper_states(ops)) if op.index < acked.index), ())
+        for member in map(str, isr):
+            if member in lost_power or member in touched or followed - {member} or member not in logs:
+                continue
+            held = logs[member].records.get(int(acked.value["offset"]))
+            if held is None or held.value != acked.value["value"]:
+                return member
+    return None
 
 
 def _cuts_power(op: Op) -> bool:
