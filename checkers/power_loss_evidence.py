@@ -7,8 +7,8 @@ a leader: every copy of the record may have gone with the power, which is permit
 Kafka leaves open. Such a loss is neither proven nor excused: it is unchecked.
 
 The loss is proven all the same by a leader without the record that never lost its power, if no later leader did
-and it was elected before any power loss that could excuse it; and by a member of the ISR at acknowledgement that lacks
-the record, though neither it nor any leader since was elected after losing its power.
+and it was elected before any power loss that could excuse it; and by a member of the ISR at acknowledgement that
+lacks the record, though neither it nor any leader since was elected after losing its power.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         ours = RandomRuns(
             target=BROKER, variant=arguments.compare_with, host=options.host, power_tier=options.power_tier
         )
+        ours.spec(options.seed)
         seeds = range(options.seed, options.seed + arguments.seeds)
         return compare(Pairing(runs={THEIRS: runs, OURS: ours}), options, seeds, console)
     if arguments.seeds > 1 or arguments.time is not None:

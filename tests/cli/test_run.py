@@ -1,20 +1,23 @@
-"""`fencepost run`: many seeds in the simulator, one seed on any host, and exit codes that say what came of it."""
+"""`fencepost run`: many seeds in the simulator, one seed on any host, and an exit code for every verdict."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness.cli.searching import Order
-from harness.cli.trials import run_trial
 
 from harness.cli.main import main
-from harness.model import EXIT_CODES
+from harness.model import EXIT_CODES, ORACLES, Verdict
 from harness.schedule import read_scenario
+from harness.search.chaos import Limit
+from harness.search.pairing import Pairing
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.simulated import sim_player, simulate
+from harness.suite.options import Options
 
 
 def run(tmp_path: Path, *words: str) -> int:
@@ -45,7 +48,7 @@ def test_search_of_a_sound_protocol_keeps_nothing_and_is_valid(
     assert "seeds per second and core" in capsys.readouterr().out
 
 
-def test_search_takes_rules_and_says_them_in_the_command(
+def test_search_accepts_rules_and_prints_them_in_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--rule", "truncate_to=high_watermark", "--seed", "0", "--seeds", "20", "--stop-at-first"]
@@ -65,30 +68,76 @@ def test_search_goes_on_until_the_time_is_up(tmp_path: Path, capsys: pytest.Capt
 def test_target_names_its_protocol_and_plays_on_real_processes_unless_it_is_our_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[tuple[str, str, str]] = []
+    played: list[tuple[str, str, str, str]] = []
 
-    def play(order: Order, arguments: argparse.Namespace, *_: object) -> int:
-        asked.append((arguments.host, order.target, order.variant))
-        return 0
+    def played_by(way: str) -> Callable[..., Verdict]:
+        def play(runs: RandomRuns, options: Options, *_: object) -> Verdict:
+            assert runs.host == options.host
+            played.append((way, options.host, runs.target, runs.variant))
+            return Verdict.VALID
 
-    monkeypatch.setattr("harness.cli.run.play_many", play)
-    monkeypatch.setattr("harness.cli.run._search", play)
-    run(tmp_path, "--target", "kafka:3.9.1", "--nemesis", "all", "--time", "600")
-    run(tmp_path, "--target", "broker:hw", "--time", "600")
-    run(tmp_path, "--target", "broker", "--host", "local", "--seeds", "2")
-    assert [("local", "kafka", "3.9.1"), ("sim", "broker", "hw"), ("local", "broker", "kip380")] == asked
+        return play
+
+    for way in ("play_one", "play_chaos", "search_simulated"):
+        monkeypatch.setattr(f"harness.cli.run.{way}", played_by(way))
+    for words in (
+        ("--target", "kafka:3.9.1", "--nemesis", "all", "--time", "600"),
+        ("--target", "broker:hw", "--time", "600"),
+        ("--target", "broker", "--host", "local", "--seeds", "2"),
+        ("--target", "broker", "--host", "local"),
+        (),
+    ):
+        assert EXIT_CODES["valid"] == run(tmp_path, *words)
+    assert [
+        ("play_chaos", "local", "kafka", "3.9.1"),
+        ("search_simulated", "sim", "broker", "hw"),
+        ("play_chaos", "local", "broker", "kip380"),
+        ("play_one", "local", "broker", "kip380"),
+        ("play_one", "sim", "broker", "kip380"),
+    ] == played
 
 
-def test_comparison_takes_seeds_from_the_first_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str, range]] = []
+@pytest.mark.parametrize(("verdict", "word"), [
+    (Verdict.PERMITTED, "valid"),
+    (Verdict.UNKNOWN, "unknown"),
+    (Verdict.HANG, "hang"),
+    (Verdict.INVALID, "invalid"),
+])  # fmt: skip
+def test_exit_code_is_that_of_the_verdict_however_many_seeds_were_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, word: str
+) -> None:
+    for way in ("play_one", "play_chaos", "search_simulated"):
+        monkeypatch.setattr(f"harness.cli.run.{way}", lambda *_: verdict)
+    local = ("--host", "local")
+    assert [EXIT_CODES[word]] * 3 == [run(tmp_path, *words) for words in (local, (*local, "--seeds", "2"), ())]
 
-    def compare(theirs: Order, arguments: argparse.Namespace, seeds: range, *_: object) -> int:
-        asked.append((theirs.variant, arguments.beside, seeds))
+
+@pytest.mark.parametrize("option", ["--compare-with", "--beside"])
+def test_comparison_plays_seeds_from_the_first_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    compared: list[tuple[list[str], range]] = []
+
+    def compare(pairing: Pairing, options: Options, seeds: range, *_: object) -> int:
+        compared.append(([runs.name for runs in pairing.runs.values()], seeds))
         return 0
 
     monkeypatch.setattr("harness.cli.run.compare", compare)
-    run(tmp_path, "--target", "kafka:0.10.2.2", "--beside", "hw", "--seed", "5", "--seeds", "20")
-    assert [("0.10.2.2", "hw", range(5, 25))] == asked
+    run(tmp_path, "--target", "kafka:0.10.2.2", option, "hw", "--seed", "5", "--seeds", "20")
+    assert [(["kafka:0.10.2.2", "broker:hw"], range(5, 25))] == compared
+
+
+def test_limit_is_what_the_options_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[Limit] = []
+
+    def search(_runs: RandomRuns, _options: Options, limit: Limit, *_: object) -> Verdict:
+        limits.append(limit)
+        return Verdict.VALID
+
+    monkeypatch.setattr("harness.cli.run.search_simulated", search)
+    run(tmp_path, "--seeds", "5", "--stop-at-first")
+    run(tmp_path, "--time", "2.5")
+    assert [Limit(seeds=5, first=True), Limit(seeds=1, seconds=2.5)] == limits
 
 
 @pytest.mark.parametrize("words", [
@@ -98,14 +147,16 @@ def test_comparison_takes_seeds_from_the_first_on(tmp_path: Path, monkeypatch: p
     ("--time", "5", "--schedule", "x.txt"),
     ("--nemesis", "gremlin"),
     ("--target", "broker:hw", "--protocol", "kip380"),
-    ("--beside", "hw"),
-    ("--beside", "hw", "--host", "local", "--time", "5"),
-    ("--beside", "hw", "--host", "local", "--nemesis", "kill"),
+    ("--compare-with", "hw"),
+    ("--compare-with", "kip999", "--host", "local"),
+    ("--compare-with", "hw", "--host", "local", "--time", "5"),
+    ("--compare-with", "hw", "--host", "local", "--nemesis", "kill"),
+    ("--compare-with", "hw", "--host", "local", "--stop-at-first"),
     ("--seeds", "5", "--schedule", "x.txt"),
     ("--protocol", "kip999"),
     ("--rule", "nothing=no"),
 ])  # fmt: skip
-def test_wrong_use_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_wrong_use_is_an_error_before_anything_is_written(tmp_path: Path, words: tuple[str, ...]) -> None:
     assert EXIT_CODES["usage"] == run(tmp_path, *words)
     assert [] == list(tmp_path.iterdir())
 
@@ -115,10 +166,13 @@ def test_wrong_use_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
 def test_one_seed_is_checked_on_spark_and_reported_as_its_schedule_plays_again(tmp_path: Path) -> None:
     assert EXIT_CODES["invalid"] == run(tmp_path, "--protocol", "hw", "--seed", "6")
     (folder,) = tmp_path.glob("*-run-6")
-    (cell,) = json.loads((folder / "suite.json").read_text(encoding="utf-8"))["cells"]
-    assert "mismatch" == cell["status"]
+    (result,) = json.loads((folder / "suite.json").read_text(encoding="utf-8"))["cells"]
+    assert "mismatch" == result["status"]
     assert (folder / "report.html").is_file()
+    runs = RandomRuns(target="broker", variant="hw", host=SIM)
     schedule = read_scenario(folder / "seed-6-hw" / "schedule.txt")
-    again = run_trial(replace(Order(target="broker", variant="hw").spec(), schedule=schedule), 6)
-    assert [each["sentence"] for each in cell["anomalies"]] == [each.sentence for each in again.anomalies]
-    assert all(violation.sentence in cell["reason"] for violation in again.violations)
+    again = simulate(sim_player(runs.load_target()), replace(runs.spec(6), scenario=schedule))
+    assert [each["sentence"] for each in result["anomalies"]] == [each.sentence for each in again.anomalies]
+    oracles = [each.sentence for each in again.anomalies if each.kind in ORACLES]
+    assert oracles and all(sentence in result["reason"] for sentence in oracles)
+    assert runs.spec(6).command == result["rerun"]

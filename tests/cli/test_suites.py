@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
-from harness.cell import Played
 
 from harness.cli import kip101, play, suites
-from harness.cli.suites import Selection, variants_of
-from harness.model import UsageError
+from harness.cli.suites import Selection, exit_code, specs_of, target_of, variants_of
+from harness.model import EXIT_CODES, UsageError, Verdict
 from harness.registry import load
-from harness.run.store import Run
+from harness.run.result import Status
+from harness.run.spec import RunSpec
 from harness.schedule import parse
+from harness.suite.options import Options
 from harness.target import Target
 from targets import TARGETS
+from tests.report.samples import sample_result
 
 BROKER: Target = load("target", TARGETS, "broker", "TARGET")
 TEXT = """
@@ -56,10 +58,20 @@ def scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def specs(*options: str, selection: Selection = ALL, target: Target = BROKER) -> list[str]:
+def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     suites.configure(parser)
-    return [spec.name for spec in suites._specs(selection, parser.parse_args(options), target, seed=1)]
+    return parser.parse_args(["--seed", "5", *words])
+
+
+def specs(*words: str, selection: Selection = ALL) -> list[RunSpec]:
+    arguments = parsed(*words)
+    target, protocols = target_of(arguments)
+    return specs_of(selection, target, Options.of(arguments), arguments.scenario or (), protocols)
+
+
+def names(*words: str, selection: Selection = ALL) -> list[str]:
+    return [spec.name for spec in specs(*words, selection=selection)]
 
 
 def test_scenario_is_played_under_all_that_it_names_in_the_order_of_the_ladder_mutants_last() -> None:
@@ -68,13 +80,11 @@ def test_scenario_is_played_under_all_that_it_names_in_the_order_of_the_ladder_m
 
 
 def test_target_may_name_its_protocol() -> None:
-    parser = argparse.ArgumentParser()
-    suites.configure(parser)
-    arguments = parser.parse_args(["--target", "kafka:2.1.1@1.1", "--protocol", "1.1.1", "--set", "a.b=1"])
-    assert "kafka" == suites.target_of(arguments).name
-    assert ("kafka", ["2.1.1@1.1", "1.1.1"], ["a.b=1"]) == (arguments.target, arguments.protocol, arguments.rule)
-    alone = parser.parse_args([])
-    assert ("broker", None) == (suites.target_of(alone).name, alone.protocol)
+    words = ("--target", "kafka:2.1.1@1.1", "--protocol", "1.1.1", "--set", "a.b=1")
+    target, protocols = target_of(parsed(*words))
+    assert ("kafka", ("2.1.1@1.1", "1.1.1")) == (target.name, protocols)
+    assert ("a.b=1",) == Options.of(parsed(*words)).rules
+    assert ("broker", ()) == (target_of(parsed())[0].name, target_of(parsed())[1])
 
 
 def test_columns_leave_mutants_and_other_protocols_out() -> None:
@@ -94,12 +104,12 @@ def test_everything_is_played_when_nothing_is_asked_for() -> None:
     assert [
         *("a-1-hw", "a-1-kip320", "a-1-kip380", "a-1-kip320+fence_fetch=no"),
         *("b-1-kip101", "b-1-kip320+fence_fetch=no"),
-    ] == specs()
+    ] == names()
 
 
 @pytest.mark.usefixtures("scenarios")
 @pytest.mark.parametrize(
-    ("options", "cells"),
+    ("words", "expected"),
     [
         (("--protocol", "kip101"), ["b-1-kip101"]),
         (("--protocol", "kip320+fence_fetch=no", "--scenario", "a-1"), ["a-1-kip320+fence_fetch=no"]),
@@ -107,13 +117,13 @@ def test_everything_is_played_when_nothing_is_asked_for() -> None:
         (("--protocol", "kip380", "--protocol", "hw", "--scenario", "a-1"), ["a-1-kip380", "a-1-hw"]),
     ],
 )
-def test_what_is_asked_for_is_played_and_no_more(options: tuple[str, ...], cells: list[str]) -> None:
-    assert cells == specs(*options)
+def test_what_is_asked_for_is_played_and_no_more(words: tuple[str, ...], expected: list[str]) -> None:
+    assert expected == names(*words)
 
 
 @pytest.mark.usefixtures("scenarios")
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("words", "error"),
     [
         (
             ("--scenario", "a-1", "--protocol", "kip101"),
@@ -129,50 +139,53 @@ def test_what_is_asked_for_is_played_and_no_more(options: tuple[str, ...], cells
         (("--scenario", "c-1"), "unknown scenario 'c-1': expected one of a-1, b-1"),
     ],
 )
-def test_what_cannot_be_played_is_told(options: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_played_is_an_error_that_says_why(words: tuple[str, ...], error: str) -> None:
     with pytest.raises(UsageError) as raised:
-        specs(*options)
-    assert told in str(raised.value)
+        specs(*words)
+    assert error in str(raised.value)
 
 
 @pytest.mark.usefixtures("scenarios")
 def test_rule_that_is_changed_for_all_leaves_each_its_own_expectation() -> None:
-    parser = argparse.ArgumentParser()
-    suites.configure(parser)
-    arguments = parser.parse_args(["--scenario", "a-1", "--rule", "fence_fetch=yes"])
-    spec = suites._specs(ALL, arguments, BROKER, seed=1)[-1]
+    spec = specs("--scenario", "a-1", "--rule", "fence_fetch=yes")[-1]
     assert ("lost m1", "yes") == (spec.expectation, spec.rules["fence_fetch"])
 
 
 @pytest.mark.usefixtures("scenarios")
 def test_patterns_choose_the_files() -> None:
-    assert ["b-1-kip101"] == specs(
-        "--protocol", "kip101", selection=Selection(name="b", make="b", patterns=("b-*",))
-    )
+    b = Selection(name="b", make="b", patterns=("b-*",))
+    assert ["b-1-kip101"] == names("--protocol", "kip101", selection=b)
 
 
 def test_first_command_plays_kip_101_and_kafka_6361_under_four_protocols() -> None:
-    names = specs(selection=kip101.SELECTION)
-    assert {"kip101-1-hw", "kip101-3-kip320"} <= set(names)
-    assert all(name.startswith(("kip101-", "kafka-6361-")) for name in names)
-    assert {"hw", "kip101", "kip279", "kip320"} == {name.rsplit("-", 1)[1] for name in names}
+    found = names(selection=kip101.SELECTION)
+    assert {"kip101-1-hw", "kip101-3-kip320"} <= set(found)
+    assert all(name.startswith(("kip101-", "kafka-6361-")) for name in found)
+    assert {"hw", "kip101", "kip279", "kip320"} == {name.rsplit("-", 1)[1] for name in found}
 
 
-def test_play_plays_every_scenario_under_every_mutant() -> None:
-    names = specs(selection=play.SELECTION)
-    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} == {
-        path.stem for path in suites.SCENARIOS.glob("*.txt") if any(name.startswith(path.stem) for name in names)
-    }
-    assert any("+" in name for name in names)
+def test_play_plays_every_scenario_and_mutants_too() -> None:
+    found = specs(selection=play.SELECTION)
+    assert {path.stem for path in suites.SCENARIOS.glob("*.txt")} == {spec.scenario.name for spec in found}
+    assert any("+" in spec.name for spec in found)
 
 
 @pytest.mark.usefixtures("scenarios")
-def test_cell_is_played_again_by_a_command_that_a_shell_takes_as_it_is(tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    suites.configure(parser)
-    arguments = parser.parse_args(["--host", "sim", "--rule", "epochs=yes", "--protocol", "kip320+fence_fetch=no"])
-    spec = suites._specs(ALL, arguments, BROKER, seed=5)[0]
-    played = Played(spec=spec, run=Run(path=tmp_path), power_tier="none", seconds=1.0)
-    assert "make scenarios SCENARIO=a-1 PROTOCOL=kip320+fence_fetch=no SEED=5 HOST=sim RULES=epochs=yes" == (
-        suites._rerun(ALL, arguments, cast(Any, played))
+def test_run_is_played_again_by_a_command_that_a_shell_reads_as_it_is() -> None:
+    words = ("--host", "sim", "--rule", "epochs=yes", "--protocol", "kip320+fence_fetch=no")
+    assert (
+        "make scenarios SCENARIO=a-1 PROTOCOL=kip320+fence_fetch=no SEED=5 HOST=sim RULES=epochs=yes"
+        == specs(*words)[0].command
     )
+    assert specs("--power-tier", "loop", "--scenario", "a-1")[0].command.endswith(" HOST=local TIER=loop")
+
+
+@pytest.mark.parametrize(("statuses", "word"), [
+    ([Status.AS_EXPECTED, Status.AS_EXPECTED], "valid"),
+    ([Status.AS_EXPECTED, Status.UNKNOWN], "unknown"),
+    ([Status.UNKNOWN, Status.MISMATCH, Status.AS_EXPECTED], "invalid"),
+    ([], "unknown"),
+])  # fmt: skip
+def test_exit_code_is_that_of_the_run_that_is_least_as_expected(statuses: list[Status], word: str) -> None:
+    results = [sample_result("kip101-1", "hw", status=status, verdict=Verdict.INVALID) for status in statuses]
+    assert EXIT_CODES[word] == exit_code(results)

@@ -6,21 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from harness.cell import CellSpec, describe
+from harness.cli.counts import Counts
+from harness.ground import Plan
+from targets.simulator.ground import cluster_of
 
 from checkers import CHECKERS
 from checkers.checker import check, partitions
 from checkers.outages import outages
 from checkers.verdict import verdict_of
-from harness.cell import CellSpec, describe
 from harness.chance.draw import draw_schedule
 from harness.chance.memory import MemoryHistory
 from harness.chance.play import ChancePlay
 from harness.chance.profile import DEFAULT, WEIGHTS
-from harness.cli.counts import Counts
 from harness.cluster import Cluster
 from harness.effect import Band, Effect
 from harness.fault import Fault
-from harness.ground import Plan
 from harness.model import Op, OpType, PreconditionError, Source, Verdict
 from harness.report.reading import Reading
 from harness.report.timeline import timeline_of
@@ -30,7 +31,6 @@ from harness.variant import Variant
 from nemesis import NEMESES, kill, restart
 from targets.broker.target import TARGET, settings_of
 from targets.simulator.client import SimClient
-from targets.simulator.ground import cluster_of
 from targets.simulator.world import World
 
 SEED = 3

@@ -13,7 +13,7 @@ from harness.suite.interrupts import SIGNALS, Interrupts, apart
 
 @pytest.fixture
 def interrupts() -> Iterator[Interrupts]:
-    """Signals are caught, and the test's own are back afterwards."""
+    """Signals are caught; the test's own handlers are back afterwards."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     made = Interrupts()
     made.catch()
@@ -67,7 +67,7 @@ def test_no_signal_comes_once_all_is_down(interrupts: Interrupts) -> None:
         signal.raise_signal(number)
 
 
-def test_apart_gives_and_raises_what_the_function_does_in_its_own_thread() -> None:
+def test_apart_returns_and_raises_what_the_function_does_in_its_own_thread() -> None:
     assert "worker" == apart(lambda: threading.current_thread().name, "worker")
     with pytest.raises(ZeroDivisionError):
         apart(lambda: 1 // 0, "worker")

@@ -1,4 +1,4 @@
-"""Spark beside a suite: warm when there is time for it, and gone at the end; its failure is told to who asks."""
+"""Spark beside a suite: warm when there is time for it, and gone at the end; its failure is raised by a check."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from harness.cli.beside import Found, spark_beside
 
 from checkers.checker import Checker
-from harness.cli import beside
 from harness.model import UsageError
 from harness.process import until
+from harness.suite import spark_worker as module
+from harness.suite.spark_worker import Found, spark_worker
 
 JAVA = Path("/none")
 RUN = Path("/results/suite/run/history.parquet")
@@ -23,7 +23,7 @@ WAIT_S_MAX = 30.0
 
 
 class Spark:
-    """Takes the place of Spark: notes what is done with it, and waits where it is told to."""
+    """In place of Spark: remembers what is done with it, and starts once `up` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.done: list[str] = []
@@ -31,9 +31,9 @@ class Spark:
         self.up.set()
         self.fails: Exception | None = None
         self.env: Mapping[str, str] = {}
-        monkeypatch.setattr(beside, "spark_session", self.session)
-        monkeypatch.setattr(beside, "warm_up", lambda _: self.done.append("warm"))
-        monkeypatch.setattr(beside, "check_runs", self.check)
+        monkeypatch.setattr(module, "spark_session", self.session)
+        monkeypatch.setattr(module, "warm_up", lambda _: self.done.append("warm"))
+        monkeypatch.setattr(module, "check_runs", self.check)
 
     @contextmanager
     def session(self, java_home: Path, *, env: Mapping[str, str]) -> Iterator[None]:
@@ -63,67 +63,67 @@ def has(spark: Spark, what: str) -> Callable[[], bool]:
 
 
 def _fail_once(moment: Callable[[], bool], error: BaseException) -> None:
-    """Have Spark beside a block that fails at that moment."""
-    with spark_beside(JAVA) as running:
-        running.start()
+    """Start Spark in a block that fails at that moment."""
+    with spark_worker(JAVA) as worker:
+        worker.start()
         assert until(moment, WAIT_S_MAX)
         raise error
 
 
-def test_spark_is_warm_when_it_is_asked_late_and_ends_with_the_block(spark: Spark) -> None:
-    with spark_beside(JAVA) as running:
-        running.start()
-        running.start()
+def test_spark_is_warm_when_a_check_comes_late_and_ends_with_the_block(spark: Spark) -> None:
+    with spark_worker(JAVA) as worker:
+        worker.start()
+        worker.start()
         assert until(has(spark, "warm"), WAIT_S_MAX)
-        assert {"run": []} == running.check([RUN])
+        assert {"run": []} == worker.check([RUN])
     assert ["up", "warm", "check", "down"] == spark.done
 
 
-def test_spark_that_is_asked_before_it_is_up_does_not_warm_up_first(spark: Spark) -> None:
+def test_spark_that_has_a_check_waiting_does_not_warm_up_first(spark: Spark) -> None:
     spark.up.clear()
-    with spark_beside(JAVA) as running:
+    with spark_worker(JAVA) as worker:
         threading.Timer(0.01, spark.up.set).start()
-        assert {"run": []} == running.check([RUN])
+        assert {"run": []} == worker.check([RUN])
     assert ["up", "check", "down"] == spark.done
 
 
-def test_spark_that_nobody_starts_is_not_there(spark: Spark) -> None:
-    with spark_beside(JAVA):
+def test_spark_that_was_not_started_is_not_there(spark: Spark) -> None:
+    with spark_worker(JAVA):
         pass
-    with pytest.raises(KeyError), spark_beside(JAVA):
+    with pytest.raises(KeyError), spark_worker(JAVA):
         raise KeyError
     assert [] == spark.done
 
 
-def test_spark_that_nobody_asks_ends_with_the_block(spark: Spark) -> None:
-    with spark_beside(JAVA) as running:
-        running.start()
+def test_spark_without_a_check_ends_with_the_block(spark: Spark) -> None:
+    with spark_worker(JAVA) as worker:
+        worker.start()
         assert until(has(spark, "warm"), WAIT_S_MAX)
     assert ["up", "warm", "down"] == spark.done
 
 
-def test_what_is_wrong_with_spark_is_told_to_whoever_asks(spark: Spark) -> None:
+def test_failure_of_spark_is_raised_by_the_check(spark: Spark) -> None:
     spark.fails = UsageError("no such Java")
-    with pytest.raises(UsageError, match="no such Java"), spark_beside(JAVA) as running:
-        running.check([RUN])
+    with pytest.raises(UsageError, match="no such Java"), spark_worker(JAVA) as worker:
+        worker.check([RUN])
 
 
-def test_what_is_wrong_with_spark_is_nobodys_loss_when_nobody_asks(
+def test_failure_of_spark_without_a_check_is_not_raised_and_prints_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(beside, "spark_session", lambda *_, **__: 1 // 0)
-    with spark_beside(JAVA) as running:
-        running.start()
+    monkeypatch.setattr(module, "spark_session", lambda *_, **__: 1 // 0)
+    with spark_worker(JAVA) as worker:
+        worker.start()
     assert ("", "") == capsys.readouterr()
 
 
-def test_error_of_the_block_ends_spark_and_is_the_one_that_is_told(spark: Spark) -> None:
-    with pytest.raises(KeyError, match="a cell failed"):
-        _fail_once(has(spark, "warm"), KeyError("a cell failed"))
+def test_error_of_the_block_ends_spark_and_is_the_one_that_is_raised(spark: Spark) -> None:
+    with pytest.raises(KeyError, match="a run failed"):
+        _fail_once(has(spark, "warm"), KeyError("a run failed"))
     assert ["up", "warm", "down"] == spark.done
 
 
-def test_error_of_the_block_kills_what_spark_started_and_silences_what_it_says(
+def test_error_of_the_block_kills_what_spark_started_and_silences_what_it_logs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
@@ -132,13 +132,13 @@ def test_error_of_the_block_kills_what_spark_started_and_silences_what_it_says(
     def session(_java_home: Path, *, env: Mapping[str, str]) -> Iterator[None]:
         with subprocess.Popen(["sleep", "60"], env=env) as process:
             started.append(process)
-            # As PySpark does, which waits for an answer of a process that does not live to give it.
+            # PySpark too waits for the answer of a process that has been killed.
             process.wait()
             logging.error("Exception while sending command.")
             raise ConnectionResetError
         yield
 
-    monkeypatch.setattr(beside, "spark_session", session)
+    monkeypatch.setattr(module, "spark_session", session)
     before = logging.root.manager.disable
     with pytest.raises(KeyboardInterrupt):
         _fail_once(lambda: len(started) == 1, KeyboardInterrupt())
