@@ -1,0 +1,120 @@
+"""A suite from its begin on: what is printed of it, what is judged, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from rich.console import Console
+
+from checkers.judge import judge
+from harness.java import Java
+from harness.model import Anomaly, Kind, Verdict
+from harness.registry import load
+from harness.run.environment import Environment
+from harness.run.spec import RunSpec
+from harness.run.store import read_anomalies
+from harness.run.suite import Suite
+from harness.suite import runner as module
+from harness.suite.options import Options
+from harness.suite.runner import SuiteRunner
+from harness.suite.spark_worker import SparkWorker
+from harness.variant import Variant
+from targets import TARGETS
+from tests.checkers.golden import ops_of
+from tests.suite.cells import spec_of
+
+TARGET = load("target", TARGETS, "broker", "TARGET")
+
+
+@pytest.fixture(autouse=True)
+def _java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Java that is never started."""
+    found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
+    monkeypatch.setattr(module, "find_java", lambda: found)
+
+
+def begin(
+    results: Path, *, jobs: int | None = None, folder: str = "", console: Console | None = None
+) -> SuiteRunner:
+    options = Options(host="local", seed=7, results=results, jobs=jobs, rules=("epochs=yes",))
+    return SuiteRunner.begin("some", options, "two runs", console or Console(quiet=True), folder=folder)
+
+
+class FakeSpark:
+    """In place of Spark: finds what is set, and remembers which tables it was asked to check."""
+
+    def __init__(self, found: dict[str, list[Anomaly]]) -> None:
+        self.found = found
+        self.asked: list[Path] = []
+
+    def check(self, parquet_paths: Sequence[Path]) -> dict[str, list[Anomaly]]:
+        self.asked = list(parquet_paths)
+        return self.found
+
+
+def stored(runner: SuiteRunner, spec: RunSpec, golden: str, *, power_tier: str) -> None:
+    """Keep a golden history as the run of a spec."""
+    run = replace(runner.folder.create_run(spec.name), power_tier=power_tier, seconds=1.5)
+    run.history.write_text("".join(op.to_json() + "\n" for op in ops_of(golden)), encoding="utf-8")
+    runner.runs[spec.name] = (spec, run)
+
+
+def test_begin_prints_what_is_played_and_names_the_folder_after_the_seed(tmp_path: Path) -> None:
+    console = Console(width=60)
+    with console.capture() as printed:
+        runner = begin(tmp_path, console=console)
+    assert printed.get().startswith("seed 7, commit ")
+    assert "host local, two runs, Java 17\n" in printed.get()
+    assert f"{runner.started:%Y%m%dT%H%M%S}-7" == runner.folder.path.name
+    word = begin(tmp_path, folder="run")
+    assert f"{word.started:%Y%m%dT%H%M%S}-run-7" == word.folder.path.name
+
+
+def test_conclusion_judges_every_run_by_what_spark_found_and_keeps_all_of_it(tmp_path: Path) -> None:
+    runner = begin(tmp_path)
+    specs = [spec_of("kip101-1", Variant(protocol=name), TARGET, 7) for name in ("hw", "kip101")]
+    stored(runner, specs[0], "lost-bad", power_tier="watermark")
+    stored(runner, specs[1], "lost-ok", power_tier="loop")
+    lost = Anomaly(kind=Kind.LOST, topic="t", partition=0, ranges=((3, 5),), sentence="S.")
+    spark = FakeSpark({"kip101-1-hw": [lost]})
+    suite, report = runner.conclude(cast(SparkWorker, spark), "broker")
+    assert [run.parquet for _, run in runner.runs.values()] == spark.asked
+    assert ("some", 7, "loop, watermark", {"epochs": "yes"}) == (
+        suite.name,
+        suite.seed,
+        suite.power_tier,
+        suite.rules,
+    )
+    assert [(Verdict.INVALID, (lost,)), (Verdict.VALID, ())] == [(r.verdict, r.anomalies) for r in suite.results]
+    assert suite.results[0] == judge(specs[0], ops_of("lost-bad"), anomalies=[lost], seconds=1.5)
+    assert [lost] == read_anomalies(runner.runs["kip101-1-hw"][1])
+    assert suite == Suite.read(runner.folder.suite)
+    assert report.exists()
+
+
+@pytest.mark.parametrize(("cores", "jobs", "leaves"), [(2, None, True), (1, None, False), (2, 2, False)])
+def test_spark_starts_meanwhile_where_runs_leave_a_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int, jobs: int | None, leaves: bool
+) -> None:
+    monkeypatch.setattr(module.os, "cpu_count", lambda: cores)
+    environment = cast(Environment, SimpleNamespace(jobs=1))
+    assert leaves is begin(tmp_path, jobs=jobs).leaves_a_core(environment)
+
+
+def test_environment_is_closed_when_playing_in_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError("no")
+
+    calls: list[str] = []
+    environment = SimpleNamespace(
+        jobs=1, name="local", open=lambda _: calls.append("open"), close=lambda: calls.append("close")
+    )
+    monkeypatch.setattr(module, "play_all", fails)
+    with pytest.raises(OSError, match="no"):
+        begin(tmp_path).play(cast(Environment, environment), cast(Sequence[RunSpec], [None]))
+    assert ["open", "close"] == calls
