@@ -1,0 +1,74 @@
+"""
+Whether both executors of the rules agree: `python -m benchmarks.executors [SUITE …] [--seeds N]`.
+
+Every run of the folders, and N random seeds played for this, is checked in this process and on PySpark; both
+must find the same anomalies, sentence by sentence. tests/checkers does so for all golden histories.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from checkers import CHECKERS
+from checkers.judge import check_in_process
+from checkers.spark import check_runs, spark_session
+from harness.history import read_history
+from harness.java import find_java
+from harness.model import Anomaly
+from harness.run.store import Run, SuiteDir, create_suite, write_parquet
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.simulated import sim_player
+
+PROTOCOL: Final = "hw"
+
+
+def play(seeds: range, protocol: str, folder: SuiteDir) -> None:
+    """Play random seeds in the simulator, into files."""
+    runs = RandomRuns(target="broker", variant=protocol, host=SIM)
+    player = sim_player(runs.load_target())
+    for seed in seeds:
+        spec = runs.spec(seed)
+        player.play(spec, folder.create_run(spec.name))
+
+
+def unlike(runs: Sequence[Run], on_spark: dict[str, list[Anomaly]]) -> list[str]:
+    """Return the names of the runs in which the executors differ."""
+    return [run.name for run in runs if check_in_process(read_history(run.history)) != on_spark[run.name]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compare; exit code 1 when a run differs, or nothing was compared."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.executors", description="Whether both executors of the rules agree."
+    )
+    parser.add_argument("suites", nargs="*", type=Path, metavar="SUITE", help="a suite's folder: results/SUITE")
+    parser.add_argument("--seeds", type=int, default=0, help="random seeds to play and compare (default: none)")
+    parser.add_argument("--protocol", default=PROTOCOL, help=f"the seeds' protocol (default: {PROTOCOL})")
+    chosen = parser.parse_args(arguments)
+    compared = 0
+    differ: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, spark_session(find_java().home) as session:
+        if chosen.seeds:
+            suite = create_suite(Path(folder), "seeds")
+            play(range(chosen.seeds), chosen.protocol, suite)
+            chosen.suites.append(suite.path)
+        for path in chosen.suites:
+            runs = SuiteDir(path=path).runs()
+            for run in runs:
+                if not run.parquet.exists():
+                    write_parquet(run)
+            found = unlike(runs, check_runs(session, [run.parquet for run in runs], CHECKERS))
+            print(f"{path.name}: {len(runs)} runs, {len(found)} differ")
+            compared, differ = compared + len(runs), differ + found
+    for name in differ:
+        print(f"differs: {name}")
+    return 1 if differ or not compared else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
