@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from harness.cli.searching import Order
-from harness.cli.trials import Trial
 from rich.console import Console
 
 from benchmarks import search
 from benchmarks.search import VARIANTS, Found, digests
-from harness.model import Anomaly, FencepostError, Kind, Verdict
+from harness.model import FencepostError, Kind, Verdict
+from harness.run.result import RunResult
+from harness.search.random_runs import SIM, RandomRuns
 from targets.simulator.trace import first_difference
+from tests.search.results import result_of
 
 
-def trial_of(seed: int, verdict: Verdict, *kinds: Kind) -> Trial:
-    return Trial(
-        seed=seed,
-        verdict=verdict,
-        violations=(),
-        anomalies=tuple(Anomaly(kind=kind, topic="log", partition=0) for kind in kinds),
-        asked={},
-        bit={},
-        elections=0,
-        acked=0,
-        steps=0,
-        virtual_s=0.0,
-        seconds=0.5,
-    )
+def result(seed: int, verdict: Verdict, *kinds: Kind) -> RunResult:
+    return replace(result_of(verdict, *kinds, seed=seed), seconds=0.5)
 
 
 def test_every_variant_is_one_that_can_be_searched() -> None:
     assert len(VARIANTS) == len(set(VARIANTS))
     for variant in VARIANTS:
-        Order(target="broker", variant=variant).spec()
+        RandomRuns(target="broker", variant=variant, host=SIM).spec(0)
 
 
 def test_median_counts_the_seeds_from_one_violation_to_the_next_and_hangs_apart() -> None:
@@ -40,13 +31,13 @@ def test_median_counts_the_seeds_from_one_violation_to_the_next_and_hangs_apart(
     worst = {2: Verdict.INVALID, 3: Verdict.HANG, 5: Verdict.INVALID, 19: Verdict.INVALID}
     for seed in range(20):
         verdict = worst.get(seed, Verdict.VALID)
-        found.take(trial_of(seed, verdict, *([Kind.LOST] if verdict is Verdict.INVALID else [])))
+        found.add(result(seed, verdict, *([Kind.LOST] if verdict is Verdict.INVALID else [])))
     assert ("hw", "3", "3", "4", "20", "2", "lost") == found.row()
 
 
 def test_median_of_nothing_is_none() -> None:
     found = Found("kip380")
-    found.take(trial_of(0, Verdict.PERMITTED, Kind.PERMITTED, Kind.LAST_STANDING))
+    found.add(result(0, Verdict.PERMITTED, Kind.PERMITTED, Kind.LAST_STANDING))
     assert ("kip380", "-", "0", "-", "1", "2", "") == found.row()
 
 

@@ -1,4 +1,4 @@
-"""harness/store.py: the folders of a suite and the Parquet of a run."""
+"""The folders of a suite, and the files of a run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_latest_points_to_the_newest_suite(tmp_path: Path) -> None:
     assert ["latest", "suite-1", "suite-2"] == sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_suites_made_side_by_side_do_not_trip_over_the_link(tmp_path: Path) -> None:
+def test_suites_made_side_by_side_each_replace_the_link(tmp_path: Path) -> None:
     names = [f"suite-{number}" for number in range(40)]
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda name: create_suite(tmp_path, name), names))
@@ -99,3 +99,14 @@ def test_anomalies_read_back_as_written(tmp_path: Path) -> None:
     found = [Anomaly(kind=Kind.LOST, topic="t", partition=3, ranges=((1, 2),), nodes=("A",), proof=(1,))]
     write_anomalies(run, found)
     assert found == read_anomalies(run)
+
+
+def test_what_oracles_saw_is_written_apart_and_only_where_they_saw_something(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    lost = Anomaly(kind=Kind.LOST, topic="t", partition=3, sentence="m1 is gone.")
+    write_anomalies(run, [lost])
+    assert not run.oracles.exists()
+    seen = Anomaly(kind=Kind.ORACLE_PREFIX, topic="t", partition=3, sentence="Step 7: A and B differ.")
+    write_anomalies(run, [seen, lost])
+    assert [seen, lost] == read_anomalies(run)
+    assert "prefix: Step 7: A and B differ.\n" == run.oracles.read_text(encoding="utf-8")
