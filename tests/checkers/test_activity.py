@@ -8,9 +8,9 @@ from checkers.activity import Counts
 from harness.model import Op, OpType, Source
 
 
-def counts_of(*told: tuple[Source, OpType, str, dict[str, Any]]) -> Counts:
+def counts_of(*events: tuple[Source, OpType, str, dict[str, Any]]) -> Counts:
     counts = Counts()
-    for index, (source, type_, f, value) in enumerate(told):
+    for index, (source, type_, f, value) in enumerate(events):
         counts.hear(Op(index=index, time_ns=index, source=source, process="p", type=type_, f=f, value=value))
     return counts
 
@@ -42,7 +42,7 @@ def test_hold_that_was_released_takes_no_frame_of_the_next() -> None:
     assert ({"hold Fetch": 2}, {"hold Fetch": 1}) == (found.asked, found.bit)
 
 
-def test_frame_of_another_direction_or_link_is_nobodys() -> None:
+def test_frame_of_another_direction_or_link_belongs_to_no_rule() -> None:
     found = counts_of(fetch("hold", "A", "B"), fetch("held", "A", "B", "answer"), fetch("held", "B", "A"))
     assert {} == found.bit
 
@@ -75,6 +75,6 @@ def test_elections_are_epochs_after_the_first() -> None:
 def test_run_proves_nothing_without_an_acknowledged_record_or_a_fault_that_bit() -> None:
     kill = (nemesis(OpType.INVOKE, "kill", "A"), nemesis(OpType.OK, "kill", "A"))
     restart = (nemesis(OpType.INVOKE, "restart", "A"), nemesis(OpType.OK, "restart", "A"))
-    assert "no record of the schedule" in counts_of(*kill, acked("last1"), acked("m1", 1)).vacuous
-    assert "no fault of the schedule bit" == counts_of(acked("m1"), *restart).vacuous
+    assert "No record of the schedule" in counts_of(*kill, acked("last1"), acked("m1", 1)).vacuous
+    assert "No fault of the schedule bit." == counts_of(acked("m1"), *restart).vacuous
     assert "" == counts_of(acked("m1"), *kill).vacuous

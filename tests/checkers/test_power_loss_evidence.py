@@ -1,4 +1,4 @@
-"""A log that lost something later is no witness of what its leader had; a log that lost nothing is."""
+"""A log that lost something later does not prove what its leader had; a log that lost nothing does."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ def test_loss_of_a_leader_that_lost_its_power_since_is_unchecked_and_says_why() 
 
 
 def test_loss_is_unchecked_where_another_leads_that_lost_its_power_first() -> None:
-    """Its followers cut their logs to its own: theirs are no witnesses of what they led with either."""
+    """Its followers cut their logs to its own: theirs do not prove what they led with either."""
     ops = [elected(4), power_loss(7, "A"), elected(9, "A", epoch=3)]
     assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(ops, [LOST])]
 
 
-def test_loss_stays_one_where_the_power_was_lost_before_or_by_somebody_who_never_led_again() -> None:
+def test_loss_stays_one_where_the_power_was_lost_before_or_by_a_node_that_never_led_again() -> None:
     before = [power_loss(0, "B"), elected(4)]
     elsewhere = [elected(2, "A", epoch=1), elected(4), power_loss(7, "A")]
     for ops in (before, elsewhere, [elected(4)]):
         assert [LOST] == with_power_loss_evidence(ops, [LOST])
 
 
-def test_loss_stays_one_where_a_leader_without_the_record_is_a_witness_that_no_power_cut_has_touched() -> None:
+def test_loss_stays_one_where_a_leader_that_kept_its_power_lacks_the_record() -> None:
     """B cut the record and led, A copied B and led, and only then B lost its power: nothing excuses that."""
-    witnessed = [elected(4), elected(5, "A", epoch=3), power_loss(7, "B")]
-    assert [LOST] == with_power_loss_evidence(witnessed, [LOST])
+    proven = [elected(4), elected(5, "A", epoch=3), power_loss(7, "B")]
+    assert [LOST] == with_power_loss_evidence(proven, [LOST])
     for doubtful in (
         # Before A led: what A has may be what B had left.
         [elected(4), power_loss(5, "B"), elected(7, "A", epoch=3)],
-        [*witnessed, elected(9, "B", epoch=4)],  # A cut its log to B's
+        [*proven, elected(9, "B", epoch=4)],  # A cut its log to B's
         [elected(3, "A", epoch=1), elected(4), power_loss(7, "B")],  # A led with the record
     ):
         assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(doubtful, [LOST])]
 
 
-def test_loss_stays_one_where_brokers_tell_what_they_append() -> None:
-    told = op(1, Source.BROKER, "append", process="B", base=0, end=1)
-    assert [LOST] == with_power_loss_evidence([told, elected(4), power_loss(7, "B")], [LOST])
+def test_loss_stays_one_where_brokers_emit_what_they_append() -> None:
+    append = op(1, Source.BROKER, "append", process="B", base=0, end=1)
+    assert [LOST] == with_power_loss_evidence([append, elected(4), power_loss(7, "B")], [LOST])
 
 
 def test_nothing_but_losses_is_doubted() -> None:

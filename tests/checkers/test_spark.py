@@ -12,6 +12,7 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import check, partitions
 from checkers.diverged import diverged
+from checkers.judge import judge
 from checkers.lost import lost
 from checkers.spark import check_runs
 from checkers.suspects import SUSPECTS, survey, suspicious_offsets
@@ -19,6 +20,7 @@ from harness.history import History
 from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.store import Run, create_suite, write_parquet
 from tests.checkers.golden import RECORDS, STORIES, ops_of
+from tests.checkers.specs import random_spec, written_spec
 from tests.checkers.story import Story
 
 pytestmark = pytest.mark.spark
@@ -54,6 +56,16 @@ def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
 def test_spark_finds_what_the_plain_loop_finds(session: Any, suite: dict[str, Path]) -> None:
     found = check_runs(session, [*suite.values()], CHECKERS)
     assert {name: _without_spark(ops) for name, ops in sorted(RUNS.items())} == found
+
+
+def test_result_is_the_same_whether_spark_or_this_process_applied_the_rules(
+    session: Any, suite: dict[str, Path]
+) -> None:
+    found = check_runs(session, [*suite.values()], CHECKERS)
+    for spec in (random_spec(), random_spec("local"), written_spec("none"), written_spec("lost m2")):
+        in_process = {name: judge(spec, ops) for name, ops in RUNS.items()}
+        assert in_process == {name: judge(spec, ops, anomalies=found[name]) for name, ops in RUNS.items()}
+        assert 1 < len({result.status for result in in_process.values()})
 
 
 @pytest.mark.parametrize("name", ["lost", "diverged"])

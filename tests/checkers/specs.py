@@ -1,0 +1,39 @@
+"""Specs of runs whose histories the tests write: what `judge` needs besides the history."""
+
+from __future__ import annotations
+
+from harness.run.spec import RunSpec
+from harness.schedule import draw, parse
+from harness.search.random_runs import SIM, RandomRuns
+from harness.target import Target
+from harness.variant import Variant
+
+BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target()
+
+
+def random_spec(host: str = SIM) -> RunSpec:
+    """Return a random run."""
+    return RandomRuns(target="broker", variant="kip101", host=host).spec(3)
+
+
+def written_spec(expected: str, protocol: str = "hw") -> RunSpec:
+    """Return the run of a written scenario, from which that outcome is expected."""
+    text = f"""
+title T
+source KIP-101
+source KIP-279
+nodes A B replicas, C controller
+records m1 1
+produce m1 acks=all
+expect {protocol}: {expected}
+"""
+    scenario = parse("written-1", text, "written-1.txt")
+    return RunSpec(
+        target="broker",
+        host="local",
+        variant=Variant(protocol=protocol),
+        rules=BROKER.rules(protocol, ()),
+        scenario=scenario,
+        draw=draw(scenario, 3),
+        make="scenarios",
+    )
