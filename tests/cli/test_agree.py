@@ -45,30 +45,30 @@ def test_suites_that_end_alike_agree_whatever_their_sentences_say(
     assert "1 agree in anomalies and in every record of every log, 0 differ; 0 on one side alone" in out
 
 
-@pytest.mark.parametrize(("log", "told"), [
+@pytest.mark.parametrize(("log", "printed"), [
     ([(0, ["m1.0", "m1.1"]), (2, ["m2.0"])], "epoch 1, m2.0 in the first, offset 2, epoch 2, m2.0 in the second"),
     ([(0, ["m1.0", "m1.9"]), (1, ["m2.0"])], "epoch 0, m1.1 in the first, offset 1, epoch 0, m1.9 in the second"),
     ([(0, ["m1.0", "m1.1"])], "offset 2, epoch 1, m2.0 in the first, no more record in the second"),
 ])  # fmt: skip
 def test_record_that_differs_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], log: Batches, told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], log: Batches, printed: str
 ) -> None:
     assert EXIT_CODES["invalid"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", log=log))
     (line, _) = capsys.readouterr().out.splitlines()
     assert line.startswith("kip101-1 under hw: log of A: offset ")
-    assert line.endswith(told)
+    assert line.endswith(printed)
 
 
-@pytest.mark.parametrize(("found", "told"), [
+@pytest.mark.parametrize(("found", "printed"), [
     ([], "only the first found lost 1-1 A (epoch 3)"),
     ([replace(LOST, epoch=4)], "only the second found lost 1-1 A (epoch 4)"),
     ([LOST, replace(LOST, kind=Kind.STUCK, ranges=(), epoch=None)], "only the second found stuck A"),
 ])  # fmt: skip
 def test_anomaly_that_differs_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], found: list[Anomaly], told: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], found: list[Anomaly], printed: str
 ) -> None:
     assert EXIT_CODES["invalid"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", found=found))
-    assert told in capsys.readouterr().out
+    assert printed in capsys.readouterr().out
 
 
 def test_log_that_one_side_lacks_is_a_difference() -> None:
@@ -85,7 +85,7 @@ def test_suites_without_a_common_run_prove_nothing(tmp_path: Path) -> None:
     assert EXIT_CODES["unknown"] == agree(suite(tmp_path / "a"), other)
 
 
-def test_wrong_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use_is_an_error_that_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert EXIT_CODES["usage"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", seed=8))
     assert "play one again with --seed" in capsys.readouterr().err
     assert EXIT_CODES["usage"] == agree(tmp_path / "a", tmp_path / "c")

@@ -1,4 +1,4 @@
-"""The command line: what it says of itself, and one clear line for each thing that is wrong."""
+"""The command line: its help, and one clear line for each thing that is wrong."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def test_help_names_the_exit_codes(command: list[str], capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as ended:
         main([*command, "--help"])
     assert 0 == ended.value.code
-    told = capsys.readouterr().out
-    assert all(word in " ".join(told.split()) for word in EXIT_CODES)
+    printed = capsys.readouterr().out
+    assert all(word in " ".join(printed.split()) for word in EXIT_CODES)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "expected"),
     [
         (["--scenario", "kip101-4"], "unknown scenario 'kip101-4': expected one of"),
         (["--protocol", "kip102"], "unknown protocol 'kip102': expected one of"),
@@ -41,11 +41,11 @@ def test_help_names_the_exit_codes(command: list[str], capsys: pytest.CaptureFix
     ],
 )
 def test_wrong_option_is_one_line_that_says_what_was_expected(
-    options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert EXIT_CODES["usage"] == main(["test-kip101", "--results", str(tmp_path), *options])
     error = capsys.readouterr().err
-    assert told in error
+    assert expected in error
     assert 1 == len(error.strip().splitlines())
 
 

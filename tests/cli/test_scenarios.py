@@ -1,4 +1,4 @@
-"""The list of scenarios: each with its title, its sources and what it expects of whom."""
+"""The list of scenarios: each with its title, its sources and what it expects of each protocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workloads import SCENARIOS
 
 @pytest.fixture(autouse=True)
 def _own_signals() -> Iterator[None]:
-    """Give signals their handlers back: a command takes them."""
+    """Set the signals' handlers back: a command replaces them."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
@@ -30,7 +30,7 @@ def test_every_scenario_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
         assert any(line.startswith(f"{path.stem}  ") for line in listed)
 
 
-def test_scenario_is_told_with_its_sources_and_one_line_for_each_outcome(
+def test_scenario_is_printed_with_its_sources_and_one_line_for_each_outcome(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert EXIT_CODES["valid"] == main(["scenarios", "kip101-1"])
@@ -48,7 +48,7 @@ def test_unknown_scenario_is_one_line(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_every_variant_of_a_scenario_is_in_exactly_one_line() -> None:
     scenario = read_scenario(SCENARIOS / "kip101-2b.txt")
-    told = [line.plain for line in describe(scenario)]
+    lines = [line.plain for line in describe(scenario)]
     for variant, outcome in scenario.expectations.items():
-        mine = [line for line in told if variant in line.rpartition("  ")[2].split(", ")]
+        mine = [line for line in lines if variant in line.rpartition("  ")[2].split(", ")]
         assert [True] == [line.startswith(f"  {outcome}  ") for line in mine]

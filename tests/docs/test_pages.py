@@ -115,7 +115,7 @@ def test_every_option_and_target_is_on_the_page_of_commands() -> None:
 
 @pytest.fixture
 def own_signals() -> Iterator[None]:
-    """Give signals their handlers back: a command takes them."""
+    """Set the signals' handlers back: a command replaces them."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():
@@ -134,13 +134,13 @@ def test_table_keeps_a_bar_within_its_cell() -> None:
     assert "| a\\|b |" in markdown.table(("x",), [("a|b",)])
 
 
-def test_picture_shows_every_cell_and_fetches_nothing() -> None:
+def test_picture_shows_every_result_and_fetches_nothing() -> None:
     suite = sample()[0]
     drawn = pages.picture(suite)
     text = drawn.replace("&#160;", " ")
-    for cell in suite.results:
-        assert cell.scenario in text
-        assert cell.status.value in text
+    for result in suite.results:
+        assert result.scenario in text
+        assert result.status.value in text
     assert "@font-face" not in drawn
     assert 'url("http' not in drawn
 

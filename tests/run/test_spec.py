@@ -1,0 +1,82 @@
+"""A spec decides a run, names its folder, and names the command that repeats it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.run.spec import RunSpec
+from harness.schedule import parse
+from harness.search.random_runs import SIM, RandomRuns
+from harness.variant import Variant
+from tests.checkers.specs import random_spec, written_spec
+
+MUTANT = Variant(protocol="kip320", changes=("fence_fetch=no",))
+
+
+def test_run_is_named_after_its_scenario_and_variant() -> None:
+    assert "written-1-hw" == written_spec("none").name
+    assert "written-1-kip320+fence_fetch=no" == replace(written_spec("none"), variant=MUTANT).name
+    assert ("seed-3-kip101", 3) == (random_spec().name, random_spec().seed)
+
+
+def test_run_is_random_where_its_schedule_was_drawn() -> None:
+    assert (False, True) == (written_spec("none").random, random_spec().random)
+
+
+def test_expectation_is_the_one_of_the_variant_that_is_played() -> None:
+    spec = written_spec("lost m1")
+    assert ("lost m1", None) == (spec.expectation, replace(spec, variant=MUTANT).expectation)
+
+
+@pytest.mark.parametrize(("spec", "command"), [
+    (random_spec(), "fencepost run --host sim --protocol kip101 --seed 3"),
+    (random_spec("local"), "fencepost run --host local --protocol kip101 --seed 3"),
+    (replace(random_spec(), variant=MUTANT), "fencepost run --host sim --protocol kip320+fence_fetch=no --seed 3"),
+    (
+        replace(random_spec(), schedule="my schedule.txt", changes=("a=b",)),
+        "fencepost run --host sim --protocol kip101 --rule a=b --seed 3 --schedule 'my schedule.txt'",
+    ),
+    (written_spec("none"), "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=local"),
+    (
+        replace(written_spec("none"), target="kafka", changes=("a=b", "c=d e"), power_tier="loop"),
+        "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=local TARGET=kafka RULES='a=b c=d e' TIER=loop",
+    ),
+])  # fmt: skip
+def test_command_repeats_the_run_as_a_shell_reads_it(spec: RunSpec, command: str) -> None:
+    assert command == spec.command
+    assert shlex.split(command)
+
+
+def test_history_begins_with_all_that_decides_the_run() -> None:
+    spec = replace(random_spec(), variant=MUTANT)
+    value = spec.to_value()
+    assert {
+        "scenario": "seed-3",
+        "protocol": "kip320",
+        "changes": ["fence_fetch=no"],
+        "rules": dict(spec.rules),
+        "host": "sim",
+        "target": "broker",
+        "seed": 3,
+        "random": True,
+        "again": spec.command,
+    } == {key: value[key] for key in value if key != "schedule"}
+    read = parse(spec.scenario.name, value["schedule"], "setup")
+    assert [step.text for step in spec.scenario.steps] == [step.text for step in read.steps]
+    assert spec.scenario.settings == read.settings
+
+
+def test_schedule_from_a_file_is_played_in_place_of_the_seeds_own(tmp_path: Path) -> None:
+    runs = RandomRuns(target="broker", variant="hw", host=SIM)
+    path = tmp_path / "mine.txt"
+    path.write_text(str(runs.spec(8).to_value()["schedule"]), encoding="utf-8")
+    spec = replace(runs, schedule=path).spec(9)
+    assert ([step.text for step in runs.spec(8).scenario.steps], 9, str(path)) == (
+        [step.text for step in spec.scenario.steps],
+        spec.seed,
+        spec.schedule,
+    )
