@@ -6,18 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness.cell import CellSpec, describe
-from harness.cli.counts import Counts
-from harness.ground import Plan
-from targets.simulator.ground import cluster_of
 
-from checkers import CHECKERS
-from checkers.checker import check, partitions
+from checkers.activity import activity_of, vacuous
+from checkers.judge import check_in_process
 from checkers.outages import outages
 from checkers.verdict import verdict_of
 from harness.chance.draw import draw_schedule
 from harness.chance.memory import MemoryHistory
-from harness.chance.play import ChancePlay
 from harness.chance.profile import DEFAULT, WEIGHTS
 from harness.cluster import Cluster
 from harness.effect import Band, Effect
@@ -26,12 +21,13 @@ from harness.model import Op, OpType, PreconditionError, Source, Verdict
 from harness.report.reading import Reading
 from harness.report.timeline import timeline_of
 from harness.report.timeline_svg import draw_timeline
+from harness.run.player import Player
+from harness.run.spec import RunSpec
 from harness.schedule import draw
 from harness.variant import Variant
 from nemesis import NEMESES, kill, restart
-from targets.broker.target import TARGET, settings_of
-from targets.simulator.client import SimClient
-from targets.simulator.world import World
+from targets.broker.target import TARGET
+from targets.simulator.environment import SimEnvironment
 
 SEED = 3
 PROFILE = replace(DEFAULT, weights={**WEIGHTS, "skew": 20.0, "oom": 20.0}, tempers=(1.0,))
@@ -83,30 +79,22 @@ def played(clocks: Clocks) -> list[Op]:
     """Draw a schedule with both faults, play it in the simulator, and return its history."""
     faults = {**NEMESES, "skew": clocks.fault(), "oom": OOM}
     schedule = draw_schedule(SEED, faults, PROFILE)
-    drawn = draw(schedule, SEED)
-    rules = TARGET.rules("kip380", ())
-    plan = Plan(
-        name=schedule.name,
-        run_dir=Path(),
-        protocol="kip380",
-        rules=rules,
-        ids=drawn.ids,
-        replicas=schedule.replicas,
-        seed=SEED,
-        settings=schedule.settings,
+    spec = RunSpec(
+        target=TARGET.name,
+        host="sim",
+        variant=Variant(protocol="kip380"),
+        rules=TARGET.rules("kip380", ()),
+        scenario=schedule,
+        draw=draw(schedule, SEED),
+        nemeses=("all",),
     )
-    world = World(seed=SEED, protocol="kip380", ids=plan.ids, settings=settings_of(plan.settings))
-    history = MemoryHistory(Path("T"), lambda: world.clock.now_ns)
-    world.listen(history.record)
-    cluster, client = cluster_of(world, plan, history, TARGET), SimClient(world)
-    cell = CellSpec(scenario=schedule, draw=drawn, variant=Variant(protocol="kip380"), rules=rules)
-    describe(cell, cluster, client, host="sim", target=TARGET.name)
-    ChancePlay(scenario=schedule, draw=drawn, cluster=cluster, client=client, faults=faults).run()
+    history = MemoryHistory(Path("T"))
+    Player(environment=SimEnvironment("sim", TARGET), faults=faults).play_into(history, spec, Path())
     return history.ops
 
 
 def judged(ops: list[Op]) -> Verdict:
-    return verdict_of(found for part in partitions(ops).values() for found in check(part, CHECKERS, frozenset()))
+    return verdict_of(check_in_process(ops))
 
 
 def of(ops: list[Op], f: str, type_: OpType = OpType.OK) -> list[Op]:
@@ -147,15 +135,13 @@ def test_new_fault_is_shaded_from_its_probe_to_its_healing() -> None:
 
 
 def test_new_fault_is_counted_and_its_healing_proves_nothing() -> None:
-    counts, healings = Counts(), Counts()
-    for op in (ops := played(Clocks())):
-        counts.hear(op)
-    assert (len(of(ops, "skew")), len(of(ops, "oom"))) == (counts.bit["skew"], counts.bit["oom"])
-    assert "" == counts.vacuous
-    for op in of(ops, "heal-skew"):
-        healings.hear(op)
-    healings.acked = 1
-    assert "no fault of the schedule bit" == healings.vacuous
+    ops = played(Clocks())
+    bit = activity_of(ops).bit
+    assert (len(of(ops, "skew")), len(of(ops, "oom"))) == (bit["skew"], bit["oom"])
+    assert [] == vacuous(ops)
+    harmless = [op for op in ops if op.source is not Source.NEMESIS or op.f == "heal-skew"]
+    harmless = [op for op in harmless if op.source is not Source.FABRIC]
+    assert ["No fault of the schedule bit."] == [anomaly.sentence for anomaly in vacuous(harmless)]
 
 
 @pytest.mark.parametrize(
