@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.java import Java
 from harness.model import Kind, Verdict
 from harness.run.player import Player
 from harness.run.store import SuiteDir
@@ -68,6 +69,8 @@ class FakeProcesses:
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> FakeProcesses:
     made = FakeProcesses()
+    java = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
+    monkeypatch.setattr("harness.search.findings.find_java", lambda: java)
     monkeypatch.setattr(chaos, "open_players", made.open_players)
     monkeypatch.setattr(chaos, "play_many", made.play_many)
     monkeypatch.setattr(chaos.time, "monotonic", lambda: made.now)
@@ -123,7 +126,7 @@ def test_finding_is_kept_with_all_that_a_report_needs_and_the_rest_is_not_kept(
     assert not (run / "nodes").exists()
     again = "fencepost run --host local --target kafka:3.9.1 --seed 11"
     page = (run / FINDING).read_text()
-    for words in ("# kafka:3.9.1: invalid under the schedule of seed 11", "lost: S.", f"    {again}", "Java"):
+    for words in ("# kafka:3.9.1: invalid under the schedule of seed 11", "lost: S.", f"    {again}", "Java 17"):
         assert words in page
     assert str(run / FINDING) in text
     assert f"again: {again}" in text
