@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from checkers.view import key_of
 from harness.chance.final_records import FINAL_RECORDS
 from harness.effect import Effect, nature_of
-from harness.model import Anomaly, Kind, Op, OpType, Source
+from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Produce, Setup, World
+from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 from harness.run.result import Activity
 
 # What the fabric tells when a rule of a link takes a frame, by the kind of rule.
@@ -40,15 +41,21 @@ def activity_of(ops: Sequence[Op]) -> Activity:
 
 def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
     """Find that a random run proves nothing: one VACUOUS anomaly, or []; written scenarios prove their steps."""
-    setup = next((op for op in ops if (op.source, op.f) == (Source.RUNNER, "setup")), None)
-    # Histories of older versions do not say it; their random schedules were named after their seeds.
-    if setup is None or not setup.value.get("random", str(setup.value.get("scenario")).startswith("seed-")):
+    first = next(events_of(ops, Setup), None)
+    if first is None or not _is_random(first[1]):
         return []
     sentence = _counted(ops).vacuous
     if not sentence:
         return []
     topic, partition = key_of(ops)
-    return [Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(setup.index,))]
+    return [
+        Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(first[0].index,))
+    ]
+
+
+def _is_random(setup: Setup) -> bool:
+    # Histories of older versions do not say it; their random schedules were named after their seeds.
+    return setup.scenario.startswith("seed-") if setup.random is None else setup.random
 
 
 def _counted(ops: Sequence[Op]) -> Counts:
@@ -69,10 +76,11 @@ class _Rule:
     bit: bool = field(default=False, compare=False)
 
     @staticmethod
-    def of(kind: str, value: Mapping[str, Any]) -> _Rule:
-        src, dst = value["link"]
-        api, direction = (value.get(name, "") for name in ("api", "direction"))
-        return _Rule(kind=kind, api=api, direction=direction, link=(src, dst))
+    def of(kind: str, event: OfLink) -> _Rule:
+        api, direction = "", ""
+        if isinstance(event, LinkRule | OfFrame | Heal):
+            api, direction = event.api or "", event.direction or ""
+        return _Rule(kind=kind, api=api, direction=direction, link=event.link)
 
     def takes(self, frame: _Rule) -> bool:
         """Whether a frame of which that much is told may be its first."""
@@ -107,22 +115,24 @@ class Counts:
 
     def hear(self, op: Op) -> None:
         """Take an op."""
-        if op.source is Source.NEMESIS:
-            if nature_of(op).effect is Effect.NONE:
-                self._harmless.add(op.f)
-            if op.type is OpType.INVOKE:
-                self.asked[op.f] += len(op.value["nodes"])
-            elif op.type is OpType.OK:
-                self.bit[op.f] += len(op.value["nodes"])
-        elif op.source is Source.FABRIC:
-            self._hear_link(op)
-        elif op.source is Source.ZOOKEEPER:
-            if op.f == "leaderAndISR":
-                self.epochs.add(int(op.value["epoch"]))
-        elif op.source is Source.CLIENT and op.f == "produce" and op.type is OpType.OK:
-            self.acked += op.value["acks"] == -1 and op.value["name"] not in FINAL_RECORDS
-        elif op.source is Source.SIMULATOR and op.f == "world":
-            self._hear_world(op)
+        if op.source is Source.BROKER:
+            return
+        match op.event:
+            case Injection(name=name, nodes=nodes):
+                if nature_of(op).effect is Effect.NONE:
+                    self._harmless.add(name)
+                if op.type is OpType.INVOKE:
+                    self.asked[name] += len(nodes)
+                elif op.type is OpType.OK:
+                    self.bit[name] += len(nodes)
+            case OfLink() as event:
+                self._hear_link(op.f, event)
+            case LeaderAndIsr(epoch=epoch):
+                self.epochs.add(epoch)
+            case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
+                self.acked += 1
+            case World() as world:
+                self._hear_world(world)
 
     @property
     def elections(self) -> int:
@@ -138,26 +148,26 @@ class Counts:
             return "No fault of the schedule bit."
         return ""
 
-    def _hear_world(self, op: Op) -> None:
-        self.steps, self.virtual_ns = int(op.value["steps"]), int(op.value["virtual_ns"])
-        self.asked["zookeeper"] += int(op.value["zookeeper_faults_asked"])
-        self.bit["zookeeper"] += int(op.value["zookeeper_faults_bit"])
+    def _hear_world(self, world: World) -> None:
+        self.steps, self.virtual_ns = world.steps, world.virtual_ns
+        self.asked["zookeeper"] += world.zookeeper_faults_asked
+        self.bit["zookeeper"] += world.zookeeper_faults_bit
 
-    def _hear_link(self, op: Op) -> None:
-        if op.f in _BITES.values():
-            rule = _Rule.of(op.f, op.value)
+    def _hear_link(self, f: str, event: OfLink) -> None:
+        if f in _BITES.values():
+            rule = _Rule.of(f, event)
             # What keeps a zombie from ZooKeeper is counted as the zombie.
             if _ZOOKEEPER not in rule.link:
                 self._standing.append(rule)
                 self.asked[rule.name] += 1
-        elif op.f in _BITES:
-            frame = _Rule.of(_BITES[op.f], op.value)
+        elif f in _BITES:
+            frame = _Rule.of(_BITES[f], event)
             taker = next((rule for rule in reversed(self._standing) if rule.takes(frame)), None)
             if taker is not None:
                 taker.bit = True
                 self.bit[taker.name] += 1
-        elif op.f in _UNDONE:
-            undone = [_Rule.of(kind, op.value) for kind in _UNDONE[op.f]]
+        elif f in _UNDONE:
+            undone = [_Rule.of(kind, event) for kind in _UNDONE[f]]
             gone = next((rule for rule in self._standing if rule in undone), None)
             if gone is not None:
                 self._standing.remove(gone)

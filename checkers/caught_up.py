@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from checkers.outages import outages
 from checkers.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
 from harness.effect import Effect, nature_of
-from harness.model import Anomaly, Kind, Op, OpType, Source
+from harness.events import (
+    Append,
+    Awaiting,
+    Commanded,
+    Follower,
+    Healed,
+    HighWatermark,
+    Injection,
+    Leader,
+    Printed,
+    Started,
+    Stuck,
+    Truncate,
+)
+from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
 # What a replica does only when it is moving again.
-_PROGRESS = frozenset({"append", "truncate", "high-watermark", "leader", "started"})
+_PROGRESS: Final = (Append, Truncate, HighWatermark, Leader, Started)
 
 
 def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
@@ -23,46 +38,46 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     Source:  KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120.
     """
     leader = final_leader(ops)
-    unhealed = next((op for op in reversed(ops) if op.f == "healed" and op.type is OpType.FAIL), None)
+    failed = [(op, healed) for op, healed in events_of(ops, Healed) if op.type is OpType.FAIL]
+    unhealed, lack = failed[-1] if failed else (None, Healed())
     waiting = _waiting(ops, leader)
     if unhealed is not None and waiting is not None:
-        epoch = waiting.value.get("epoch")
-        text = f"{waiting.process} waits for an epoch newer than {epoch}, and nobody gives it one"
-        return [_stuck(ops, (), text, [waiting.index, unhealed.index])]
+        op, awaiting = waiting
+        text = f"{op.process} waits for an epoch newer than {awaiting.epoch}, and nobody gives it one"
+        return [_stuck(ops, (), text, [op.index, unhealed.index])]
     found: list[Anomaly] = []
     if leader is not None and leader.node is None:
         found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
-    found += _replicas(ops, leader, waited=unhealed is None or bool(unhealed.value.get("waited", True)))
+    found += _replicas(ops, leader, waited=lack.waited is not False)
     # That the harness could not undo a fault says nothing of the cluster; `unchecked` reports it.
-    if unhealed is not None and not found and not unhealed.value.get("unhealed"):
-        missing = unhealed.value.get("missing")
-        found.append(_stuck(ops, (), f"the runner could not heal: {missing}", [unhealed.index]))
+    if unhealed is not None and not found and not lack.unhealed:
+        found.append(_stuck(ops, (), f"the runner could not heal: {lack.missing}", [unhealed.index]))
     return found
 
 
-def _waiting(ops: Sequence[Op], leader: Leadership | None) -> Op | None:
+def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting] | None:
     """The word of the last leader that it came back and waits for a newer epoch, None when it leads or is none."""
-    told = [
-        op
-        for op in ops
-        if op.source is Source.BROKER
-        and leader is not None
-        and op.process == leader.node
-        and op.f in ("awaiting", "leader", "follower", "started")
-    ]
-    return told[-1] if told and told[-1].f == "awaiting" else None
+    last: tuple[Op, Awaiting] | None = None
+    for op in ops:
+        if op.source is Source.BROKER and leader is not None and op.process == leader.node:
+            match op.event:
+                case Awaiting() as awaiting:
+                    last = (op, awaiting)
+                case Leader() | Follower() | Started():
+                    last = None
+    return last
 
 
 def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> list[Anomaly]:
     logs = final_logs(ops)
     leading = logs.get(leader.node or "") if leader else None
-    said = {op.process: op for op in ops if _says_stuck(op)}
+    said = {op.process: (op, why) for op in ops if (why := _stuck_word(op)) is not None}
     found: list[Anomaly] = []
     for node in sorted(logs.keys() | said.keys()):
         log = logs.get(node)
         behind = waited and leading is not None and log is not None and log.end < leading.end
         word = said.get(node)
-        if behind or (word is not None and not _moved_on(ops, word)):
+        if behind or (word is not None and not _moved_on(ops, word[0])):
             reason, proof = _reason(ops, node, word)
             where = _where(log, leading) if behind else "said that it is stuck"
             proof += [each.index for each in (log, leading) if each is not None]
@@ -76,38 +91,44 @@ def _where(log: FinalLog | None, leading: FinalLog | None) -> str:
     return f"ends at {log.end}, below {leading.end}, where the log of its leader {leading.node} ends"
 
 
-def _says_stuck(op: Op) -> bool:
-    return op.source is Source.BROKER and "stuck" in (op.f, op.value.get("what"))
+def _stuck_word(op: Op) -> str | None:
+    """Why a node says, or prints, that it is stuck; None where the op is not about that."""
+    if op.source is not Source.BROKER:
+        return None
+    match op.event:
+        case Stuck(reason=reason, error=error):
+            return (reason or "no reason given") + (f" ({error})" if error else "")
+        case Printed(what="stuck", line=line):
+            return line or "no reason given"
+    return None
 
 
 def _moved_on(ops: Sequence[Op], word: Op) -> bool:
-    later = [op for op in ops if op.index > word.index]
-    told = any(op.source is Source.BROKER and op.process == word.process and op.f in _PROGRESS for op in later)
-    # Of one that tells nothing it is seen that it took a command of a newer epoch: it follows anew from then on.
-    last = max((epoch for op in ops if op.index < word.index and (epoch := _obeyed(op, word.process))), default=0)
-    return told or any(_obeyed(op, word.process) > last for op in later)
+    theirs = (op for op in ops if op.index > word.index and op.process == word.process)
+    if any(op.source is Source.BROKER and isinstance(op.event, _PROGRESS) for op in theirs):
+        return True
+    # Of one that reports nothing it is seen that it took a command of a newer epoch: it follows anew from then on.
+    obeyed = [
+        (op.index, command.epoch)
+        for op, command in events_of(ops, Commanded)
+        if command.link[1] == word.process and not command.error
+    ]
+    last = max((epoch for index, epoch in obeyed if index < word.index), default=-1)
+    return any(epoch > last for index, epoch in obeyed if index > word.index)
 
 
-def _obeyed(op: Op, node: str) -> int:
-    """The epoch after that of a command which the node has taken, so that none is 0."""
-    taken = op.f == "commanded" and op.value["link"][1] == node and not op.value["error"]
-    return int(op.value["epoch"]) + 1 if taken else 0
-
-
-def _reason(ops: Sequence[Op], node: str, word: Op | None) -> tuple[str, list[int]]:
+def _reason(ops: Sequence[Op], node: str, word: tuple[Op, str] | None) -> tuple[str, list[int]]:
     down = [outage for outage in outages(ops) if outage.node == node and outage.back is None]
     if down:
         return f"down since its {down[-1].op.f} at {at(down[-1].op)}", [down[-1].op.index]
     if word is not None:
-        error = f" ({word.value['error']})" if word.value.get("error") else ""
-        reason = word.value.get("reason") or word.value.get("line") or "no reason given"
-        return f"{reason}{error} at {at(word)}", [word.index]
+        op, why = word
+        return f"{why} at {at(op)}", [op.index]
     paused = [
         op
-        for op in ops
-        if op.source is Source.NEMESIS
-        and op.type is OpType.OK
-        and node in op.value["nodes"]
+        for op, fault in events_of(ops, Injection)
+        if op.type is OpType.OK
+        and node in fault.nodes
         and (nature_of(op).effect is Effect.PAUSED or Effect.PAUSED in nature_of(op).heals)
     ]
     if paused and nature_of(paused[-1]).effect is Effect.PAUSED:

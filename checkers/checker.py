@@ -57,9 +57,7 @@ def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], list[Op]]:
 
 def partition_of(op: Op) -> tuple[str, int] | None:
     """Give the (topic, partition) that the op belongs to, None when it is about the whole run."""
-    if op.source in (Source.RUNNER, Source.NEMESIS) or op.value.get("partition") is None:
-        return None
-    return str(op.value["topic"]), int(op.value["partition"])
+    return None if op.source in (Source.RUNNER, Source.NEMESIS) else op.place
 
 
 def _apply(checker: Checker, ops: Sequence[Op], clean: frozenset[str]) -> list[Anomaly]:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from checkers.view import FinalLog, final_logs, key_of, setup_of
 from harness.model import Anomaly, Kind, Op
 
-_OFF = (False, "no", "false")
+_OFF = ("no", "false")
 
 
 def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
@@ -27,7 +27,8 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     Source:  KIP-101, steps 3 and 4.4; KAFKA-16541 for stale entries, which no running replica may keep.
     """
     topic, partition = key_of(ops)
-    has_epochs = (setup_of(ops).get("rules") or {}).get("epochs") not in _OFF
+    setup = setup_of(ops)
+    has_epochs = setup is None or setup.rules.get("epochs") not in _OFF
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
         complaints = _entries(log) + (_batches(log) if has_epochs else [])
@@ -48,30 +49,30 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _entries(log: FinalLog) -> list[tuple[str, int]]:
     """What is wrong with the entries themselves, whatever the batches say."""
-    entries = log.epochs or ()
+    entries = log.snapshot.epochs or ()
     found: list[tuple[str, int]] = []
     for (epoch, start), (next_epoch, next_start) in pairwise(entries):
         if next_epoch <= epoch or next_start < start:
             found.append((f"entry {next_epoch}@{next_start} after {epoch}@{start} does not rise", log.index))
-    firsts = {batch.epoch: batch for batch in reversed(log.batches)}
+    firsts = {batch.epoch: (index, batch) for index, batch in reversed(log.batches)}
     for epoch, start in entries:
         if not log.start <= start <= log.end:
             text = f"entry {epoch}@{start} lies outside the log, which spans {log.start} to {log.end}"
             found.append((text, log.index))
-        first = firsts.get(epoch)
+        index, first = firsts.get(epoch, (0, None))
         if first is not None and start != max(first.base, log.start):
-            found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", first.index))
+            found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", index))
     return found
 
 
 def _batches(log: FinalLog) -> list[tuple[str, int]]:
     """Epochs of batches that the entries do not give them; one complaint an epoch."""
     wrong: dict[int, tuple[str, int]] = {}
-    for batch in log.batches:
-        below = [epoch for epoch, start in log.epochs or () if start <= max(batch.base, log.start)]
+    for index, batch in log.batches:
+        below = [epoch for epoch, start in log.snapshot.epochs or () if start <= max(batch.base, log.start)]
         said = below[-1] if below else None
         if batch.epoch >= 0 and said != batch.epoch:
             says = "no epoch" if said is None else f"epoch {said}"
             text = f"the batch at {batch.base} has epoch {batch.epoch}, where the checkpoint has {says}"
-            wrong.setdefault(batch.epoch, (text, batch.index))
+            wrong.setdefault(batch.epoch, (text, index))
     return list(wrong.values())

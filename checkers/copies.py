@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
+from harness.events import Append, Follower, Recovered, Truncate
 from harness.model import Op, Source
 
 UNKNOWN: Final = -1
-_CHANGES: Final = frozenset({"append", "truncate", "recovered", "follower"})
+_Step: TypeAlias = Append | Truncate | Recovered | Follower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +36,17 @@ class Copies:
     """
 
     def __init__(self, ops: Sequence[Op], names: Mapping[int, str]) -> None:
-        self._ops = [op for op in ops if op.source is Source.BROKER and op.f in _CHANGES]
+        self._steps: list[tuple[Op, _Step]] = [
+            (op, op.event) for op in ops if op.source is Source.BROKER and isinstance(op.event, _Step)
+        ]
         self._names = names
-        self._borders = sorted({border for op in self._ops for border in _borders(op)})
+        self._borders = sorted({border for _, step in self._steps for border in _borders(step)})
         self._stories: dict[int, dict[str, list[Change]]] = {}
 
     @property
     def told(self) -> bool:
         """Whether brokers told what they append at all."""
-        return any(op.f == "append" for op in self._ops)
+        return any(isinstance(step, Append) for _, step in self._steps)
 
     def changes(self, offset: int) -> Mapping[str, Sequence[Change]]:
         """Give what changed at the offset in each node's log, in index order."""
@@ -64,29 +67,31 @@ class Copies:
         Shapes:  after is the index of the record's invoke, until of its ok. Brokers' and clients' ops race to
                  the collector, so where none lies between, the first one later is taken.
         """
-        wrote = [op for op in self._ops if _is_leaders(op) and _covers(op, offset) and op.index > after]
+        wrote = [op for op, step in self._steps if _leader_wrote(step, offset) and op.index > after]
         between = [op for op in wrote if op.index < until]
         return between[-1] if between else next(iter(wrote), None)
 
     def _replay(self, offset: int) -> dict[str, list[Change]]:
         story: dict[str, list[Change]] = {}
         leader_of: dict[str, str] = {}
-        for op in self._ops:
+        for op, step in self._steps:
             changes = story.setdefault(op.process, [])
             now = changes[-1].origin if changes else None
-            if op.f == "follower":
-                leader_of[op.process] = self._names.get(int(op.value["leader"]), "")
-            elif op.f == "append" and _covers(op, offset):
-                origin = op.index
-                if not _is_leaders(op):
-                    origin = self._copied(offset, op, leader_of.get(op.process, ""), story)
-                changes.append(Change(origin=origin, op=op))
-            elif op.f in ("truncate", "recovered"):
-                if _end_after(op) <= offset and now is not None:
-                    changes.append(Change(origin=None, op=op))
-                elif op.f == "recovered" and _end_after(op) > offset and now is None and changes:
-                    # Power loss undid a cut that was never flushed: the old tail is back.
-                    changes.append(Change(origin=changes[-2].origin, op=op))
+            match step:
+                case Follower(leader=leader):
+                    leader_of[op.process] = self._names.get(leader, "")
+                case Append(base=base, end=end, role=role):
+                    if base <= offset < end:
+                        origin = op.index
+                        if role != "leader":
+                            origin = self._copied(offset, op, leader_of.get(op.process, ""), story)
+                        changes.append(Change(origin=origin, op=op))
+                case Truncate() | Recovered():
+                    if _end_after(step) <= offset and now is not None:
+                        changes.append(Change(origin=None, op=op))
+                    elif isinstance(step, Recovered) and step.log_end_offset > offset and now is None and changes:
+                        # Power loss undid a cut that was never flushed: the old tail is back.
+                        changes.append(Change(origin=changes[-2].origin, op=op))
         return story
 
     def _copied(self, offset: int, copy: Op, leader: str, story: Mapping[str, Sequence[Change]]) -> int:
@@ -94,33 +99,27 @@ class Copies:
         if theirs and theirs[-1].origin is not None:
             return theirs[-1].origin
         # The leader's own event may reach the collector after its follower's.
-        later = (op for op in self._ops if op.index > copy.index and op.process == leader)
-        wrote = next((op for op in later if _is_leaders(op) and _covers(op, offset)), None)
+        later = ((op, step) for op, step in self._steps if op.index > copy.index and op.process == leader)
+        wrote = next((op for op, step in later if _leader_wrote(step, offset)), None)
         return wrote.index if wrote else UNKNOWN
 
 
-def _is_leaders(op: Op) -> bool:
-    return op.f == "append" and bool(op.value["role"] == "leader")
+def _leader_wrote(step: _Step, offset: int) -> bool:
+    return isinstance(step, Append) and step.role == "leader" and step.base <= offset < step.end
 
 
-def _covers(op: Op, offset: int) -> bool:
-    return bool(int(op.value["base"]) <= offset < int(op.value["end"]))
-
-
-def _end_after(op: Op) -> int:
-    if op.f == "recovered":
-        return int(op.value["log_end_offset"])
-    if op.value["reason"] == "full":
-        return 0
+def _end_after(step: Truncate | Recovered) -> int:
+    if isinstance(step, Recovered):
+        return step.log_end_offset
     # A cut inside a batch removes the whole batch; a broker that says where its log physically ends tells it.
-    return min(int(op.value["to"]), int(op.value["end"]))
+    return 0 if step.reason == "full" else min(step.to, step.end)
 
 
-def _borders(op: Op) -> tuple[int, ...]:
-    match op.f:
-        case "append":
-            return int(op.value["base"]), int(op.value["end"])
-        case "truncate" | "recovered":
-            return (_end_after(op),)
+def _borders(step: _Step) -> tuple[int, ...]:
+    match step:
+        case Append():
+            return step.base, step.end
+        case Truncate() | Recovered():
+            return (_end_after(step),)
         case _:
             return ()

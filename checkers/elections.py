@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from checkers.view import names_of, zookeeper_states
-from harness.model import Op, Source
+from checkers.view import names_of
+from harness.events import Elected, Leader, LeaderAndIsr, Started
+from harness.model import Op, Source, events_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +60,13 @@ def takeovers(ops: Sequence[Op]) -> list[Takeover]:
 def elections(ops: Sequence[Op]) -> list[Election]:
     """Give every (leader, epoch) that ZooKeeper was seen to hold, once, in index order."""
     found: dict[tuple[str, int], Election] = {}
-    isr: Sequence[str] | None = None
-    for op in zookeeper_states(ops):
-        node, epoch = op.value["leader"], int(op.value["epoch"])
+    isr: Sequence[str | None] | None = None
+    for op, state in events_of(ops, LeaderAndIsr):
+        node, epoch = state.leader, state.epoch
         if node is not None and (node, epoch) not in found:
             outside = isr is not None and node not in isr
             found[node, epoch] = Election(node=node, epoch=epoch, outside=outside, op=op)
-        isr = op.value["isr"]
+        isr = state.isr
     return list(found.values())
 
 
@@ -77,35 +78,36 @@ def _told_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeov
     for op in ops:
         if op.source is not Source.BROKER:
             continue
-        if op.f == "started":
-            incarnations[op.process] = incarnations.get(op.process, 0) + 1
-        elif op.f == "leader":
-            key = (op.process, int(op.value["epoch"]), incarnations.get(op.process, 0))
-            again = any(takeover[:2] == key[:2] for takeover in found)
-            takeover = _told(op, key, elected.get(key[:2]), again=again)
-            if key[:2] in unclean and not again:
-                takeover = replace(takeover, unclean=True)
-            found.setdefault(key, takeover)
+        match op.event:
+            case Started():
+                incarnations[op.process] = incarnations.get(op.process, 0) + 1
+            case Leader() as led:
+                key = (op.process, led.epoch, incarnations.get(op.process, 0))
+                again = any(takeover[:2] == key[:2] for takeover in found)
+                takeover = _told(op, led, key, elected.get(key[:2]), again=again)
+                if key[:2] in unclean and not again:
+                    takeover = replace(takeover, unclean=True)
+                found.setdefault(key, takeover)
     return list(found.values())
 
 
 def _unclean(ops: Sequence[Op]) -> set[tuple[str, int]]:
     """What controllers said that they elected uncleanly."""
     names = names_of(ops)
-    told = (op for op in ops if (op.source, op.f) == (Source.BROKER, "elected") and op.value["unclean"])
-    return {(names.get(int(op.value["leader"]), ""), int(op.value["epoch"])) for op in told}
+    told = (elected for _, elected in events_of(ops, Elected) if elected.unclean)
+    return {(names.get(elected.leader, ""), elected.epoch) for elected in told}
 
 
-def _told(op: Op, key: tuple[str, int, int], election: Election | None, *, again: bool) -> Takeover:
+def _told(op: Op, led: Leader, key: tuple[str, int, int], election: Election | None, *, again: bool) -> Takeover:
     # ZooKeeper's op is the election only the first time; a leader that returns elects itself.
     before = election is not None and election.op.index < op.index and not again
     return Takeover(
         node=key[0],
         epoch=key[1],
         incarnation=key[2],
-        log_end=int(op.value["log_end_offset"]),
-        resumed=bool(op.value.get("resumed")),
-        unclean=bool(op.value.get("unclean")) or (election is not None and election.outside and not again),
+        log_end=led.log_end_offset,
+        resumed=bool(led.resumed),
+        unclean=bool(led.unclean) or (election is not None and election.outside and not again),
         elected=election.op.index if election is not None and before else op.index,
         op=op,
     )

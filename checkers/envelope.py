@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from checkers.elections import Takeover
 from checkers.outages import Outage
-from checkers.view import zookeeper_states
 from harness.effect import nature_of
-from harness.model import Op, OpType, Source
+from harness.events import ControllerOffice, Elected, Injection, LeaderAndIsr, Registered
+from harness.model import Op, OpType, events_of
 
 
 def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bool:
@@ -25,18 +25,18 @@ def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bo
     Nobody could know when the controller's office changed hands meanwhile, or when the write that let it into the
     ISR was still under way: Kafka leaves both open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
     """
-    isr: Sequence[str] = ()
+    isr: Sequence[str | None] = ()
     for op in ops:
         if op.index >= takeover.elected:
             return False
-        if (op.source, op.f) == (Source.ZOOKEEPER, "leaderAndISR"):
-            joined = takeover.node in op.value["isr"] and takeover.node not in isr
-            if joined and isr and op.index > outage.begun:
+        match op.event:
+            case LeaderAndIsr() as state:
+                joined = takeover.node in state.isr and takeover.node not in isr
+                if joined and isr and op.index > outage.begun:
+                    return True
+                isr = state.isr
+            case ControllerOffice(active=True) if op.index > outage.begun:
                 return True
-            isr = op.value["isr"]
-        took_office = (op.source, op.f) == (Source.BROKER, "controller") and op.value["active"]
-        if took_office and op.index > outage.begun:
-            return True
     return False
 
 
@@ -54,15 +54,13 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
     joined: dict[str, int] = {}
     left: dict[str, int] = {}
     for op in ops:
-        if (op.source, op.f) == (Source.ZOOKEEPER, "leaderAndISR"):
-            if op.index >= back:
-                break
-            members = list(map(str, op.value["isr"]))
-            joined = {member: joined.get(member, op.index) for member in members}
-        elif (
-            op.source is Source.NEMESIS and op.type is not OpType.INVOKE and nature_of(op).effect.leaves_zookeeper
-        ):
-            left.update(dict.fromkeys(map(str, op.value["nodes"]), op.index))
+        match op.event:
+            case LeaderAndIsr() as state:
+                if op.index >= back:
+                    break
+                joined = {member: joined.get(member, op.index) for member in map(str, state.isr)}
+            case Injection(nodes=nodes) if op.type is not OpType.INVOKE and nature_of(op).effect.leaves_zookeeper:
+                left.update(dict.fromkeys(nodes, op.index))
     if takeover.node not in joined or takeover.op.index < back:
         return False
     others = [member for member in joined if member != takeover.node]
@@ -72,20 +70,15 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
 def _back(ops: Sequence[Op], outage: Outage) -> int:
     """From when on a leaderAndISR is about the losing leader's return; from the return on, if nobody told more."""
     since = outage.op.index if outage.back is None else outage.back
-    told = (op for op in ops if (op.source, op.f, op.process) == (Source.BROKER, "registered", outage.node))
-    registered = next((op for op in told if op.index > since), None)
-    if registered is None:
-        return since
-    return _decided(ops, registered) or registered.index
+    for op, registered in events_of(ops, Registered):
+        if op.process == outage.node and op.index > since:
+            return _decided(ops, op.index, registered.czxid) or op.index
+    return since
 
 
-def _decided(ops: Sequence[Op], registered: Op) -> int | None:
+def _decided(ops: Sequence[Op], registered: int, czxid: int | None) -> int | None:
     """The index of the first leaderAndISR that was written by a controller that had seen the registration."""
-    czxid = registered.value.get("czxid")
-    seen = (op for op in ops if op.index > registered.index and (op.source, op.f) == (Source.BROKER, "elected"))
-    epoch = next((op.value["epoch"] for op in seen if czxid in _seen(op)), None)
-    return next((state.index for state in zookeeper_states(ops) if state.value["epoch"] == epoch), None)
-
-
-def _seen(op: Op) -> list[int]:
-    return [int(czxid) for _, czxid in op.value.get("saw", ())]
+    decisions = (elected for op, elected in events_of(ops, Elected) if op.index > registered)
+    seen = (elected.epoch for elected in decisions if any(each == czxid for _, each in elected.saw or ()))
+    epoch = next(seen, None)
+    return next((op.index for op, state in events_of(ops, LeaderAndIsr) if state.epoch == epoch), None)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from checkers.view import at, key_of
 from harness.effect import DOWN, nature_of
-from harness.model import Anomaly, Kind, Op, Source
+from harness.events import Injection, Printed
+from harness.model import Anomaly, Kind, Op, events_of
 
 
 def exited(ops: Sequence[Op]) -> list[Anomaly]:
@@ -25,10 +26,10 @@ def exited(ops: Sequence[Op]) -> list[Anomaly]:
             topic=topic,
             partition=partition,
             nodes=(op.process,),
-            sentence=f"{op.process} ended itself at {at(op)}: {str(op.value['line']).rstrip('.')}.",
+            sentence=f"{op.process} ended itself at {at(op)}: {printed.line.rstrip('.')}.",
             proof=(op.index,),
         )
-        for op in words
+        for op, printed in words
     ]
 
 
@@ -37,19 +38,20 @@ def gone(ops: Sequence[Op]) -> frozenset[str]:
     return _replayed(ops)[1]
 
 
-def _replayed(ops: Sequence[Op]) -> tuple[list[Op], frozenset[str]]:
-    """Give the first word of every process that ended itself, and the nodes of those that nobody followed."""
-    words: list[Op] = []
+def exits(ops: Sequence[Op]) -> list[tuple[Op, Printed]]:
+    """Return every line by which a node says that it ends itself."""
+    return [(op, printed) for op, printed in events_of(ops, Printed) if printed.what == "exiting"]
+
+
+def _replayed(ops: Sequence[Op]) -> tuple[list[tuple[Op, Printed]], frozenset[str]]:
+    """Return the first word of every process that ended itself, and the nodes where no process followed it."""
+    words: list[tuple[Op, Printed]] = []
     ending: set[str] = set()
     for op in ops:
-        if op.source is Source.NEMESIS and nature_of(op).heals & DOWN:
-            ending -= set(op.value["nodes"])
-        elif is_exit(op) and op.process not in ending:
-            ending.add(op.process)
-            words.append(op)
+        match op.event:
+            case Injection(nodes=nodes) if nature_of(op).heals & DOWN:
+                ending.difference_update(nodes)
+            case Printed(what="exiting") as printed if op.process not in ending:
+                ending.add(op.process)
+                words.append((op, printed))
     return words, frozenset(ending)
-
-
-def is_exit(op: Op) -> bool:
-    """Whether a node says that it ends itself."""
-    return op.f == "printed" and bool(op.value["what"] == "exiting")

@@ -20,7 +20,7 @@ def holes(ops: Sequence[Op]) -> list[Anomaly]:
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
         expected, before = log.start, log.index
-        for batch in log.batches:
+        for index, batch in log.batches:
             if batch.base > expected:
                 gap = (expected, batch.base)
                 found.append(
@@ -32,9 +32,9 @@ def holes(ops: Sequence[Op]) -> list[Anomaly]:
                         nodes=(log.node,),
                         sentence=f"{log.node}'s log jumps from {expected} to {batch.base}: "
                         f"{offsets_text([gap])} missing.",
-                        proof=(before, batch.index),
+                        proof=(before, index),
                     )
                 )
             if batch.last + 1 >= expected:
-                expected, before = batch.last + 1, batch.index
+                expected, before = batch.last + 1, index
     return found

@@ -18,29 +18,56 @@ from checkers.envelope import last_standing, returned_unseen
 from checkers.outages import Outage, outages
 from checkers.served import has_served, reign
 from checkers.telling import Excuse, Loss, tell
-from checkers.view import FinalLog, final_leader, final_logs, key_of, names_of, setup_of, zookeeper_states
-from harness.model import Anomaly, Kind, Op, OpType, Source, ranges_of
+from checkers.view import FinalLog, final_leader, final_logs, key_of, names_of, setup_of
+from harness.events import (
+    Healed,
+    HighWatermark,
+    IsrChanged,
+    Leader,
+    LeaderAndIsr,
+    Produce,
+    Read,
+    Recovered,
+)
+from harness.model import Anomaly, Kind, Op, OpType, Source, events_of, ranges_of
 
 _ACKS_ALL = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acked:
-    """One acknowledged record; invoked is the index of its invoke (of its ok where none is known)."""
+    """
+    One acknowledged record.
+
+    Attributes:
+        ok: the op that acknowledged it.
+        record: what that op says.
+        invoked: the index of its invoke, of its ok where none is known.
+    """
 
     ok: Op
+    record: Produce
     invoked: int
 
     @property
+    def index(self) -> int:
+        """The index of the op that acknowledged it."""
+        return self.ok.index
+
+    @property
     def offset(self) -> int:
-        """The acknowledged offset, -1 when acks=0 told none."""
-        offset = self.ok.value.get("offset")
-        return -1 if offset is None else int(offset)
+        """The acknowledged offset, -1 where acks=0 has none."""
+        return -1 if self.record.offset is None else self.record.offset
 
     @property
     def value(self) -> str:
         """The record's text, unique in its run."""
-        return str(self.ok.value["value"])
+        return self.record.value
+
+    @property
+    def name(self) -> str:
+        """The name of its group, else its text."""
+        return self.record.name or self.record.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +96,9 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
     logs = final_logs(ops)
     leader = final_leader(ops)
     log = logs.get(leader.node or "") if leader else None
-    read = next((op for op in reversed(ops) if op.f == "read" and op.type is OpType.OK), None)
-    missing = _missing(acked_records(ops), log, read)
+    reads = [(op, read) for op, read in events_of(ops, Read) if op.type is OpType.OK]
+    read, shown = reads[-1] if reads else (None, None)
+    missing = _missing(acked_records(ops), log, shown)
     if not missing:
         return []
     names = names_of(ops)
@@ -83,7 +111,7 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
         outages=outages(ops),
     )
     losses = [_judge(case, acked, log if where == "log" else None, read) for acked, where in missing]
-    if any(op.f == "healed" and op.type is OpType.FAIL for op in ops):
+    if any(op.type is OpType.FAIL for op, _ in events_of(ops, Healed)):
         # A log that never caught up is nobody's last word: only a leader seen without the record proves a loss.
         losses = [loss for loss in losses if loss.takeover is not None or loss.log is None]
     return [_anomaly(ops, group) for group in _alike(losses)]
@@ -93,23 +121,21 @@ def acked_records(ops: Iterable[Op]) -> list[Acked]:
     """Give every record whose produce was ok, in the order of acknowledgement."""
     invoked: dict[tuple[str, str], int] = {}
     found: list[Acked] = []
-    for op in ops:
-        if (op.source, op.f) != (Source.CLIENT, "produce"):
-            continue
-        sent = (op.process, str(op.value["value"]))
+    for op, record in events_of(ops, Produce):
+        sent = (op.process, record.value)
         if op.type is OpType.INVOKE:
             invoked[sent] = op.index
         elif op.type is OpType.OK:
-            found.append(Acked(ok=op, invoked=invoked.get(sent, op.index)))
+            found.append(Acked(ok=op, record=record, invoked=invoked.get(sent, op.index)))
     return found
 
 
-def _missing(acked: Iterable[Acked], log: FinalLog | None, read: Op | None) -> list[tuple[Acked, str]]:
+def _missing(acked: Iterable[Acked], log: FinalLog | None, read: Read | None) -> list[tuple[Acked, str]]:
     """Give the records that are not where they should be: in the final "log", else in the client's "read"."""
     held = {(record.offset, record.value) for record in log.records.values()} if log else set()
     values = {value for _, value in held}
-    shown = {(int(offset), str(value)) for offset, value in read.value["records"]} if read else set()
-    readable = int(read.value["high_watermark"]) if read else 0
+    shown = frozenset(read.records or ()) if read else frozenset()
+    readable = (read.high_watermark or 0) if read else 0
     missing: list[tuple[Acked, str]] = []
     for each in acked:
         there = (each.offset, each.value)
@@ -133,7 +159,7 @@ def _judge(case: _Case, acked: Acked, log: FinalLog | None, read: Op | None) -> 
     excuses = {member: excuse_of(member) for member in _isr_at_ack(case, acked, written)}
     excused = tuple(excuse for excuse in excuses.values() if excuse is not None)
     owing = tuple(member for member, excuse in excuses.items() if excuse is None)
-    if int(acked.ok.value["acks"]) != _ACKS_ALL:
+    if acked.record.acks != _ACKS_ALL:
         kind = Kind.UNPROMISED
     elif takeover is not None and takeover.unclean:
         kind = Kind.UNCLEAN
@@ -143,8 +169,9 @@ def _judge(case: _Case, acked: Acked, log: FinalLog | None, read: Op | None) -> 
         kind = _hole(case, takeover, outage, lambda member: excuse_of(member) is not None) or Kind.LOST
     return Loss(
         kind=kind,
-        name=str(acked.ok.value.get("name") or acked.value),
+        name=acked.name,
         offset=acked.offset,
+        acks=acked.record.acks,
         ok=acked.ok,
         written=written,
         writer_epoch=_epoch_of(case, written),
@@ -214,23 +241,28 @@ def _isr_at_ack(case: _Case, acked: Acked, written: Op | None) -> tuple[str, ...
         for op in case.ops:
             if op.source is not Source.BROKER or op.process != written.process:
                 continue
-            if op.f in ("leader", "isr") and (not isr or op.index < acked.ok.index):
-                isr = op.value["isr"]
-            elif op.index > written.index and op.f == "high-watermark" and int(op.value["to"]) > acked.offset:
-                break
+            match op.event:
+                case Leader(isr=members) | IsrChanged(isr=members) if not isr or op.index < acked.index:
+                    isr = members
+                case HighWatermark(to=to) if op.index > written.index and to > acked.offset:
+                    break
         if isr:
-            return tuple(case.names.get(int(broker), str(broker)) for broker in isr)
-    states = [op for op in zookeeper_states(case.ops) if op.index < acked.ok.index]
-    return tuple(states[-1].value["isr"] if states else setup_of(case.ops).get("replicas") or ())
+            return tuple(case.names.get(broker, str(broker)) for broker in isr)
+    states = [state for op, state in events_of(case.ops, LeaderAndIsr) if op.index < acked.index]
+    setup = setup_of(case.ops)
+    return tuple(map(str, states[-1].isr)) if states else (setup.replicas if setup else ())
 
 
 def _promised(case: _Case, acked: Acked, written: Op | None) -> int:
     """The index of the op by which the record was promised: committed by its writer, or told to the client."""
     if written is None:
         return acked.ok.index
-    theirs = (op for op in case.ops if op.index > written.index and op.process == written.process)
-    passed = (op.index for op in theirs if op.f == "high-watermark" and int(op.value["to"]) > acked.offset)
-    return min(next(passed, acked.ok.index), acked.ok.index)
+    passed = (
+        op.index
+        for op, moved in events_of(case.ops, HighWatermark)
+        if op.index > written.index and op.process == written.process and moved.to > acked.offset
+    )
+    return min(next(passed, acked.index), acked.index)
 
 
 def _hole(
@@ -261,14 +293,15 @@ def _excuse(case: _Case, member: str, acked: Acked, takeover: Takeover | None, p
 
 def _spared(case: _Case, outage: Outage, acked: Acked) -> bool:
     """Whether the log was long enough to hold the record when the member came back from the power loss."""
-    told = (op for op in case.ops if (op.source, op.f) == (Source.BROKER, "recovered"))
-    back = next((op for op in told if op.process == outage.node and op.index > outage.op.index), None)
-    return back is not None and int(back.value["log_end_offset"]) > acked.offset
+    for op, recovered in events_of(case.ops, Recovered):
+        if op.process == outage.node and op.index > outage.op.index:
+            return recovered.log_end_offset > acked.offset
+    return False
 
 
 def _explains(outage: Outage, cause: Change) -> bool:
     return (
-        cause.op.f == "recovered"
+        isinstance(cause.op.event, Recovered)
         and outage.power_lost
         and outage.node == cause.op.process
         and outage.op.index < cause.op.index

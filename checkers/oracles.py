@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from checkers.view import key_of
-from harness.model import Anomaly, Kind, Op, Source
+from harness.events import OracleViolation
+from harness.model import Anomaly, Kind, Op, events_of
 
 
 def oracles(ops: Sequence[Op]) -> list[Anomaly]:
@@ -17,14 +18,13 @@ def oracles(ops: Sequence[Op]) -> list[Anomaly]:
     topic, partition = key_of(ops)
     return [
         Anomaly(
-            kind=Kind(f"oracle-{op.value['rule']}"),
+            kind=Kind(f"oracle-{seen.rule}"),
             topic=topic,
             partition=partition,
-            ranges=((op.value["offset"], op.value["offset"] + 1),),
-            nodes=tuple(op.value["nodes"]),
-            sentence=op.value["sentence"],
+            ranges=((seen.offset, seen.offset + 1),),
+            nodes=seen.nodes,
+            sentence=seen.sentence,
             proof=(op.index,),
         )
-        for op in ops
-        if (op.source, op.f) == (Source.SIMULATOR, "violation")
+        for op, seen in events_of(ops, OracleViolation)
     ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from checkers.view import FinalBatch, FinalLog, final_logs, key_of, offsets_text
+from checkers.view import FinalLog, final_logs, key_of, offsets_text
+from harness.events import Batch
 from harness.model import Anomaly, Kind, Op
 
 
@@ -19,7 +20,7 @@ def order(ops: Sequence[Op]) -> list[Anomaly]:
     topic, partition = key_of(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
-        for before, batch, complaint in _complaints(log):
+        for before, (index, batch), complaint in _complaints(log):
             span = (batch.base, max(batch.last, batch.base) + 1)
             found.append(
                 Anomaly(
@@ -30,26 +31,28 @@ def order(ops: Sequence[Op]) -> list[Anomaly]:
                     nodes=(log.node,),
                     epoch=batch.epoch if batch.epoch >= 0 else None,
                     sentence=f"{log.node}'s batch at {offsets_text([span])} {complaint}.",
-                    proof=tuple(sorted({before.index, batch.index})),
+                    proof=tuple(sorted({before, index})),
                 )
             )
     return found
 
 
-def _complaints(log: FinalLog) -> list[tuple[FinalBatch, FinalBatch, str]]:
-    found: list[tuple[FinalBatch, FinalBatch, str]] = []
-    newest: FinalBatch | None = None  # the batch with the newest epoch so far
-    highest: FinalBatch | None = None  # the batch with the highest offset so far
-    for batch in log.batches:
+def _complaints(log: FinalLog) -> list[tuple[int, tuple[int, Batch], str]]:
+    """Return, for each batch out of order, the index of the batch that it contradicts, itself, and how."""
+    found: list[tuple[int, tuple[int, Batch], str]] = []
+    newest: tuple[int, Batch] | None = None  # the batch with the newest epoch so far
+    highest: tuple[int, Batch] | None = None  # the batch with the highest offset so far
+    for here in log.batches:
+        index, batch = here
         offsets = [offset for offset, _, _ in batch.records]
         if offsets != sorted(set(offsets)) or not all(batch.base <= o <= batch.last for o in offsets):
-            found.append((batch, batch, f"holds records at {offsets}, which do not rise from base to last"))
-        if highest is not None and batch.base <= highest.last:
-            found.append((highest, batch, f"comes after a batch that ends with offset {highest.last}"))
-        elif newest is not None and 0 <= batch.epoch < newest.epoch:
-            found.append((newest, batch, f"has epoch {batch.epoch}, after a batch of epoch {newest.epoch}"))
-        if highest is None or batch.last > highest.last:
-            highest = batch
-        if newest is None or batch.epoch > newest.epoch:
-            newest = batch
+            found.append((index, here, f"holds records at {offsets}, which do not rise from base to last"))
+        if highest is not None and batch.base <= highest[1].last:
+            found.append((highest[0], here, f"comes after a batch that ends with offset {highest[1].last}"))
+        elif newest is not None and 0 <= batch.epoch < newest[1].epoch:
+            found.append((newest[0], here, f"has epoch {batch.epoch}, after a batch of epoch {newest[1].epoch}"))
+        if highest is None or batch.last > highest[1].last:
+            highest = here
+        if newest is None or batch.epoch > newest[1].epoch:
+            newest = here
     return found

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.effect import DOWN, Effect, nature_of
-from harness.model import Op, OpType, Source
+from harness.events import Injection, Started
+from harness.model import Op, OpType, Source, events_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,27 +43,24 @@ def outages(ops: Sequence[Op]) -> list[Outage]:
     """Give every outage that the nemesis caused and proved, in the order in which they were proved."""
     invoked: dict[tuple[str, tuple[str, ...]], int] = {}
     found: list[Outage] = []
-    for op in ops:
-        if op.source is not Source.NEMESIS or not nature_of(op).effect.is_down:
+    for op, fault in events_of(ops, Injection):
+        if not nature_of(op).effect.is_down:
             continue
-        nodes = tuple(op.value["nodes"])
         if op.type is OpType.INVOKE:
-            invoked[op.f, nodes] = op.index
+            invoked[fault.name, fault.nodes] = op.index
         elif op.type is OpType.OK:
-            begun = invoked.pop((op.f, nodes), op.index)
-            found += [Outage(node=node, begun=begun, op=op, back=_back(ops, node, op)) for node in nodes]
+            begun = invoked.pop((fault.name, fault.nodes), op.index)
+            found += [Outage(node=node, begun=begun, op=op, back=_back(ops, node, op)) for node in fault.nodes]
     return found
 
 
 def _back(ops: Sequence[Op], node: str, fault: Op) -> int | None:
     for op in ops:
-        if op.index > fault.index and (
-            (op.source is Source.BROKER and op.f == "started" and op.process == node)
-            or (op.source is Source.NEMESIS and op.type is OpType.OK and _starts(op, node))
-        ):
-            return op.index
+        if op.index > fault.index and op.source in (Source.BROKER, Source.NEMESIS):
+            match op.event:
+                case Started() if op.process == node:
+                    return op.index
+                case Injection(nodes=nodes) if op.type is OpType.OK and node in nodes:
+                    if nature_of(op).heals & DOWN:
+                        return op.index
     return None
-
-
-def _starts(op: Op, node: str) -> bool:
-    return bool(nature_of(op).heals & DOWN) and node in op.value["nodes"]

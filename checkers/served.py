@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from checkers.elections import Takeover
 from checkers.outages import Outage
 from checkers.view import setup_of
-from harness.model import Op, OpType, Source
+from harness.events import Fetch, Produce
+from harness.model import Op, OpType, events_of
 
 
 def reign(takeover: Takeover, takeovers: Sequence[Takeover], outages: Sequence[Outage]) -> tuple[int, int | None]:
@@ -41,17 +42,18 @@ def has_served(ops: Sequence[Op], leader: str, record: tuple[int, str], since: i
     Shapes:  record is (offset, value), acknowledged at some time. False proves nothing: who serves nobody, and who
              serves less, is not seen; and where a client sends again, a record may stand where nobody told.
     """
-    if not setup_of(ops).get("sends_once"):
+    setup = setup_of(ops)
+    if setup is None or not setup.sends_once:
         return False
     offset, value = record
     last: dict[str, tuple[str, int]] = {}
-    for op in ops:
+    for op, fetch in events_of(ops, Fetch):
         if until is not None and op.index >= until:
             return False
-        if op.index <= since or (op.source, op.f) != (Source.FABRIC, "fetch"):
+        if op.index <= since:
             continue
-        follower, asked = op.value["link"]
-        before, reached = last.get(follower, ("", 0)), int(op.value["offset"])
+        follower, asked = fetch.link
+        before, reached = last.get(follower, ("", 0)), fetch.offset
         last[follower] = (asked, reached)
         if asked == before[0] == leader and max(offset, before[1]) < reached:
             return not _may_be_another(ops, offset, value, op.index)
@@ -61,15 +63,13 @@ def has_served(ops: Sequence[Op], leader: str, record: tuple[int, str], since: i
 def _may_be_another(ops: Sequence[Op], offset: int, value: str, until: int) -> bool:
     """Whether another record that was sent before that op may stand at the offset: there, or nobody told where."""
     places: dict[str, int | None] = {}
-    for op in ops:
-        if (op.source, op.f) != (Source.CLIENT, "produce") or op.value["value"] == value:
+    for op, sent in events_of(ops, Produce):
+        if sent.value == value:
             continue
-        sent = str(op.value["value"])
         if op.type is OpType.INVOKE and op.index < until:
-            places[sent] = None
-        elif op.type is OpType.OK and sent in places:
-            told = op.value.get("offset")
-            places[sent] = None if told is None or int(told) < 0 else int(told)
+            places[sent.value] = None
+        elif op.type is OpType.OK and sent.value in places:
+            places[sent.value] = None if sent.offset is None or sent.offset < 0 else sent.offset
         elif op.type is OpType.FAIL:
-            places.pop(sent, None)
+            places.pop(sent.value, None)
     return any(place in (None, offset) for place in places.values())

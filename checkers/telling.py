@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from checkers.elections import Takeover
 from checkers.view import REASONS, FinalLog, at, epochs_text, offsets_text
+from harness.events import Recovered, Truncate
 from harness.model import Kind, Op, ranges_of
 
 
@@ -36,6 +37,7 @@ class Loss:
     kind: Kind
     name: str
     offset: int
+    acks: int
     ok: Op
     written: Op | None
     writer_epoch: int | None
@@ -75,7 +77,7 @@ def tell(group: Sequence[Loss]) -> str:
     ranges = ranges_of(each.offset for each in group if each.offset >= 0)
     subject = f"{loss.name} ({offsets_text(ranges)})" if ranges else loss.name
     writer = f"written by {loss.written.process}{_under(loss.writer_epoch)}, " if loss.written else ""
-    acks = "all" if int(loss.ok.value["acks"]) == -1 else loss.ok.value["acks"]
+    acks = "all" if loss.acks == -1 else loss.acks
     return (
         f"{subject}, {writer}acknowledged (acks={acks}) at {at(loss.ok)}, is gone: "
         f"{_how(loss)}; {_judgement(loss)}."
@@ -93,12 +95,14 @@ def _how(loss: Loss) -> str:
         led = f"in which {node} was elected at {at(loss.takeover.op)}"
         return f"from epoch {loss.takeover.epoch} on, {led}, no leader is known to have had it; {where}"
     how = f"{node} had not copied it"
-    if cause is not None and cause.f == "truncate":
-        reason = REASONS.get(str(cause.value["reason"]), str(cause.value["reason"]))
-        how = f"{node} cut it at {at(cause)} because it truncated to {reason} ({cause.value['to']})"
-    elif cause is not None:
-        power = f" from the power loss at {at(loss.power)}" if loss.power else ""
-        how = f"{node} came back at {at(cause)}{power} with its log ending at {cause.value['log_end_offset']}"
+    if cause is not None:
+        match cause.event:
+            case Truncate(reason=reason, to=to):
+                why = REASONS.get(reason, reason)
+                how = f"{node} cut it at {at(cause)} because it truncated to {why} ({to})"
+            case Recovered(log_end_offset=end):
+                power = f" from the power loss at {at(loss.power)}" if loss.power else ""
+                how = f"{node} came back at {at(cause)}{power} with its log ending at {end}"
     verb = "resumed leading" if loss.takeover.resumed else "was elected leader in"
     return f"{how}, and {verb} epoch {loss.takeover.epoch} at {at(loss.takeover.op)} without it; {where}"
 
@@ -119,7 +123,7 @@ def _where(loss: Loss) -> str:
 def _judgement(loss: Loss) -> str:
     match loss.kind:
         case Kind.UNPROMISED:
-            return f"acks={loss.ok.value['acks']} promises nothing across a change of leader"
+            return f"acks={loss.acks} promises nothing across a change of leader"
         case Kind.UNCLEAN:
             return "the election was unclean, from outside the ISR, and loses what it lacks"
         case Kind.RETURNED:

@@ -8,9 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checkers.exited import is_exit
+from checkers.exited import exits
 from checkers.view import FinalLog, final_leader, final_logs, key_of, setup_of
-from harness.model import Anomaly, Kind, Op, OpType, Source
+from harness.events import (
+    Done,
+    Exited,
+    Healed,
+    Injection,
+    LineUnreadable,
+    Produce,
+    Read,
+    Setup,
+    Snapshot,
+    SnapshotFailed,
+    Step,
+)
+from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
 
 def unchecked(ops: Sequence[Op]) -> list[Anomaly]:
@@ -39,56 +52,71 @@ _Lack = tuple[Kind, tuple[str, ...], str, tuple[int, ...]]
 
 def _logs(ops: Sequence[Op]) -> Iterator[_Lack]:
     logs = final_logs(ops)
-    failed = {op.process: op for op in ops if (op.source, op.f) == (Source.LOG, "snapshot")}
-    for node in sorted({*map(str, setup_of(ops).get("replicas") or ()), *failed}):
-        last = failed.get(node)
+    lasts = {
+        op.process: op for op in ops if op.source is Source.LOG and isinstance(op.event, Snapshot | SnapshotFailed)
+    }
+    setup = setup_of(ops)
+    for node in sorted({*(setup.replicas if setup else ()), *lasts}):
+        last = lasts.get(node)
         if last is None:
             yield Kind.UNREADABLE, (node,), f"{node}'s log was not read at the end", ()
-        elif last.type is not OpType.OK:
-            why = last.value.get("error") or last.value.get("problems") or "no reason given"
+        elif isinstance(last.event, SnapshotFailed):
+            why = list(last.event.problems) or "no reason given"
             yield Kind.UNREADABLE, (node,), f"{node}'s log could not be read: {why}", (last.index,)
         else:
             yield from _one_log(logs[node])
 
 
 def _one_log(log: FinalLog) -> Iterator[_Lack]:
-    if log.problems:
-        text = f"{log.node}'s log has problems: {'; '.join(log.problems)}"
+    if log.snapshot.problems:
+        text = f"{log.node}'s log has problems: {'; '.join(log.snapshot.problems)}"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
-    if log.promised != len(log.batches):
-        text = f"{log.node}'s log was to have {log.promised} batches; {len(log.batches)} are in the history"
+    if log.snapshot.batches != len(log.batches):
+        text = (
+            f"{log.node}'s log was to have {log.snapshot.batches} batches; {len(log.batches)} are in the history"
+        )
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
 
 
 def _course(ops: Sequence[Op]) -> Iterator[_Lack]:
-    explained = {op.process for op in ops if is_exit(op)}
+    explained = {op.process for op, _ in exits(ops)}
     for op in ops:
-        if op.f == "exited" and op.value.get("node") in explained:
-            continue  # it said why: that is a finding of its own
-        if op.source in (Source.RUNNER, Source.NEMESIS) and op.type is OpType.FAIL and op.f != "healed":
-            what = f"step {op.value.get('text')!r}" if op.f == "step" else f"{op.source.value} {op.f!r}"
-            yield Kind.UNCHECKED, (), f"{what} failed: {op.value.get('error')}", (op.index,)
-        if op.f == "healed" and op.value.get("unhealed"):
-            faults = ", ".join(map(str, op.value["unhealed"]))
-            yield Kind.UNCHECKED, (), f"still in force at the end: {faults}; {op.value['missing']}", (op.index,)
-    said = {op.f for op in ops if op.source is Source.RUNNER}
-    for f, text in (
-        ("setup", "the history has no set-up"),
-        ("healed", "the faults were not healed before the end"),
-        ("done", "the history has no end: the run was cut short"),
+        if op.source not in (Source.RUNNER, Source.NEMESIS):
+            continue
+        match op.event:
+            case Healed(unhealed=None | ()):
+                continue
+            case Healed(unhealed=faults, missing=missing):
+                why = f"still in force at the end: {', '.join(faults or ())}; {missing}"
+            case _ if op.type is not OpType.FAIL:
+                continue
+            case Exited(node=node) if node in explained:
+                continue  # it said why: that is a finding of its own
+            case Step(text=text, error=error):
+                why = f"step {text!r} failed: {error}"
+            case Exited(error=error) | LineUnreadable(error=error) | Injection(error=error):
+                why = f"{op.source.value} {op.f!r} failed: {error}"
+            case _:
+                why = f"{op.source.value} {op.f!r} failed"
+        yield Kind.UNCHECKED, (), why, (op.index,)
+    said = {type(op.event) for op in ops if op.source is Source.RUNNER}
+    for kind, text in (
+        (Setup, "the history has no set-up"),
+        (Healed, "the faults were not healed before the end"),
+        (Done, "the history has no end: the run was cut short"),
     ):
-        if f not in said:
+        if kind not in said:
             yield Kind.UNCHECKED, (), text, ()
     if final_leader(ops) is None:
         yield Kind.UNCHECKED, (), "nobody told who leads at the end", ()
 
 
 def _clients(ops: Sequence[Op]) -> Iterator[_Lack]:
-    told = {(op.f, op.type) for op in ops if op.source in (Source.CLIENT, Source.RUNNER)}
-    if ("produce", OpType.OK) not in told:
+    told = {(type(op.event), op.type) for op in ops if op.source in (Source.CLIENT, Source.RUNNER)}
+    if (Produce, OpType.OK) not in told:
         yield Kind.UNCHECKED, (), "no produce was acknowledged, so nothing could be lost", ()
     # Of a partition that nobody leads nothing can be read: that it hangs is what there is to say.
-    if ("read", OpType.OK) not in told and ("healed", OpType.FAIL) not in told and not _read_all_it_may(ops):
+    if (Read, OpType.OK) not in told and (Healed, OpType.FAIL) not in told and not _read_all_it_may(ops):
         yield Kind.UNCHECKED, (), "no final read through the client succeeded", ()
 
 
@@ -99,10 +127,12 @@ def _read_all_it_may(ops: Sequence[Op]) -> bool:
     A broker of Apache Kafka gives whole batches below the high watermark, and such a one is not: where a replica
     is stuck within it, a client comes to its beginning and no further.
     """
-    read = next((op for op in reversed(ops) if op.f == "read" and op.type is OpType.FAIL), None)
+    failed = [read for op, read in events_of(ops, Read) if op.type is OpType.FAIL]
     leader = final_leader(ops)
     log = final_logs(ops).get(leader.node or "") if leader else None
-    if read is None or log is None or "position" not in read.value:
+    if not failed or log is None:
         return False
-    position, high_watermark = int(read.value["position"]), int(read.value["high_watermark"])
-    return any(batch.base == position < high_watermark <= batch.last for batch in log.batches)
+    position, high_watermark = failed[-1].position, failed[-1].high_watermark
+    if position is None or high_watermark is None:
+        return False
+    return any(batch.base == position < high_watermark <= batch.last for _, batch in log.batches)

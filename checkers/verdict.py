@@ -75,11 +75,11 @@ def verdict_of(anomalies: Iterable[Anomaly]) -> Verdict:
 
 def records_of(ops: Sequence[Op]) -> Records:
     """Give every name's acknowledged offsets, with the index of the op that acknowledged each."""
-    records: dict[str, dict[int, int]] = {str(name): {} for name in setup_of(ops).get("records") or {}}
+    setup = setup_of(ops)
+    records: dict[str, dict[int, int]] = {name: {} for name in (setup.records if setup else ())}
     for acked in acked_records(ops):
         if acked.offset >= 0:
-            name = str(acked.ok.value.get("name") or acked.value)
-            records.setdefault(name, {})[acked.offset] = acked.ok.index
+            records.setdefault(acked.name, {})[acked.offset] = acked.index
     return records
 
 

@@ -1,7 +1,7 @@
 """
 What a rule looks up in a partition's ops: names, the final logs, the final leader, and words for sentences.
 
-Nothing here judges. Docs/history.md gives the keys of every op.
+Nothing here judges.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-from harness.model import HistoryError, Op, OpType, Source
+from harness.events import Batch, Leader, LeaderAndIsr, Setup, Snapshot, Started
+from harness.model import HistoryError, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
 
@@ -36,41 +37,37 @@ class Record:
     index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalBatch:
-    """One batch of a final log; base..last inclusive, index is its op's."""
-
-    base: int
-    last: int
-    epoch: int
-    index: int
-    records: tuple[tuple[int, str, str], ...]
-
-
 @dataclass(frozen=True, kw_only=True)  # without slots: cached_property needs a place to keep what it found
 class FinalLog:
     """
     One replica's log as read from its own files at the end.
 
-    Shapes:  batches in the order of the files. end is exclusive. epochs is the checkpoint as read, None when
-             there is none. promised is how many batches the snapshot said would follow.
+    Attributes:
+        index: the op of the snapshot.
+        batches: in the order of the files, each with the index of its op.
     """
 
     node: str
     index: int
-    start: int
-    end: int
-    epochs: tuple[tuple[int, int], ...] | None
-    problems: tuple[str, ...]
-    promised: int
-    batches: tuple[FinalBatch, ...]
+    snapshot: Snapshot
+    batches: tuple[tuple[int, Batch], ...]
+
+    @property
+    def start(self) -> int:
+        """The first offset."""
+        return self.snapshot.log_start_offset
+
+    @property
+    def end(self) -> int:
+        """The offset after the last one."""
+        return self.snapshot.log_end_offset
 
     @cached_property
     def records(self) -> Mapping[int, Record]:
         """Give the record at every offset; the last one where a broken log has two."""
         return {
-            offset: Record(offset=offset, digest=digest, value=value, epoch=batch.epoch, index=batch.index)
-            for batch in self.batches
+            offset: Record(offset=offset, digest=digest, value=str(value), epoch=batch.epoch, index=index)
+            for index, batch in self.batches
             for offset, digest, value in batch.records
         }
 
@@ -85,23 +82,23 @@ class Leadership:
 
 
 def key_of(ops: Sequence[Op]) -> tuple[str, int]:
-    """Give the (topic, partition) that the ops are about; the set-up's, or ("", -1), when none names one."""
-    about = (op for op in ops if op.value.get("partition") is not None)
-    own = next((op for op in about if op.source not in (Source.RUNNER, Source.NEMESIS)), None)
-    value = own.value if own else setup_of(ops)
-    return (str(value["topic"]), int(value["partition"])) if "partition" in value else NO_KEY
+    """Return the (topic, partition) that the ops are about; the set-up's, or ("", -1), when none names one."""
+    about = (op.place for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS))
+    setup = setup_of(ops)
+    own = next((place for place in about if place is not None), None)
+    return own or ((setup.topic, setup.partition) if setup else NO_KEY)
 
 
-def setup_of(ops: Sequence[Op]) -> Mapping[str, Any]:
-    """Give what the runner set up, {} when the history does not say."""
-    return next((op.value for op in ops if (op.source, op.f) == (Source.RUNNER, "setup")), {})
+def setup_of(ops: Sequence[Op]) -> Setup | None:
+    """Return what the runner set up, None when the history does not say."""
+    return next((setup for _, setup in events_of(ops, Setup)), None)
 
 
 def names_of(ops: Sequence[Op]) -> dict[int, str]:
-    """Give each broker id's node name."""
-    names = {int(broker): str(name) for name, broker in (setup_of(ops).get("nodes") or {}).items()}
-    started = (op for op in ops if (op.source, op.f) == (Source.BROKER, "started"))
-    return names | {int(op.value["id"]): op.process for op in started}
+    """Return each broker id's node name."""
+    setup = setup_of(ops)
+    names = {broker: name for name, broker in setup.nodes.items()} if setup else {}
+    return names | {started.id: op.process for op, started in events_of(ops, Started)}
 
 
 def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
@@ -110,35 +107,36 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
 
     Raises:  HistoryError when a batch comes before any snapshot of its node.
     """
-    snapshots: dict[str, Op] = {}
-    batches: dict[str, list[FinalBatch]] = {}
+    snapshots: dict[str, tuple[int, Snapshot]] = {}
+    batches: dict[str, list[tuple[int, Batch]]] = {}
     for op in ops:
-        if (op.source, op.type, op.f) == (Source.LOG, OpType.OK, "snapshot"):
-            snapshots[op.process], batches[op.process] = op, []
-        elif (op.source, op.f) == (Source.LOG, "batch"):
-            if op.process not in batches:
-                raise HistoryError(f"op {op.index}: a batch of {op.process} before its snapshot; expected after")
-            batches[op.process].append(_batch(op))
-    return {node: _log(op, batches[node]) for node, op in sorted(snapshots.items())}
+        if op.source is not Source.LOG:
+            continue
+        match op.event:
+            case Snapshot() as snapshot:
+                snapshots[op.process], batches[op.process] = (op.index, snapshot), []
+            case Batch() as batch:
+                if op.process not in batches:
+                    raise HistoryError(
+                        f"op {op.index}: a batch of {op.process} before its snapshot; expected after"
+                    )
+                batches[op.process].append((op.index, batch))
+    return {
+        node: FinalLog(node=node, index=index, snapshot=snapshot, batches=tuple(batches[node]))
+        for node, (index, snapshot) in sorted(snapshots.items())
+    }
 
 
 def final_leader(ops: Sequence[Op]) -> Leadership | None:
-    """Give the partition's leader as ZooKeeper said it last, else the newest epoch's; None when unknown."""
-    states = zookeeper_states(ops)
+    """Return the partition's leader as ZooKeeper said it last, else the newest epoch's; None when unknown."""
+    states = list(events_of(ops, LeaderAndIsr))
     if states:
-        return Leadership(
-            node=states[-1].value["leader"], epoch=int(states[-1].value["epoch"]), index=states[-1].index
-        )
-    led = [op for op in ops if (op.source, op.f) == (Source.BROKER, "leader")]
-    if not led:
+        op, state = states[-1]
+        return Leadership(node=state.leader, epoch=state.epoch, index=op.index)
+    newest = max(events_of(ops, Leader), key=lambda led: (led[1].epoch, led[0].index), default=None)
+    if newest is None:
         return None
-    newest = max(led, key=lambda op: (int(op.value["epoch"]), op.index))
-    return Leadership(node=newest.process, epoch=int(newest.value["epoch"]), index=newest.index)
-
-
-def zookeeper_states(ops: Sequence[Op]) -> list[Op]:
-    """Give every leaderAndISR that ZooKeeper was seen to hold, in order."""
-    return [op for op in ops if (op.source, op.f) == (Source.ZOOKEEPER, "leaderAndISR")]
+    return Leadership(node=newest[0].process, epoch=newest[1].epoch, index=newest[0].index)
 
 
 def at(op: Op) -> str:
@@ -158,27 +156,3 @@ def epochs_text(epochs: Sequence[int]) -> str:
     if not known:
         return "without an epoch"
     return f"in epoch{'s' if len(known) > 1 else ''} {', '.join(map(str, known))}"
-
-
-def _batch(op: Op) -> FinalBatch:
-    return FinalBatch(
-        base=int(op.value["base"]),
-        last=int(op.value["last"]),
-        epoch=int(op.value["epoch"]),
-        index=op.index,
-        records=tuple((int(offset), str(digest), str(value)) for offset, digest, value in op.value["records"]),
-    )
-
-
-def _log(op: Op, batches: Sequence[FinalBatch]) -> FinalLog:
-    epochs = op.value.get("epochs")
-    return FinalLog(
-        node=op.process,
-        index=op.index,
-        start=int(op.value["log_start_offset"]),
-        end=int(op.value["log_end_offset"]),
-        epochs=None if epochs is None else tuple((int(epoch), int(start)) for epoch, start in epochs),
-        problems=tuple(map(str, op.value.get("problems") or ())),
-        promised=int(op.value["batches"]),
-        batches=tuple(batches),
-    )

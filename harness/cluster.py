@@ -15,6 +15,7 @@ from typing import Final
 
 from harness import limits, probe
 from harness.effect import DOWN, Effect
+from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
 from harness.history import History
 from harness.in_force import InForce
 from harness.logdir.scan import ReplicaLog
@@ -191,39 +192,41 @@ class Cluster:
 
     def listen(self, op: Op) -> None:
         """Take note of what a node tells of its role, or of what is seen of one that tells nothing."""
-        if (op.source, op.f) == (Source.FABRIC, "commanded"):
-            self._note_command(op)
-        if op.source is not Source.BROKER:
+        if op.source not in (Source.BROKER, Source.FABRIC):
             return
-        if op.f == "printed":
-            self._note_print(op)
-        if op.f in ("leader", "follower"):
-            self._heard[op.process] = int(op.value["epoch"])
-        if op.f == "leader":
-            self._told[op.process] = int(op.value["epoch"])
-        elif op.f in ("follower", "started"):
-            self._told.pop(op.process, None)
-        if op.f == "stuck":
-            self._stuck.add(op.process)
-        elif op.f == "awaiting":
-            self._awaiting.add(op.process)
-        elif op.f in ("leader", "follower", "started") and not op.value.get("kept"):
-            self._stuck.discard(op.process)
-            self._awaiting.discard(op.process)
+        name = op.process
+        match op.event:
+            case Leader(epoch=epoch):
+                self._heard[name] = self._told[name] = epoch
+                self._note_moving(name)
+            case Follower(epoch=epoch, kept=kept):
+                self._heard[name] = epoch
+                self._told.pop(name, None)
+                if not kept:
+                    self._note_moving(name)
+            case Started():
+                self._told.pop(name, None)
+                self._note_moving(name)
+            case Stuck() | Printed(what="stuck"):
+                self._stuck.add(name)
+            case Awaiting():
+                self._awaiting.add(name)
+            case Printed(what="exiting"):
+                self._exited.add(name)
+            case Commanded(topic=topic, error=0) as command if topic == TOPIC:
+                self._note_command(command)
 
-    def _note_command(self, op: Op) -> None:
-        """A node has taken a command: it leads or follows in that epoch now, with nothing of an older one left."""
-        name, epoch = str(op.value["link"][1]), int(op.value["epoch"])
-        if not op.value["error"] and op.value["topic"] == TOPIC and epoch > self._heard.get(name, -1):
-            self._heard[name] = epoch
+    def _note_moving(self, name: str) -> None:
+        """Forget what a node said that ends when it leads, follows or starts anew."""
+        self._stuck.discard(name)
+        self._awaiting.discard(name)
+
+    def _note_command(self, command: Commanded) -> None:
+        """Note that a node has obeyed: it leads or follows in that epoch, with nothing of an older one left."""
+        name = command.link[1]
+        if command.epoch > self._heard.get(name, -1):
+            self._heard[name] = command.epoch
             self._stuck.discard(name)
-
-    def _note_print(self, op: Op) -> None:
-        match op.value["what"]:
-            case "stuck":
-                self._stuck.add(op.process)
-            case "exiting":
-                self._exited.add(op.process)
 
     def await_(
         self,
@@ -237,10 +240,10 @@ class Cluster:
         if not met:
             raise PreconditionError(f"not seen within {seconds:g} s: {saw()}")
 
-    def record(self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, object]) -> Op:
+    def record(self, process: str, type_: OpType, event: Event) -> Op:
         """Write an op to the history."""
         self._go_on()
-        return self.history.record(source, process, type_, f, value)
+        return self.history.record(process, type_, event)
 
     def _go_on(self) -> None:
         if self.cancelled:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from harness.events import Injection
 from harness.model import HistoryError, Op
 
 
@@ -87,10 +88,10 @@ class Nature:
     heals: frozenset[Effect] = frozenset()
     band: Band = Band.MARK
 
-    def as_value(self) -> Mapping[str, Any]:
-        """Return the keys that every op of the fault carries."""
-        heals = {"heals": [effect.value for effect in Effect if effect in self.heals]} if self.heals else {}
-        return {"effect": self.effect.value, "band": self.band.value, **heals}
+    def as_fields(self) -> Mapping[str, Any]:
+        """Return the fields that every event of the fault has (harness.events.Injection)."""
+        heals = tuple(effect.value for effect in Effect if effect in self.heals)
+        return {"effect": self.effect.value, "band": self.band.value, "heals": heals or None}
 
 
 # Runs that are older than the keys above name their faults only.
@@ -118,13 +119,14 @@ def nature_of(op: Op) -> Nature:
     Raises:
         HistoryError: the op names an effect or a band that does not exist.
     """
-    if "effect" not in op.value:
+    fault = op.event
+    if not isinstance(fault, Injection) or not fault.effect:
         return _OLDER.get(op.f, Nature())
     try:
         return Nature(
-            effect=Effect(op.value["effect"]),
-            heals=frozenset(map(Effect, op.value.get("heals", ()))),
-            band=Band(op.value.get("band", Band.MARK)),
+            effect=Effect(fault.effect),
+            heals=frozenset(map(Effect, fault.heals or ())),
+            band=Band(fault.band or Band.MARK),
         )
     except ValueError as error:
         raise HistoryError(f"op {op.index}: {op.f}: {error}; expected one of harness/effect.py") from error

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from harness.events import Event, Unknown
+from harness.events.codec import key_of
 from harness.model import HistoryError, Op, OpType, Source
 
 Clock = Callable[[], int]
@@ -63,33 +65,45 @@ class History:
             )
         self._clock, self._began_ns = clock, clock()
 
-    def record(
+    def record(self, process: str, type_: OpType, event: Event) -> Op:
+        """
+        Write one op that says this event, and tell the listeners; its source and f are the event's.
+
+        Raises:
+            HistoryError: the history is closed.
+        """
+        return self._add(process, type_, event)
+
+    def record_line(
         self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
     ) -> Op:
         """
-        Write one op, give it the next index and the time since the history began, and tell the listeners.
+        Write one op as it was received from a broker, known event or not, and tell the listeners.
 
-        Shapes:  value is JSON data, copied before it is written.
-        Raises:  HistoryError when the history is closed; TypeError when value is not JSON data, in which case
-                 no index is used up.
+        Args:
+            value: JSON data, copied before it is written.
+
+        Raises:
+            HistoryError: the history is closed.
+            TypeError: value is not JSON data; no index is used up.
         """
+        return self._add(process, type_, Unknown(source=source, f=f, value=dict(value or {})))
+
+    def _add(self, process: str, type_: OpType, event: Event) -> Op:
+        """Give the op the next index and the time since the history began."""
         with self._lock:
             assert not self._telling, "a listener of the history must not record"
-            if self._closed:
-                raise HistoryError(f"{self.path}: {source} {process} records {f!r} after the history was closed")
-            op = Op(
-                index=self._next_index,
-                time_ns=self._clock() - self._began_ns,
-                source=source,
-                process=process,
-                type=type_,
-                f=f,
-                value=dict(value or {}),
-            )
+            op = self._make(self._next_index, process, type_, event)
             self._write(op.to_json().encode() + b"\n")
             self._next_index += 1
             self._tell(op)
         return op
+
+    def _make(self, index: int, process: str, type_: OpType, event: Event) -> Op:
+        if self._closed:
+            source, f = key_of(event)
+            raise HistoryError(f"{self.path}: {source} {process} records {f!r} after the history was closed")
+        return Op.of(event, index=index, time_ns=self._clock() - self._began_ns, process=process, type=type_)
 
     def close(self) -> None:
         """Close the file; safe to call twice."""

@@ -1,7 +1,7 @@
 """
 The data model of a run: what was observed (Op), what was proven (Anomaly), what is concluded (Verdict).
 
-Every other package may import this module; it imports nothing of ours and does no IO.
+Every other package may import this module; it imports harness.events alone, what an op says, and does no IO.
 
     FencepostError
     |- UsageError        you: a wrong option, a taken port, too little disk, a broken Java   (exit 2)
@@ -15,10 +15,33 @@ Offsets are exclusive wherever they name an end: log end offset, high watermark,
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from harness.events import Event, OpType, Source, Unknown
+from harness.events.codec import MisfitError, decode, encode, key_of, key_of_kind, place_in
+
+__all__ = [
+    "EXIT_CODES",
+    "EXIT_OF_VERDICT",
+    "VERDICT_OF",
+    "Anomaly",
+    "BeyondHelpError",
+    "FencepostError",
+    "HistoryError",
+    "Kind",
+    "Op",
+    "OpType",
+    "PreconditionError",
+    "Source",
+    "TargetError",
+    "UsageError",
+    "Verdict",
+    "events_of",
+    "ranges_of",
+]
 
 
 class FencepostError(Exception):
@@ -45,26 +68,7 @@ class BeyondHelpError(PreconditionError):
     """What was waited for can come about no more, so that nobody waited any longer."""
 
 
-class Source(StrEnum):
-    """Who saw it. A checker declares which sources it needs."""
-
-    CLIENT = "client"
-    NEMESIS = "nemesis"
-    FABRIC = "fabric"
-    ZOOKEEPER = "zookeeper"
-    BROKER = "broker"
-    LOG = "log"
-    RUNNER = "runner"
-    SIMULATOR = "simulator"
-
-
-class OpType(StrEnum):
-    """`fail` only when it surely did not happen; what may or may not have happened is `info`."""
-
-    INVOKE = "invoke"
-    OK = "ok"
-    FAIL = "fail"
-    INFO = "info"
+_E = TypeVar("_E", bound=Event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +76,11 @@ class Op:
     """
     One line of a history: who did or saw what, and when.
 
-    Shapes:  value is JSON data; docs/history.md gives its keys for every (source, f).
-    Units:   time_ns is nanoseconds since the run began, by the collector's clock; index rises by one.
-    Source:  Jepsen's history, with faults and broker events as ops among the clients' ops.
+    Attributes:
+        time_ns: nanoseconds since the run began, by the collector's clock; index rises by one.
+        value: JSON data as recorded; `event` is what it means, and what rules and reports read.
+
+    Source: Jepsen's history, with faults and broker events as ops among the clients' ops.
     """
 
     index: int
@@ -84,6 +90,38 @@ class Op:
     type: OpType
     f: str
     value: Mapping[str, Any] = field(default_factory=dict)
+    _event: Event | None = field(default=None, init=False, repr=False, compare=False)
+
+    @staticmethod
+    def of(event: Event, *, index: int, time_ns: int, process: str, type: OpType) -> Op:
+        """Return the op that says an event."""
+        source, f = key_of(event)
+        op = Op(index=index, time_ns=time_ns, source=source, process=process, type=type, f=f, value=encode(event))
+        if not isinstance(event, Unknown):  # what is recorded as received may be known, and is decoded when asked
+            object.__setattr__(op, "_event", event)
+        return op
+
+    @property
+    def event(self) -> Event:
+        """
+        What the op says, decoded once: harness/events has the classes, `Unknown` is what none of them is.
+
+        Raises:
+            HistoryError: a key that the event must have is missing, or a value has the wrong type.
+        """
+        found = self._event
+        if found is None:
+            try:
+                found = decode(self.source, self.f, self.type, self.value)
+            except MisfitError as error:
+                raise HistoryError(f"op {self.index}: {self.source} {self.f!r}: {error}") from error
+            object.__setattr__(self, "_event", found)
+        return found
+
+    @property
+    def place(self) -> tuple[str, int] | None:
+        """The topic and partition that the op names, None where it names none."""
+        return place_in(self.value)
 
     def to_json(self) -> str:
         """Give the op as one line of JSON, keys in a fixed order."""
@@ -119,6 +157,16 @@ class Op:
                 f"history line {line[:120]!r}: {error!r}; expected one JSON object with "
                 "index, time_ns, source, process, type, f and value"
             ) from error
+
+
+def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
+    """Yield every op that says an event of that class, with the event; no other op is decoded."""
+    source, f = key_of_kind(kind)
+    for op in ops:
+        if op.source is source and f in (op.f, None):
+            event = op.event
+            if isinstance(event, kind):
+                yield op, event
 
 
 class Verdict(IntEnum):

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.fabric.rules import link_matches
-from harness.model import Op, OpType, Source
+from harness.events import (
+    Delayed,
+    Doubled,
+    EpochAnswer,
+    EpochQuestion,
+    Event,
+    Fenced,
+    Fetch,
+    Fetched,
+    Lost,
+    OfFrame,
+    OfLink,
+    Printed,
+    Truncate,
+)
+from harness.fabric.rules import Link, link_matches
+from harness.model import Op, Source
 
-_KEPT: Final = {
-    Source.FABRIC: frozenset({"epoch-question", "epoch-answer", "fetch", "fetched", "lost", "delayed", "doubled"}),
-    Source.BROKER: frozenset({"truncate", "fenced", "printed"}),
-}
+_BITES: Final = (Lost, Delayed, Doubled)
+_KEPT: Final = (*_BITES, EpochQuestion, EpochAnswer, Fetch, Fetched, Truncate, Fenced, Printed)
 
 
 class News:
@@ -30,18 +43,18 @@ class News:
 
     def listen(self, op: Op) -> None:
         """Take note of an op as it is recorded, in whatever thread."""
-        if op.type is OpType.INFO and op.f in _KEPT.get(op.source, ()):
+        if op.source in (Source.FABRIC, Source.BROKER) and isinstance(op.event, _KEPT):
             self._ops.append(op)
-            if op.f in ("lost", "delayed", "doubled"):
+            if isinstance(op.event, _BITES):
                 self._bitten.append(op)
 
     def on_link(self, f: str, src: str, dst: str) -> list[Op]:
         """What the fabric saw of that kind on a link."""
-        return [op for op in list(self._ops) if op.f == f and op.value.get("link") == [src, dst]]
+        return [op for op in list(self._ops) if op.f == f and _is_on(op, (src, dst))]
 
     def of_node(self, f: str, name: str) -> list[Op]:
         """What a node told of that kind, or printed."""
-        return [op for op in list(self._ops) if op.process == name and f in (op.f, op.value.get("what"))]
+        return [op for op in list(self._ops) if op.process == name and (op.f == f or _prints(op, f))]
 
     @property
     def bites(self) -> int:
@@ -50,9 +63,18 @@ class News:
 
     def bit(self, f: str, src: str, dst: str, *, api: str = "", since: int = 0) -> bool:
         """Whether one bit on a link after the first `since` bites; `api` where it is about one."""
-        return any(
-            op.f == f
-            and link_matches((src, dst), tuple(op.value["link"]))
-            and api in ("", "*", op.value.get("api"))
-            for op in self._bitten[since:]
-        )
+        return any(op.f == f and _takes((src, dst), api, op.event) for op in self._bitten[since:])
+
+
+def _is_on(op: Op, link: Link) -> bool:
+    return isinstance(op.event, OfLink) and op.event.link == link
+
+
+def _prints(op: Op, what: str) -> bool:
+    return isinstance(op.event, Printed) and op.event.what == what
+
+
+def _takes(link: Link, api: str, bite: Event) -> bool:
+    """Whether what bit is on a link that may name any node, and about an API where one is named."""
+    named = api in ("", "*") or (isinstance(bite, OfFrame) and bite.api == api)
+    return named and isinstance(bite, OfLink) and link_matches(link, bite.link)

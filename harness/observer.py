@@ -10,16 +10,17 @@ import logging
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.protocol.states import ZnodeStat
 
 from harness import limits
+from harness.events import ControllerNode, Event, LeaderAndIsr, Registrations
 from harness.history import History
 from harness.hosts.base import Address
-from harness.model import OpType, PreconditionError, Source
+from harness.model import OpType, PreconditionError
 from harness.target import PartitionTruth, Target
 from targets.zookeeper.sessions import close_session, owner_of
 
@@ -48,7 +49,7 @@ class Observer:
         self._ids = ids
         self._names = {broker_id: name for name, broker_id in ids.items()}
         self._history = history
-        self._seen: dict[str, Mapping[str, Any]] = {}
+        self._seen: dict[type[Event], Event] = {}
         self._lock = threading.Lock()
         root = KazooClient(hosts=str(zookeeper), logger=_log)
         root.start(timeout=limits.ZOOKEEPER_START_S_MAX)
@@ -60,37 +61,41 @@ class Observer:
 
     def watch(self, topic: str, partition: int) -> None:
         """Record every change of the partition's node, the controller's and the registrations from now on."""
-        place = {"topic": topic, "partition": partition}
 
         # What a watch is given is used as it is: a reading of its own could fail while ZooKeeper is taken down.
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
             if data is not None and stat is not None:
                 truth = self._target.partition_truth(data, stat.version)
-                leader = self.name_of(truth.leader)
-                names = [self.name_of(member) for member in truth.isr]
-                value = {"leader": leader, "epoch": truth.leader_epoch, "isr": names}
-                self._record("leaderAndISR", {**place, **value, "zk_version": truth.version})
+                state = LeaderAndIsr(
+                    topic=topic,
+                    partition=partition,
+                    leader=self.name_of(truth.leader),
+                    epoch=truth.leader_epoch,
+                    isr=tuple(map(self.name_of, truth.isr)),
+                    zk_version=truth.version,
+                )
+                self._record(state)
 
         self._client.DataWatch(self._target.partition_path(topic, partition), changed)
         self._client.DataWatch(self._target.controller_path(), self._controller_changed)
         parent = self._target.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
         self._client.ChildrenWatch(
-            parent, lambda children: self._record("registered", {"nodes": self._named(children)})
+            parent, lambda children: self._record(Registrations(nodes=self._named(children)))
         )
 
     def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
         node = None if data is None else self.name_of(self._target.controller_id(data))
-        self._record("controller", {"node": node})
+        self._record(ControllerNode(node=node))
 
-    def _named(self, children: list[str]) -> list[str | None]:
-        return sorted((self.name_of(int(child)) for child in children), key=str)
+    def _named(self, children: list[str]) -> tuple[str | None, ...]:
+        return tuple(sorted((self.name_of(int(child)) for child in children), key=str))
 
-    def _record(self, f: str, value: Mapping[str, Any]) -> None:
+    def _record(self, event: Event) -> None:
         with self._lock:
-            if self._seen.get(f) != value:
-                self._seen[f] = value
-                self._history.record(Source.ZOOKEEPER, "zookeeper", OpType.INFO, f, value)
+            if self._seen.get(type(event)) != event:
+                self._seen[type(event)] = event
+                self._history.record("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
         """A node's name, None for no broker (-1)."""

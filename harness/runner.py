@@ -16,18 +16,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from harness import events
 from harness.client import Client
 from harness.cluster import PARTITION, TOPIC, Cluster
 from harness.conditions import Conditions
 from harness.effect import Effect, Nature
+from harness.events import Done, Event, Exited, Healed, Injection, SnapshotFailed
 from harness.fault import Fault, heal, inject, undone_by
 from harness.in_force import FaultInForce
 from harness.links import VERBS, LinkSteps
-from harness.logdir.scan import snapshot_ops
+from harness.logdir.scan import snapshot_events
 from harness.marks import Marks
-from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, Source, UsageError
+from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
 from harness.news import News
 from harness.produces import Produces
 from harness.schedule import Draw, Scenario, Step
@@ -70,12 +72,14 @@ class Play:
         """Set up, play, heal, read; every failure is in the history, none is raised but a wrong scenario."""
         self.cluster.history.listeners.append(self._news.listen)
         try:
-            self._recorded({"line": 0, "text": "set up", "narrative": ""}, self._set_up)
+            self._recorded(events.Step(line=0, text="set up", narrative=""), self._set_up)
             for step in self.scenario.steps:
                 self._step(step)
             if self.links.rules:
-                last = {"line": self.scenario.steps[-1].line, "text": "every rule of a link bit", "narrative": ""}
-                self._recorded(last, self.links.prove)
+                line = self.scenario.steps[-1].line
+                self._recorded(
+                    events.Step(line=line, text="every rule of a link bit", narrative=""), self.links.prove
+                )
         except UsageError as error:
             raise UsageError(f"scenario {self.scenario.name}: {error}") from error
         except FencepostError as error:
@@ -83,7 +87,7 @@ class Play:
         self._heal()
         self.produces.end()
         self._read()
-        self._say(OpType.INFO, "done", {})
+        self._say(OpType.INFO, Done())
 
     def _set_up(self) -> None:
         """Start the controller first, so that it is the controller; then the replicas, then the topic."""
@@ -98,18 +102,18 @@ class Play:
         self._await(["isr", "=", *self.scenario.replicas])
 
     def _step(self, step: Step) -> None:
-        about = {"line": step.line, "text": step.text, "narrative": step.narrative}
+        about = events.Step(line=step.line, text=step.text, narrative=step.narrative)
         self._recorded(about, lambda: self._act(step.words))
 
-    def _recorded(self, about: Mapping[str, object], act: Callable[[], None]) -> None:
+    def _recorded(self, step: events.Step, act: Callable[[], None]) -> None:
         """Do it as a step of the history; a step that fails is recorded with its error, and raised."""
-        self._say(OpType.INVOKE, "step", about)
+        self._say(OpType.INVOKE, step)
         try:
             act()
         except FencepostError as error:
-            self._say(self.missed, "step", {**about, "error": str(error)})
+            self._say(self.missed, replace(step, error=str(error)))
             raise
-        self._say(OpType.OK, "step", about)
+        self._say(OpType.OK, step)
 
     def _act(self, words: tuple[str, ...]) -> None:
         if words[0] not in ("await", "require"):
@@ -148,18 +152,18 @@ class Play:
             probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
             return "; ".join(probes)
 
-        self._nemesis(fault.name, {"nodes": nodes, **fault.nature.as_value()}, act)
+        self._nemesis(Injection(name=fault.name, nodes=tuple(nodes), **fault.nature.as_fields()), act)
 
-    def _nemesis(self, f: str, about: Mapping[str, object], act: Callable[[], str]) -> None:
+    def _nemesis(self, injection: Injection, act: Callable[[], str]) -> None:
         """Do it as an op of the nemesis; one that fails is recorded with its error, and raised."""
         process = "nemesis"
-        self.cluster.record(Source.NEMESIS, process, OpType.INVOKE, f, about)
+        self.cluster.record(process, OpType.INVOKE, injection)
         try:
             seen = act()
         except FencepostError as error:
-            self.cluster.record(Source.NEMESIS, process, self.missed, f, {**about, "error": str(error)})
+            self.cluster.record(process, self.missed, replace(injection, error=str(error)))
             raise
-        self.cluster.record(Source.NEMESIS, process, OpType.OK, f, {**about, "probe": seen})
+        self.cluster.record(process, OpType.OK, replace(injection, probe=seen))
 
     def _api(self, word: str) -> str:
         return self.cluster.target.first_question(self.cluster.rules) if word == "question" else word
@@ -177,10 +181,12 @@ class Play:
                 raise PreconditionError("; ".join(str(error) for _, error in failed))
         except FencepostError as error:
             waited = not isinstance(error, BeyondHelpError)
-            unhealed = {"unhealed": self._unhealed()} if self._unhealed() else {}
-            self._say(OpType.FAIL, "healed", {"missing": str(error), "waited": waited, **unhealed})
+            self._say(
+                OpType.FAIL,
+                Healed(missing=str(error), waited=waited, unhealed=tuple(self._unhealed()) or None),
+            )
         else:
-            self._say(OpType.OK, "healed", {})
+            self._say(OpType.OK, Healed())
         self._miss_the_gone()
 
     def _heal_faults(self) -> list[tuple[FaultInForce, FencepostError]]:
@@ -211,8 +217,9 @@ class Play:
         if by is not None:
             self._inject(by, [found.node])
             return
-        about = {"nodes": [found.node], **Nature(heals=frozenset({found.effect})).as_value()}
-        self._nemesis(f"heal-{found.fault}", about, lambda: heal(self.cluster, self.faults, found))
+        nature = Nature(heals=frozenset({found.effect}))
+        injection = Injection(name=f"heal-{found.fault}", nodes=(found.node,), **nature.as_fields())
+        self._nemesis(injection, lambda: heal(self.cluster, self.faults, found))
 
     def _end_dead_sessions(self) -> None:
         """End the sessions of all nodes that are down: they end some day anyhow, and a controller sees it."""
@@ -264,7 +271,7 @@ class Play:
         if cluster.host.alive(name) and not cluster.has_exited(name):
             return
         error = f"{name} ended by itself; {cluster.last_words(name)}"
-        self._say(OpType.FAIL, "exited", {"node": name, "error": error})
+        self._say(OpType.FAIL, Exited(node=name, error=error))
         if cluster.host.alive(name):  # it may hang in its own exit
             cluster.host.kill(name)
         cluster.in_force.begin(FaultInForce(fault="", effect=Effect.DOWN, node=name))
@@ -278,17 +285,15 @@ class Play:
                 self.client.read_all(TOPIC, PARTITION)
         for name in self.scenario.replicas:
             try:
-                log = self.cluster.log(name)
+                log, problem = self.cluster.log(name), "no log directory"
             except (FencepostError, OSError) as error:
-                place = {"topic": TOPIC, "partition": PARTITION, "problems": [str(error)]}
-                self.cluster.record(Source.LOG, name, OpType.FAIL, "snapshot", place)
-                continue
+                log, problem = None, str(error)
             if log is None:
-                place = {"topic": TOPIC, "partition": PARTITION, "problems": ["no log directory"]}
-                self.cluster.record(Source.LOG, name, OpType.FAIL, "snapshot", place)
+                failed = SnapshotFailed(topic=TOPIC, partition=PARTITION, problems=(problem,))
+                self.cluster.record(name, OpType.FAIL, failed)
                 continue
-            for f, value in snapshot_ops(log):
-                self.cluster.record(Source.LOG, name, OpType.OK, f, value)
+            for event in snapshot_events(log):
+                self.cluster.record(name, OpType.OK, event)
 
-    def _say(self, type_: OpType, f: str, value: Mapping[str, object]) -> None:
-        self.cluster.record(Source.RUNNER, "runner", type_, f, value)
+    def _say(self, type_: OpType, event: Event) -> None:
+        self.cluster.record("runner", type_, event)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -21,9 +21,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness import limits
 from harness.client import InThread, Underway
+from harness.events import Produce, Read
 from harness.history import History
 from harness.kafka_errors import MOVED, surely_not_appended
-from harness.model import OpType, PreconditionError, Source, UsageError
+from harness.model import OpType, PreconditionError, UsageError
 from harness.process import until
 
 # Long enough that a batch leaves because it is full or flushed, never because it waited.
@@ -98,18 +99,22 @@ class LibrdkafkaClient:
         }
         producer = Producer({**self._config(), **settings})
         outcomes: dict[str, int | str | None] = {}
-        about = {"topic": topic, "partition": partition, "name": name, "acks": acks, "codec": codec}
-        for value in values:
-            self._record(process, OpType.INVOKE, "produce", {**about, "value": value})
-            delivered = self._delivered(process, {**about, "value": value}, outcomes)
+        sent = [
+            Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
+            for value in values
+        ]
+        for record in sent:
+            value = record.value
+            self.history.record(process, OpType.INVOKE, record)
+            delivered = self._delivered(process, record, outcomes)
             producer.produce(topic, value=value.encode(), partition=partition, on_delivery=delivered)
             if singly:
                 self._await(producer, (value,), outcomes, wait_s)
         self._await(producer, values, outcomes, wait_s)
-        for value in values:
-            if value not in outcomes:
-                outcomes[value] = "no answer"
-                self._record(process, OpType.INFO, "produce", {**about, "value": value, "error": "no answer"})
+        for record in sent:
+            if record.value not in outcomes:
+                outcomes[record.value] = "no answer"
+                self.history.record(process, OpType.INFO, replace(record, error="no answer"))
         errors = [outcome for outcome in outcomes.values() if isinstance(outcome, str)]
         if errors:
             raise PreconditionError(
@@ -140,19 +145,18 @@ class LibrdkafkaClient:
         until(delivered, wait_s)
 
     def _delivered(
-        self, process: str, about: Mapping[str, Any], outcomes: dict[str, int | str | None]
+        self, process: str, record: Produce, outcomes: dict[str, int | str | None]
     ) -> Callable[[KafkaError | None, Message], None]:
         def report(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 offset = message.offset()
-                outcomes[about["value"]] = offset
-                told = {} if offset is None else {"offset": offset}
-                self._record(process, OpType.OK, "produce", {**about, **told})
+                outcomes[record.value] = offset
+                self.history.record(process, OpType.OK, replace(record, offset=offset))
                 return
-            outcomes[about["value"]] = error.name()
-            surely_not = surely_not_appended(error.code(), about["acks"], resends=True)
+            outcomes[record.value] = error.name()
+            surely_not = surely_not_appended(error.code(), record.acks, resends=True)
             type_ = OpType.FAIL if surely_not else OpType.INFO
-            self._record(process, type_, "produce", {**about, "error": error.name()})
+            self.history.record(process, type_, replace(record, error=error.name()))
 
         return report
 
@@ -166,8 +170,8 @@ class LibrdkafkaClient:
         """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
         self._refuse(via)
         process = f"client-{next(self._numbers)}"
-        place = {"topic": topic, "partition": partition}
-        self._record(process, OpType.INVOKE, "read", place)
+        asked = Read(topic=topic, partition=partition)
+        self.history.record(process, OpType.INVOKE, asked)
         deadline = time.monotonic() + limits.CLIENT_OPERATION_S_MAX
         while True:
             try:
@@ -176,10 +180,9 @@ class LibrdkafkaClient:
                 # Who was asked led a moment ago, or has not heard yet who leads now: a consumer asks again.
                 if error.args[0].code() in MOVED and time.monotonic() < deadline:
                     continue
-                self._record(process, OpType.FAIL, "read", {**place, "error": str(error)})
+                self.history.record(process, OpType.FAIL, replace(asked, error=str(error)))
                 raise PreconditionError(f"read {topic}-{partition}: {error}") from error
-            told = {"records": [list(record) for record in records], "high_watermark": end}
-            self._record(process, OpType.OK, "read", {**place, **told})
+            self.history.record(process, OpType.OK, replace(asked, records=tuple(records), high_watermark=end))
             return records
 
     def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int]:
@@ -224,9 +227,6 @@ class LibrdkafkaClient:
             "allow.auto.create.topics": False,
             "log_level": 0,
         }
-
-    def _record(self, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
-        self.history.record(Source.CLIENT, process, type_, f, value)
 
 
 def _knows_controller(admin: AdminClient) -> bool:

@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from kio.schema.errors import ErrorCode
 
 from harness import limits
 from harness.client import InThread, Underway
+from harness.events import Produce, Read
 from harness.history import History
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
 from harness.logdir.records import RecordError
-from harness.model import OpType, PreconditionError, Source
+from harness.model import OpType, PreconditionError
 from harness.process import until
 from workloads import questions
 from workloads.batches import write_batch
@@ -119,14 +120,16 @@ class RawClient:
         deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         offsets: list[int] = []
         for group in [[value] for value in values] if singly else [list(values)]:
-            about = {"topic": topic, "partition": partition, "name": name, "acks": acks, "codec": codec}
-            for value in group:
-                self._record(process, OpType.INVOKE, "produce", {**about, "value": value})
-            outcome = self._send(process, deadline, about, group, via)
-            for at, value in enumerate(group):
-                told = {} if outcome.base is None else {"offset": outcome.base + at}
-                error = {"error": outcome.error} if outcome.error else {}
-                self._record(process, outcome.type, "produce", {**about, "value": value, **told, **error})
+            sent = [
+                Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
+                for value in group
+            ]
+            for record in sent:
+                self.history.record(process, OpType.INVOKE, record)
+            outcome = self._send(process, deadline, sent, via)
+            for at, record in enumerate(sent):
+                offset = None if outcome.base is None else outcome.base + at
+                self.history.record(process, outcome.type, replace(record, offset=offset, error=outcome.error))
             if outcome.type is not OpType.OK:
                 raise PreconditionError(
                     f"produce {name} acks={acks}: {len(offsets)} of {len(values)} records acknowledged; "
@@ -136,12 +139,10 @@ class RawClient:
                 offsets += range(outcome.base, outcome.base + len(group))
         return offsets
 
-    def _send(
-        self, process: str, deadline: float, about: Mapping[str, Any], group: Sequence[str], via: str
-    ) -> _Outcome:
+    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str) -> _Outcome:
         """Find the leader, connect, and send the batch once."""
-        topic, partition, acks, codec = (about[key] for key in ("topic", "partition", "acks", "codec"))
-        batch = write_batch([value.encode() for value in group], codec)
+        topic, partition, acks, codec = sent[0].topic, sent[0].partition, sent[0].acks, sent[0].codec
+        batch = write_batch([record.value.encode() for record in sent], codec)
         try:
             leader = via or self._find(process, deadline, topic, partition, lambda found: found.leader)
             with Connection(leader, process, deadline) as connection:
@@ -175,26 +176,25 @@ class RawClient:
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
         """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
         process = self._process()
-        place = {"topic": topic, "partition": partition}
-        self._record(process, OpType.INVOKE, "read", place)
+        asked = Read(topic=topic, partition=partition)
+        self.history.record(process, OpType.INVOKE, asked)
         deadline = time.monotonic() + self.timeout_s
         reading = _Reading()
         try:
-            if not until(lambda: self._read_on(process, deadline, place, reading, via), left(deadline)):
+            if not until(lambda: self._read_on(process, deadline, asked, reading, via), left(deadline)):
                 raise PreconditionError(f"{reading.saw}; came to {reading.position} of {reading.end}")
         except PreconditionError as error:
-            came = {} if reading.end is None else {"position": reading.position, "high_watermark": reading.end}
-            self._record(process, OpType.FAIL, "read", {**place, **came, "error": str(error)})
+            position = None if reading.end is None else reading.position
+            failed = replace(asked, position=position, high_watermark=reading.end, error=str(error))
+            self.history.record(process, OpType.FAIL, failed)
             raise PreconditionError(f"read {topic}-{partition}: {error}") from error
-        records = [list(record) for record in reading.records]
-        self._record(process, OpType.OK, "read", {**place, "records": records, "high_watermark": reading.end})
+        read = replace(asked, records=tuple(reading.records), high_watermark=reading.end)
+        self.history.record(process, OpType.OK, read)
         return reading.records
 
-    def _read_on(
-        self, process: str, deadline: float, place: Mapping[str, Any], reading: _Reading, via: str
-    ) -> bool:
+    def _read_on(self, process: str, deadline: float, asked: Read, reading: _Reading, via: str) -> bool:
         """Read on from the leader of this moment; False when it must be asked again who that is."""
-        topic, partition = place["topic"], place["partition"]
+        topic, partition = asked.topic, asked.partition
         try:
             leader = via or self._find(process, deadline, topic, partition, lambda found: found.leader)
             with Connection(leader, process, deadline) as connection:
@@ -251,9 +251,6 @@ class RawClient:
 
     def _process(self) -> str:
         return f"client-{next(self._numbers)}"
-
-    def _record(self, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
-        self.history.record(Source.CLIENT, process, type_, f, value)
 
 
 def _take(records: bytes, reading: _Reading) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from harness.events import Event
 from harness.history import Clock, History
-from harness.model import HistoryError, Op, OpType, Source
+from harness.model import HistoryError, Op, OpType
 
 
 class MemoryHistory(History):
@@ -33,21 +32,8 @@ class MemoryHistory(History):
             raise HistoryError(f"{self.path}: {len(self.ops)} ops have their time by another clock; expected none")
         self._clock, self._began_ns = clock, clock()
 
-    def record(
-        self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
-    ) -> Op:
-        """Keep one op, and tell the listeners; HistoryError when the history is closed."""
-        if self._closed:
-            raise HistoryError(f"{self.path}: {source} {process} records {f!r} after the history was closed")
-        op = Op(
-            index=len(self.ops),
-            time_ns=self._clock() - self._began_ns,
-            source=source,
-            process=process,
-            type=type_,
-            f=f,
-            value=dict(value or {}),
-        )
+    def _add(self, process: str, type_: OpType, event: Event) -> Op:
+        op = self._make(len(self.ops), process, type_, event)
         self.ops.append(op)
         for listener in self.listeners:
             listener(op)

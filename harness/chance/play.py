@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from harness import events
 from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.pace import ELECTION_MS, VIRTUAL, Pace
 from harness.chance.sense import why_not
@@ -38,7 +39,7 @@ class Waiting:
     def hear(self, op: Op) -> None:
         """Take an op."""
         # A client may send in a thread of its own, and tell late that it does: what is asked for is counted.
-        if (op.source, op.f) == (Source.CLIENT, "produce") and op.type is not OpType.INVOKE:
+        if op.source is Source.CLIENT and op.type is not OpType.INVOKE and isinstance(op.event, events.Produce):
             self.outcomes += 1
 
     def over(self) -> bool:
@@ -65,8 +66,8 @@ class ChancePlay(Play):
         self._miss_the_gone()
         reason = why_not(step.words, self.cluster, self.links, self.faults, alike=self.pace.alike)
         if reason:
-            about = {"line": step.line, "text": step.text, "narrative": step.narrative, "skipped": reason}
-            self._say(OpType.INFO, "step", about)
+            about = events.Step(line=step.line, text=step.text, narrative=step.narrative, skipped=reason)
+            self._say(OpType.INFO, about)
             return
         try:
             Play._step(self, step)

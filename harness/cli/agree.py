@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from rich.console import Console
 
+from harness.events import Batch
 from harness.history import read_history
-from harness.model import EXIT_CODES, Anomaly, Op, OpType, Source, UsageError
+from harness.model import EXIT_CODES, Anomaly, Op, UsageError, events_of
 from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.run.suite import Suite
@@ -90,10 +91,9 @@ def findings(anomalies: Sequence[Anomaly]) -> list[Finding]:
 def lineages(ops: Sequence[Op]) -> Lineage:
     """What every replica's log holds at the end."""
     found: Lineage = {}
-    for op in ops:
-        if (op.source, op.f, op.type) == (Source.LOG, "batch", OpType.OK):
-            records = found.setdefault(op.process, [])
-            records += [(offset, int(op.value["epoch"]), str(value)) for offset, _, value in op.value["records"]]
+    for op, batch in events_of(ops, Batch):
+        records = found.setdefault(op.process, [])
+        records += [(offset, batch.epoch, str(value)) for offset, _, value in batch.records]
     return found
 
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from harness import limits
+from harness.events import Flush, LineUnreadable
 from harness.history import History
 from harness.hosts.base import Address
-from harness.model import OpType, PreconditionError, Source
+from harness.model import OpType, PreconditionError, Source, events_of
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
 SHUTDOWN_POLL_S: Final = 0.02
@@ -81,8 +82,8 @@ class Collector:
                 told = _parse(line)
                 if told is None:
                     # What a node tried to tell is missing from the history: the run cannot be judged.
-                    value = {"error": f"a node told {line[:200]!r}; expected a JSON object with node and f"}
-                    self._history.record(Source.RUNNER, "collector", OpType.FAIL, "unreadable", value)
+                    error = f"a node told {line[:200]!r}; expected a JSON object with node and f"
+                    self._history.record("collector", OpType.FAIL, LineUnreadable(error=error))
                     continue
                 if not node:
                     node = str(told["node"])
@@ -104,9 +105,9 @@ class Collector:
 
     def _take(self, node: str, told: Mapping[str, Any]) -> None:
         f, value = str(told["f"]), told.get("value", {})
-        self._history.record(Source.BROKER, node, OpType.INFO, f, value)
-        if f == "flush":
-            self._on_flush(node, str(value["path"]), int(value["length"]))
+        op = self._history.record_line(Source.BROKER, node, OpType.INFO, f, value)
+        for _, flush in events_of((op,), Flush):
+            self._on_flush(node, flush.path, flush.length)
 
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:

@@ -7,22 +7,23 @@ Real machines: nodes on a host, with the fabric between them and a collector tha
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from harness import process
 from harness.cluster import Cluster
 from harness.environment.collector import Collector
 from harness.environment.prints import Prints
+from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history import History
 from harness.hosts import MakeHost
 from harness.hosts.base import Address, Host, Launch
 from harness.logdir.scan import ReplicaLog, find_partitions, name_of, scan_partition
-from harness.model import OpType, PreconditionError, Source
+from harness.model import OpType, PreconditionError
 from harness.observer import Observer
 from harness.run.spec import RunSpec
 from harness.target import NodeSpec, Target
@@ -162,8 +163,8 @@ def open_machines(
     def drain(node: str) -> None:
         collectors[0].drain(node)
 
-    def witness(f: str, value: Mapping[str, Any]) -> None:
-        history.record(Source.FABRIC, "fabric", OpType.INFO, f, value)
+    def witness(event: Event) -> None:
+        history.record("fabric", OpType.INFO, event)
 
     with ExitStack() as made:
         made.callback(history.close)

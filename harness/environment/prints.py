@@ -11,8 +11,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from harness import events
 from harness.history import History
-from harness.model import FencepostError, OpType, Source
+from harness.model import FencepostError, OpType
 from harness.target import Printed
 
 LOOK_S: Final = 0.05
@@ -80,12 +81,11 @@ class Prints:
         kept = self._kept[name, told.what] = self._kept.get((name, told.what), 0) + 1
         if kept > LINES_MAX:
             return
-        value = {
-            "topic": told.topic,
-            "partition": told.partition,
-            "what": told.what,
-            "line": line[:LINE_CHARACTERS_MAX],
-        }
-        if told.to is not None:
-            value["to"] = told.to
-        self._history.record(Source.BROKER, name, OpType.INFO, "printed", value)
+        printed = events.Printed(
+            topic=told.topic,
+            partition=told.partition,
+            what=told.what,
+            line=line[:LINE_CHARACTERS_MAX],
+            to=told.to,
+        )
+        self._history.record(name, OpType.INFO, printed)

@@ -20,6 +20,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from harness import events
 from harness.fabric.frames import ANY, API_NAMES, FETCH, UNKNOWN, ZOOKEEPER_API
 from harness.fabric.lane import Exchange
 from harness.fabric.limits import LISTEN_BACKLOG
@@ -42,7 +43,7 @@ class Fabric:
     """
     Own a thread with all links in it; calls are synchronous and take effect before they return.
 
-    Shapes:  record(f, value) writes one fabric op of docs/history.md; it is called in the fabric's thread.
+    Shapes:  record(event) writes one fabric op of docs/history.md; it is called in the fabric's thread.
              commands: nodes' LeaderAndIsr is Apache Kafka's, and is told of, as are answered fetches.
     Raises:  UsageError for a name that is none, or an address that cannot be listened on. RuntimeError when
              the fabric's own thread has failed, which is a bug of ours.
@@ -114,7 +115,7 @@ class Fabric:
 
         def place() -> Hold:
             self._here.rules.holds.append(hold)
-            self._record("hold", hold.pattern.value())
+            self._record(events.Hold(**hold.pattern.value()))
             return hold
 
         return self._running.call(place)
@@ -135,7 +136,7 @@ class Fabric:
                 return
             for pipe in list(self._here.pipes):
                 if hold is pipe.requests.stopped_by or hold is pipe.answers.stopped_by:
-                    self._record("close", {"link": list(pipe.link), "connections": 1})
+                    self._record(events.Close(link=pipe.link, connections=1))
                     pipe.reset("its hold was dropped")
             self._pump()
 
@@ -164,7 +165,7 @@ class Fabric:
 
         def place() -> Delay:
             self._here.rules.delays.append(delay)
-            self._record("delay", {**delay.pattern.value(), "seconds": seconds})
+            self._record(events.Delay(**delay.pattern.value(), seconds=seconds))
             return delay
 
         return self._running.call(place)
@@ -175,7 +176,7 @@ class Fabric:
 
         def place() -> Double:
             self._here.rules.doubles.append(double)
-            self._record("double", double.pattern.value())
+            self._record(events.Double(**double.pattern.value()))
             return double
 
         return self._running.call(place)
@@ -202,7 +203,7 @@ class Fabric:
 
         def close() -> int:
             pipes = [pipe for pipe in self._here.pipes if link_matches((src, dst), pipe.link)]
-            self._record("close", {"link": [src, dst], "connections": len(pipes)})
+            self._record(events.Close(link=(src, dst), connections=len(pipes)))
             for pipe in pipes:
                 pipe.reset("its link was closed")
             return len(pipes)
@@ -231,7 +232,7 @@ class Fabric:
             return False
         holds.remove(hold)
         hold.note_over()
-        self._record("release", hold.pattern.value())
+        self._record(events.Release(**hold.pattern.value()))
         return True
 
     def _cut(self, links: tuple[Link, ...], close: bool) -> Cut:
@@ -242,7 +243,7 @@ class Fabric:
         def place() -> Cut:
             self._here.rules.cuts.append(cut)
             for link in links:
-                self._record("cut", {"link": list(link), "close": close})
+                self._record(events.Cut(link=link, close=close))
             for pipe in [pipe for pipe in self._here.pipes if close and cut.covers(pipe.link)]:
                 self._here.note_lost(cut, pipe.link)
                 pipe.reset("its link is cut")
@@ -254,15 +255,15 @@ class Fabric:
         rules = self._here.rules
         if isinstance(rule, Delay) and rule in rules.delays:
             rules.delays.remove(rule)
-            self._record("heal", rule.pattern.value())
+            self._record(events.Heal(**rule.pattern.value()))
             self._pump()
         elif isinstance(rule, Double) and rule in rules.doubles:
             rules.doubles.remove(rule)
-            self._record("heal", rule.pattern.value())
+            self._record(events.Heal(**rule.pattern.value()))
         elif isinstance(rule, Cut) and rule in rules.cuts:
             rules.cuts.remove(rule)
             for link in rule.links:
-                self._record("heal", {"link": list(link)})
+                self._record(events.Heal(link=link))
             for pipe in list(self._here.pipes):
                 if rule.covers(pipe.link) and rules.cut_of(pipe.link) is None:
                     pipe.healed()

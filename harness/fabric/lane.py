@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from harness import events
 from harness.fabric.frames import UNKNOWN, Part, Piece, Splitter, is_whole
 from harness.fabric.limits import HELD_BYTES_MAX
 from harness.fabric.rules import Cut, Delay, Direction, Hold, Link, Rules, Seen, seen_value
@@ -38,7 +39,7 @@ class Exchange:
         """Record that a cut bit on a link, the first time that it does."""
         if link not in cut.bitten:
             cut.bitten.add(link)
-            self.record("lost", {"link": list(link)})
+            self.record(events.Lost(link=link))
 
 
 class _Fate(Enum):
@@ -172,7 +173,7 @@ class Lane:
         if frame.hold is not hold:
             frame.hold = hold
             # The history has it before anyone who waits for it goes on.
-            self._exchange.record("held", seen_value(frame.seen))
+            self._exchange.record(events.Held(**seen_value(frame.seen)))
             hold.note_held(frame.seen)
         return _Fate.STOP
 
@@ -181,7 +182,7 @@ class Lane:
             return _Fate.PASS
         if seen.link not in delay.bitten:
             delay.bitten.add(seen.link)
-            self._exchange.record("delayed", seen_value(seen))
+            self._exchange.record(events.Delayed(**seen_value(seen)))
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._exchange.loop.call_at(due, self.pump)
@@ -214,7 +215,7 @@ class Lane:
         if double is None or not self._pipe.doubled(frame.seen):
             return 1
         double.frames_doubled += 1
-        self._exchange.record("doubled", seen_value(frame.seen))
+        self._exchange.record(events.Doubled(**seen_value(frame.seen)))
         return 2
 
     def _note(self, frame: _Frame) -> None:
@@ -227,7 +228,7 @@ class Lane:
 
     def _record_drop(self, frame: _Frame, reason: str) -> None:
         if frame.hold is not None and frame.seen is not None:
-            self._exchange.record("dropped", {**seen_value(frame.seen), "reason": reason})
+            self._exchange.record(events.Dropped(**seen_value(frame.seen), reason=reason))
 
     def _flow(self) -> None:
         """Read on from the source, or not: not while what it sent finds no room."""

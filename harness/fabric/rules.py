@@ -85,14 +85,14 @@ class Pattern:
         return any(offset >= least and self.topic in (None, topic) for topic, offset in seen.offsets)
 
     def value(self) -> dict[str, Any]:
-        """Give the pattern as the history has it; `topic` only where the pattern has one."""
-        found = {
-            "link": [self.src, self.dst],
+        """Return the pattern as the fields of an event (harness.events.LinkRule, Heal)."""
+        return {
+            "link": (self.src, self.dst),
             "api": self.api,
             "direction": self.direction.value,
             "from_offset": self.from_offset,
+            "topic": self.topic,
         }
-        return found if self.topic is None else {**found, "topic": self.topic}
 
     def __str__(self) -> str:
         where = f"{self.api} {self.direction.value} on {self.src}->{self.dst}"
@@ -249,9 +249,9 @@ class Rules:
 
 
 def seen_value(seen: Seen) -> dict[str, Any]:
-    """Give a frame as the history has it."""
+    """Return a frame as the fields of an event (harness.events.OfFrame)."""
     return {
-        "link": list(seen.link),
+        "link": seen.link,
         "api": seen.api,
         "direction": seen.direction.value,
         "offset": max((offset for _, offset in seen.offsets), default=None),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from harness import events
+from harness.events import Event, OfLinkAndPartition
 from harness.fabric.bodies import EpochAnswer, EpochQuestion, FetchBody
 from harness.fabric.frames import UNKNOWN
 from harness.fabric.rules import Direction, Link
 
-Record: TypeAlias = Callable[[str, dict[str, Any]], None]
+Record: TypeAlias = Callable[[Event], None]
 
 # Brokers make topics of their own (__consumer_offsets) once a client asks for a group: no run is about them.
 BROKERS_OWN: Final = "__"
@@ -71,10 +73,10 @@ class Witness:
         self._all = record
         self._unreadable: set[tuple[Link, str, int, Direction]] = set()
 
-    def _record(self, f: str, value: dict[str, Any]) -> None:
-        """Record what is about a workload's topic, or about none."""
-        if not str(value.get("topic", "")).startswith(BROKERS_OWN):
-            self._all(f, value)
+    def _record(self, event: OfLinkAndPartition) -> None:
+        """Record what is about a workload's topic."""
+        if not event.topic.startswith(BROKERS_OWN):
+            self._all(event)
 
     def passed(self, link: Link, note: Note, last_offsets: dict[tuple[str, int], int]) -> None:
         """Record a frame that is handed on; last_offsets are the connection's, and are kept up here."""
@@ -83,48 +85,40 @@ class Witness:
                 self._fetch(link, note, last_offsets)
             case Questions():
                 for question in note.questions:
-                    self._record(
-                        "epoch-question",
-                        {
-                            "link": list(link),
-                            "topic": question.topic,
-                            "partition": question.partition,
-                            "leader_epoch": question.leader_epoch,
-                            "version": note.version,
-                        },
+                    asked = events.EpochQuestion(
+                        link=link,
+                        topic=question.topic,
+                        partition=question.partition,
+                        leader_epoch=question.leader_epoch,
+                        version=note.version,
                     )
+                    self._record(asked)
             case Answers():
                 for answer in note.answers:
-                    self._record(
-                        "epoch-answer",
-                        {
-                            "link": list(link),
-                            "topic": answer.topic,
-                            "partition": answer.partition,
-                            "error": answer.error,
-                            "leader_epoch": answer.leader_epoch,
-                            "end_offset": answer.end_offset,
-                        },
+                    answered = events.EpochAnswer(
+                        link=link,
+                        topic=answer.topic,
+                        partition=answer.partition,
+                        error=answer.error,
+                        leader_epoch=answer.leader_epoch,
+                        end_offset=answer.end_offset,
                     )
-
+                    self._record(answered)
             case Commanded():
                 for each in note.partitions:
-                    self._record(
-                        "commanded",
-                        {
-                            "link": list(link),
-                            "topic": each.topic,
-                            "partition": each.partition,
-                            "leader": each.leader,
-                            "epoch": each.epoch,
-                            "isr": list(each.isr),
-                            "error": each.error,
-                        },
+                    commanded = events.Commanded(
+                        link=link,
+                        topic=each.topic,
+                        partition=each.partition,
+                        leader=each.leader,
+                        epoch=each.epoch,
+                        isr=each.isr,
+                        error=each.error,
                     )
+                    self._record(commanded)
             case Fetched():
                 for (topic, partition), offset in note.offsets:
-                    value = {"link": list(link), "topic": topic, "partition": partition, "offset": offset}
-                    self._record("fetched", value)
+                    self._record(events.Fetched(link=link, topic=topic, partition=partition, offset=offset))
 
     def unreadable(self, link: Link, api: str, version: int, direction: Direction, error: str) -> None:
         """Record, once for every kind of frame, that the fabric could not read it; it passes all the same."""
@@ -132,15 +126,8 @@ class Witness:
         if kind in self._unreadable:
             return
         self._unreadable.add(kind)
-        self._record(
-            "unreadable",
-            {
-                "link": list(link),
-                "api": api,
-                "version": version,
-                "direction": direction.value,
-                "error": error,
-            },
+        self._all(
+            events.FrameUnreadable(link=link, api=api, version=version, direction=direction.value, error=error)
         )
 
     def _fetch(self, link: Link, body: FetchBody, last_offsets: dict[tuple[str, int], int]) -> None:
@@ -151,7 +138,4 @@ class Witness:
             if last_offsets.get((topic, partition)) == offset:
                 continue
             last_offsets[topic, partition] = offset
-            self._record(
-                "fetch",
-                {"link": list(link), "topic": topic, "partition": partition, "offset": offset},
-            )
+            self._record(events.Fetch(link=link, topic=topic, partition=partition, offset=offset))

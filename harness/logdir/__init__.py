@@ -9,7 +9,7 @@ The log scanner and the lineage reader: Kafka's log directories, whoever wrote t
 """
 
 from harness.logdir.lineage import behind, differences, holes, lineage
-from harness.logdir.scan import BatchSeen, ReplicaLog, find_partitions, scan_partition, snapshot_ops
+from harness.logdir.scan import BatchSeen, ReplicaLog, find_partitions, scan_partition, snapshot_events
 from harness.logdir.soundness import notes
 
 __all__ = [
@@ -22,5 +22,5 @@ __all__ = [
     "lineage",
     "notes",
     "scan_partition",
-    "snapshot_ops",
+    "snapshot_events",
 ]

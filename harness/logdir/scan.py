@@ -17,15 +17,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from harness.events import Batch, Snapshot
 from harness.logdir import checkpoint
 from harness.logdir.files import NO_FILES, SEGMENT_NAME, has_grown, is_disturbed, is_locked, list_log
 from harness.logdir.reading import BatchSeen, Findings, read_segments
 from harness.model import UsageError
 from harness.process import until
 
-__all__ = ["BatchSeen", "ReplicaLog", "find_partitions", "name_of", "scan_partition", "snapshot_ops"]
+__all__ = ["BatchSeen", "ReplicaLog", "find_partitions", "name_of", "scan_partition", "snapshot_events"]
 
 # How long a log may go on changing under whoever reads it. A write is over in milliseconds.
 SETTLE_S_MAX: Final = 2.0
@@ -158,42 +159,37 @@ def _scan(directory: Path) -> tuple[ReplicaLog, str]:
     return log, ""
 
 
-def snapshot_ops(log: ReplicaLog) -> list[tuple[str, dict[str, Any]]]:
-    """
-    Give the (f, value) pairs of source `log`: one `snapshot`, then one `batch` for each, as JSON data.
-
-    Shapes:  keys as docs/history.md gives them; a batch has `problem` and `control` only where they hold.
-    """
-    named: dict[str, Any] = {"topic": log.topic, "partition": log.partition}
-    snapshot = {
-        **named,
-        "log_start_offset": log.log_start_offset,
-        "log_end_offset": log.log_end_offset,
-        "high_watermark": log.high_watermark,
-        "epochs": None if log.epochs is None else [list(entry) for entry in log.epochs],
-        "problems": list(log.problems),
-        "batches": len(log.batches),
-    }
-    ops: list[tuple[str, dict[str, Any]]] = [("snapshot", snapshot)]
-    for batch in log.batches:
-        value = {
-            **named,
-            "base": batch.base,
-            "last": batch.last,
-            "epoch": batch.epoch,
-            "magic": batch.magic,
-            "crc": batch.crc,
-            "codec": batch.codec,
-            "position": batch.position,
-            "segment": batch.segment,
-            "records": [list(record) for record in batch.records],
-        }
-        if batch.problem:
-            value["problem"] = batch.problem
-        if batch.control:
-            value["control"] = True
-        ops.append(("batch", value))
-    return ops
+def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
+    """Return what a history has of a replica's log: its snapshot, then each batch."""
+    snapshot = Snapshot(
+        topic=log.topic,
+        partition=log.partition,
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        high_watermark=log.high_watermark,
+        epochs=log.epochs,
+        problems=log.problems,
+        batches=len(log.batches),
+    )
+    batches = (
+        Batch(
+            topic=log.topic,
+            partition=log.partition,
+            base=batch.base,
+            last=batch.last,
+            epoch=batch.epoch,
+            magic=batch.magic,
+            crc=batch.crc,
+            codec=batch.codec,
+            position=batch.position,
+            segment=batch.segment,
+            records=batch.records,
+            problem=batch.problem,
+            control=batch.control or None,
+        )
+        for batch in log.batches
+    )
+    return [snapshot, *batches]
 
 
 def _is_partition(directory: Path) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from harness import events
 from harness.model import Anomaly, Op, Source
 from harness.report import limits
 from harness.report.exchanges import Exchange, exchanges_of, mentioned
@@ -193,20 +194,18 @@ def _line(op: Op, hide: Mapping[str, Any], near: Sequence[tuple[int, int]] = ())
 
 def _facts(reading: Reading) -> tuple[tuple[str, str], ...]:
     setup = reading.setup
-    nodes = ", ".join(f"{name} is broker {number}" for name, number in (setup.get("nodes") or {}).items())
-    records = ", ".join(
-        f"{name} ×{len(values):,}" if len(values) != 1 else str(name)
-        for name, values in (setup.get("records") or {}).items()
-    )
-    rules = ", ".join(f"{rule}={value}" for rule, value in (setup.get("rules") or {}).items())
+    if setup is None:
+        return ()
     facts = {
-        "nodes": nodes,
-        "replicas": " ".join(map(str, setup.get("replicas") or ())),
-        "records": records,
-        "min ISR": str(setup.get("min_isr", "")),
-        "unclean election": {"True": "allowed", "False": "never"}.get(str(setup.get("unclean")), ""),
-        "power loss": str(setup.get("power_tier", "")),
-        "rules": rules,
+        "nodes": ", ".join(f"{name} is broker {number}" for name, number in setup.nodes.items()),
+        "replicas": " ".join(setup.replicas),
+        "records": ", ".join(
+            f"{name} ×{len(values):,}" if len(values) != 1 else name for name, values in setup.records.items()
+        ),
+        "min ISR": str(setup.min_isr),
+        "unclean election": "allowed" if setup.unclean else "never",
+        "power loss": setup.power_tier,
+        "rules": ", ".join(f"{rule}={value}" for rule, value in setup.rules.items()),
     }
     return tuple((name, text) for name, text in facts.items() if text)
 
@@ -257,27 +256,26 @@ def _more_findings(rest: Sequence[Anomaly]) -> str:
 
 def _passages(reading: Reading) -> tuple[Passage, ...]:
     passages: list[tuple[str, list[Step]]] = []
-    spans = [s for s in reading.spans if s.first.f == "step"][: limits.STEPS_MAX]
-    for number, span in enumerate(spans, start=1):
-        narrative = str(span.value.get("narrative") or "")
-        if not passages or (narrative and narrative != passages[-1][0]):
-            passages.append((narrative, []))
-        passages[-1][1].append(_step(number, span))
+    steps = [(s, s.event) for s in reading.spans if isinstance(s.event, events.Step)][: limits.STEPS_MAX]
+    for number, (span, step) in enumerate(steps, start=1):
+        if not passages or (step.narrative and step.narrative != passages[-1][0]):
+            passages.append((step.narrative, []))
+        passages[-1][1].append(_step(number, span, step))
     return tuple(
-        Passage(narrative=tuple(text.split("\n\n")) if text else (), steps=tuple(steps))
-        for text, steps in passages
+        Passage(narrative=tuple(text.split("\n\n")) if text else (), steps=tuple(below))
+        for text, below in passages
     )
 
 
-def _step(number: int, span: Span) -> Step:
+def _step(number: int, span: Span, step: events.Step) -> Step:
     return Step(
         number=number,
-        line=str(span.value.get("line", "")),
-        text=str(span.value.get("text", "")),
+        line=str(step.line),
+        text=step.text,
         at=seconds(span.first.time_ns),
         took=took(span.last.time_ns - span.first.time_ns) if span.last else "",
         outcome=span.outcome,
-        error=shortened(str(span.value.get("error", ""))),
+        error=shortened(step.error),
     )
 
 

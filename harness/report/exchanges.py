@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
+from harness.events import EpochAnswer, EpochQuestion, Truncate
 from harness.model import Op, Source
 from harness.report.lineage_svg import REASONS
 from harness.report.text import epoch_text
 
-_Key = tuple[str, str, Any, Any]
+_Question: TypeAlias = tuple[Op, EpochQuestion]
+_Answer: TypeAlias = tuple[Op, EpochAnswer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,79 +24,75 @@ class Exchange:
     """
     One question with its answer and its cut, in words and with the ops that they were read from.
 
-    Shapes:  each of the ops is None where it was not seen; at least one is there.
+    Shapes:  each op, with its event, is None where it was not seen; at least one is there.
     """
 
     follower: str
     leader: str
-    question: Op | None
-    answer: Op | None
-    cut: Op | None
+    question: _Question | None
+    answer: _Answer | None
+    cut: tuple[Op, Truncate] | None
 
     @property
     def ops(self) -> tuple[Op, ...]:
         """The history lines, in their order."""
-        return tuple(op for op in (self.question, self.answer, self.cut) if op)
+        return tuple(seen[0] for seen in (self.question, self.answer, self.cut) if seen)
 
     @property
     def asked(self) -> str:
         """The question in words."""
         if self.question is None:
             return "nobody was asked"
-        epoch = self.question.value.get("leader_epoch")
-        version = self.question.value.get("version")
-        words = "the undefined epoch (-1)" if epoch == -1 else epoch_text(epoch)
-        return f"{self.follower} asks {self.leader}: where does {words} end?" + (
-            f" (v{version})" if version is not None else ""
-        )
+        asked = self.question[1]
+        words = "the undefined epoch (-1)" if asked.leader_epoch == -1 else epoch_text(asked.leader_epoch)
+        return f"{self.follower} asks {self.leader}: where does {words} end? (v{asked.version})"
 
     @property
     def answered(self) -> str:
         """The answer in words."""
         if self.answer is None:
             return "–" if self.question is None else "no answer was seen"
-        value = self.answer.value
-        if value.get("error") not in (None, 0, "", "NONE"):
-            return f"error {value['error']}"
-        end = value.get("end_offset")
-        where = "undefined (-1)" if end == -1 else f"at {end}"
-        epoch = value.get("leader_epoch")
-        return f"{epoch_text(epoch)} ends {where}" if isinstance(epoch, int) and epoch >= 0 else where
+        answer = self.answer[1]
+        if answer.error:
+            return f"error {answer.error}"
+        where = "undefined (-1)" if answer.end_offset == -1 else f"at {answer.end_offset}"
+        return f"{epoch_text(answer.leader_epoch)} ends {where}" if answer.leader_epoch >= 0 else where
 
     @property
     def did(self) -> str:
         """The cut in words."""
         if self.cut is None:
             return "no cut was reported"
-        value = self.cut.value
-        reason = REASONS.get(str(value.get("reason")), str(value.get("reason")))
-        if int(value["to"]) >= int(value["from"]) and value["reason"] != "full":
-            return (
-                f"{self.follower} keeps all {value['from']} records: nothing beyond {reason.removeprefix('to ')}"
-            )
-        return f"{self.follower} cuts {value['from']} → {value['to']}, {reason}"
+        cut = self.cut[1]
+        reason = REASONS.get(cut.reason, cut.reason)
+        if cut.to >= cut.start and cut.reason != "full":
+            return f"{self.follower} keeps all {cut.start} records: nothing beyond {reason.removeprefix('to ')}"
+        return f"{self.follower} cuts {cut.start} → {cut.to}, {reason}"
 
 
 def exchanges_of(ops: Sequence[Op]) -> tuple[Exchange, ...]:
     """Pair questions, answers and cuts of a history, in the order in which they began."""
     found: list[Exchange] = []
-    waiting: dict[_Key, list[Op]] = {}
-    answered: dict[tuple[str, Any, Any], list[tuple[Op, Op]]] = {}
+    waiting: dict[tuple[str, str, str, int], list[_Question]] = {}
+    answered: dict[tuple[str, str, int], list[tuple[_Question, _Answer]]] = {}
     for op in ops:
-        place = (op.value.get("topic"), op.value.get("partition"))
-        if op.source is Source.FABRIC and op.f == "epoch-question":
-            waiting.setdefault((*_link(op), *place), []).append(op)
-        elif op.source is Source.FABRIC and op.f == "epoch-answer":
-            asked = waiting.get((*_link(op), *place))
-            if asked:
-                answered.setdefault((_link(op)[0], *place), []).append((asked.pop(0), op))
-        elif op.source is Source.BROKER and op.f == "truncate":
-            pairs = answered.get((op.process, *place))
-            question, answer = pairs.pop(0) if pairs else (None, None)
-            if question or op.value["from"]:  # an empty log that was not asked about has no story
-                found.append(_exchange(op.process, question, answer, op))
-    found += [_exchange(q.value["link"][0], q, a, None) for pairs in answered.values() for q, a in pairs]
-    found += [_exchange(q.value["link"][0], q, None, None) for asked in waiting.values() for q in asked]
+        if op.source not in (Source.FABRIC, Source.BROKER):
+            continue
+        match op.event:
+            case EpochQuestion() as question:
+                waiting.setdefault((*question.link, question.topic, question.partition), []).append((op, question))
+            case EpochAnswer() as answer:
+                asked = waiting.get((*answer.link, answer.topic, answer.partition))
+                if asked:
+                    place = (answer.link[0], answer.topic, answer.partition)
+                    answered.setdefault(place, []).append((asked.pop(0), (op, answer)))
+            case Truncate() as cut:
+                pairs = answered.get((op.process, cut.topic, cut.partition))
+                first, second = pairs.pop(0) if pairs else (None, None)
+                if first or cut.start:  # an empty log that was not asked about has no story
+                    found.append(_exchange(op.process, first, second, (op, cut)))
+    found += [_exchange(q[1].link[0], q, a, None) for pairs in answered.values() for q, a in pairs]
+    found += [_exchange(q[1].link[0], q, None, None) for asked in waiting.values() for q in asked]
     return tuple(sorted(found, key=lambda e: e.ops[0].index))
 
 
@@ -103,11 +101,8 @@ def mentioned(exchanges: Iterable[Exchange]) -> frozenset[int]:
     return frozenset(op.index for exchange in exchanges for op in exchange.ops)
 
 
-def _link(op: Op) -> tuple[str, str]:
-    first, second = op.value.get("link") or ("?", "?")
-    return str(first), str(second)
-
-
-def _exchange(follower: str, question: Op | None, answer: Op | None, cut: Op | None) -> Exchange:
-    leader = _link(question)[1] if question else ""
-    return Exchange(follower=str(follower), leader=leader, question=question, answer=answer, cut=cut)
+def _exchange(
+    follower: str, question: _Question | None, answer: _Answer | None, cut: tuple[Op, Truncate] | None
+) -> Exchange:
+    leader = question[1].link[1] if question else ""
+    return Exchange(follower=follower, leader=leader, question=question, answer=answer, cut=cut)

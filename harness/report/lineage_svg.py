@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from harness.events import Produce
 from harness.model import Anomaly, Kind
 from harness.report import svg
 from harness.report.axis import Axis, axis_of
 from harness.report.limits import CUTS_MAX, SEGMENTS_MAX
-from harness.report.reading import Reading, of_partition
+from harness.report.reading import Reading
 from harness.report.replicas import Cut, Piece, Replica, merged
 from harness.report.text import epoch_text, exact, offset_ranges, offsets, plural, seconds
 
@@ -109,13 +110,11 @@ def _finished(sheet: _Sheet, notes: Iterable[str]) -> svg.Drawing:
 def _acknowledged(reading: Reading, topic: str, partition: int) -> tuple[tuple[Piece, ...], ...]:
     """Acknowledged records in the order of asking, in as many rows as one offset was acknowledged times."""
     pieces: list[Piece] = []
-    produced = (s for s in reading.spans if s.first.f == "produce" and s.outcome == "ok")
-    for span in produced:
-        offset = span.value.get("offset")
-        here = "topic" not in span.value or of_partition(span.first, topic, partition)
-        if not here or not isinstance(offset, int):
-            continue
-        pieces.append(Piece(first=offset, end=offset + 1, epoch=-1, name=str(span.value.get("name", ""))))
+    for span in reading.spans:
+        match span.event:
+            case Produce(offset=int(offset)) as record if span.outcome == "ok":
+                if (record.topic, record.partition) == (topic, partition):
+                    pieces.append(Piece(first=offset, end=offset + 1, epoch=-1, name=record.name))
     rows: list[list[Piece]] = []
     for piece in merged(pieces):
         row = next((r for r in rows if r[-1].end <= piece.first), None)

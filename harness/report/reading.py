@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
-from harness.model import Op, OpType, Source
+from harness.events import Done, Event, Injection, Produce, Setup, Step
+from harness.model import Op, OpType, Source, events_of
 
-# What tells two open operations of one process apart; docs/history.md has these keys.
-_TELLING: Final = ("line", "value", "nodes")
 _WITH_SPANS: Final = frozenset({Source.RUNNER, Source.CLIENT, Source.NEMESIS})
 
 
@@ -36,9 +35,9 @@ class Span:
         return "open" if self.last is None else self.last.type.value
 
     @property
-    def value(self) -> Mapping[str, Any]:
-        """What was asked, overlaid by what was answered."""
-        return {**self.first.value, **(self.last.value if self.last else {})}
+    def event(self) -> Event:
+        """What was answered, and until then what was asked."""
+        return (self.last or self.first).event
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: cached_property needs a place to keep what it found
@@ -53,39 +52,36 @@ class Reading:
         return {op.index: op for op in self.ops}
 
     @cached_property
-    def setup(self) -> Mapping[str, Any]:
-        """What the runner wrote first; {} when the history has no such line."""
-        return next((op.value for op in self.ops if op.source is Source.RUNNER and op.f == "setup"), {})
+    def setup(self) -> Setup | None:
+        """What the runner wrote first; None when the history has no such line."""
+        return next((setup for _, setup in events_of(self.ops, Setup)), None)
 
     @cached_property
     def complete(self) -> bool:
         """Whether the runner wrote its last line."""
-        return any(op.source is Source.RUNNER and op.f == "done" for op in self.ops)
+        return any(True for _ in events_of(self.ops, Done))
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
         """Names of all nodes, as set up or as seen."""
-        named = list(self.setup.get("nodes") or {})
+        named = self.setup.nodes if self.setup else ()
         seen = {op.process for op in self.ops if op.source in (Source.BROKER, Source.LOG)}
         return tuple(dict.fromkeys([*named, *sorted(seen)]))
 
     @cached_property
     def partition(self) -> tuple[str, int]:
         """The topic and partition that the run is about, ("", 0) when no line names one."""
-        for value in (self.setup, *(op.value for op in self.ops)):
-            if "topic" in value and "partition" in value:
-                return str(value["topic"]), int(value["partition"])
-        return "", 0
+        if self.setup:
+            return self.setup.topic, self.setup.partition
+        return next((place for op in self.ops if (place := op.place) is not None), ("", 0))
 
     @cached_property
     def record_names(self) -> Mapping[str, str]:
         """A record's value -> the name that the scenario gives it (`m2`)."""
         names: dict[str, str] = {}
-        for name, values in (self.setup.get("records") or {}).items():
-            names.update(dict.fromkeys(map(str, values), str(name)))
-        for op in self.ops:
-            if op.f == "produce" and "name" in op.value and "value" in op.value:
-                names[str(op.value["value"])] = str(op.value["name"])
+        for name, values in (self.setup.records if self.setup else {}).items():
+            names.update(dict.fromkeys(values, name))
+        names.update((sent.value, sent.name) for _, sent in events_of(self.ops, Produce))
         return names
 
     @cached_property
@@ -93,15 +89,15 @@ class Reading:
         """Operations of runner, clients and nemesis, in the order of their beginning."""
         return _spans(self.ops)
 
-    def node_of(self, broker_id: Any) -> str:
+    def node_of(self, broker_id: int) -> str:
         """Name a broker id as the scenario does; the id itself when the set-up has no such node."""
-        ids = self.setup.get("nodes") or {}
+        ids = self.setup.nodes if self.setup else {}
         return next((name for name, known in ids.items() if known == broker_id), str(broker_id))
 
 
 def of_partition(op: Op, topic: str, partition: int) -> bool:
     """Whether the op is about that partition."""
-    return op.value.get("topic") == topic and op.value.get("partition") == partition
+    return op.place == (topic, partition)
 
 
 def _spans(ops: Sequence[Op]) -> tuple[Span, ...]:
@@ -109,7 +105,7 @@ def _spans(ops: Sequence[Op]) -> tuple[Span, ...]:
     ends: dict[int, Op] = {}
     firsts: list[Op] = []
     for op in ops:
-        if op.source not in _WITH_SPANS or op.f in ("setup", "done"):
+        if op.source not in _WITH_SPANS or isinstance(op.event, Setup | Done):
             continue
         waiting = opened.setdefault((op.process, op.f), [])
         if op.type is OpType.INVOKE:
@@ -127,8 +123,18 @@ def _spans(ops: Sequence[Op]) -> tuple[Span, ...]:
 
 
 def _begun(waiting: Sequence[Op], end: Op) -> Op | None:
-    """The open op that `end` ends: the oldest that contradicts it in nothing that tells ops apart."""
-    for op in waiting:
-        if all(op.value[k] == end.value[k] for k in _TELLING if k in op.value and k in end.value):
-            return op
-    return None
+    """The open op that `end` ends: the oldest that asked the same."""
+    return next((op for op in waiting if _asked(op.event) == _asked(end.event)), None)
+
+
+def _asked(event: Event) -> object:
+    """What tells two open operations of one process and kind apart."""
+    match event:
+        case Step(line=line):
+            return line
+        case Produce(value=value):
+            return value
+        case Injection(nodes=nodes):
+            return nodes
+        case _:
+            return None

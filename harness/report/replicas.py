@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
 
-from harness.model import Op, OpType, Source
+from harness.events import Append, Batch, Follower, Produce, Recovered, Snapshot, Truncate
+from harness.model import Op, Source, events_of
 from harness.report.reading import Reading, Span, of_partition
 
 
@@ -69,15 +69,12 @@ def replicas_of(
     Shapes:  cuts as `replayed` gives them for the same partition.
     """
     ops = [op for op in reading.ops if of_partition(op, topic, partition)]
-    snapshots = {
-        op.process: op for op in ops if (op.source, op.f) == (Source.LOG, "snapshot") and op.type is OpType.OK
-    }
-    batches: dict[str, list[Op]] = {}
-    for op in ops:
-        if (op.source, op.f) == (Source.LOG, "batch"):
-            batches.setdefault(op.process, []).append(op)
-    assigned = reading.setup.get("replicas") or ()
-    nodes = dict.fromkeys([*map(str, assigned), *snapshots, *batches, *cuts])
+    snapshots = {op.process: (op, snapshot) for op, snapshot in events_of(ops, Snapshot)}
+    batches: dict[str, list[Batch]] = {}
+    for op, batch in events_of(ops, Batch):
+        batches.setdefault(op.process, []).append(batch)
+    assigned = reading.setup.replicas if reading.setup else ()
+    nodes = dict.fromkeys([*assigned, *snapshots, *batches, *cuts])
     return tuple(
         _replica(reading, node, snapshots.get(node), batches.get(node, []), tuple(cuts.get(node, ())))
         for node in nodes
@@ -85,38 +82,35 @@ def replicas_of(
 
 
 def _replica(
-    reading: Reading, node: str, snapshot: Op | None, batches: Sequence[Op], cuts: tuple[Cut, ...]
+    reading: Reading,
+    node: str,
+    read: tuple[Op, Snapshot] | None,
+    batches: Sequence[Batch],
+    cuts: tuple[Cut, ...],
 ) -> Replica:
     pieces = merged(_stored(reading, batches))
-    value = snapshot.value if snapshot else {}
-    epochs = value.get("epochs")
+    op, snapshot = read or (None, None)
     return Replica(
         node=node,
-        snapshot=snapshot,
+        snapshot=op,
         pieces=pieces,
-        batches=tuple(
-            (int(b["base"]), int(b["last"]) + 1, str(b.get("codec", "unknown")))
-            for b in (op.value for op in batches)
-            if int(b["last"]) > int(b["base"])
-        ),
-        start=int(value.get("log_start_offset", pieces[0].first if pieces else 0)),
-        end=int(value.get("log_end_offset", pieces[-1].end if pieces else 0)),
-        high_watermark=value.get("high_watermark"),
-        epochs=None if epochs is None else tuple((int(e), int(o)) for e, o in epochs),
-        problems=tuple(map(str, value.get("problems") or ())),
+        batches=tuple((b.base, b.last + 1, b.codec) for b in batches if b.last > b.base),
+        start=snapshot.log_start_offset if snapshot else pieces[0].first if pieces else 0,
+        end=snapshot.log_end_offset if snapshot else pieces[-1].end if pieces else 0,
+        high_watermark=snapshot.high_watermark if snapshot else None,
+        epochs=snapshot.epochs if snapshot else None,
+        problems=snapshot.problems if snapshot else (),
         cuts=cuts,
     )
 
 
-def _stored(reading: Reading, batches: Iterable[Op]) -> Iterable[Piece]:
-    for op in batches:
-        epoch = int(op.value.get("epoch", -1))
-        records = op.value.get("records") or []
-        for offset, _, value in records:
+def _stored(reading: Reading, batches: Iterable[Batch]) -> Iterable[Piece]:
+    for batch in batches:
+        for offset, _, value in batch.records:
             name = reading.record_names.get(str(value), str(value))
-            yield Piece(first=int(offset), end=int(offset) + 1, epoch=epoch, name=name)
-        if not records and "base" in op.value and "last" in op.value:
-            yield Piece(first=int(op.value["base"]), end=int(op.value["last"]) + 1, epoch=epoch, name="")
+            yield Piece(first=offset, end=offset + 1, epoch=batch.epoch, name=name)
+        if not batch.records:
+            yield Piece(first=batch.base, end=batch.last + 1, epoch=batch.epoch, name="")
 
 
 def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
@@ -188,41 +182,40 @@ def replayed(reading: Reading, topic: str, partition: int) -> Replayed:
         if op.source is not Source.BROKER or not of_partition(op, topic, partition):
             continue
         log = logs.setdefault(op.process, _Log())
-        match op.f:
-            case "follower":
-                log.leader = reading.node_of(op.value.get("leader"))
-            case "append":
+        match op.event:
+            case Follower(leader=leader):
+                log.leader = reading.node_of(leader)
+            case Append() as append:
                 source = logs.get(log.leader, _Log())
-                appended[op.index] = named.appended(op) if op.value["role"] == "leader" else _copied(source, op)
-                log.add(appended[op.index], int(op.value["end"]))
-            case "truncate":
-                _truncated(log, op)
-            case "recovered":
-                _recovered(log, op)
+                wrote = append.role == "leader"
+                appended[op.index] = named.appended(op, append) if wrote else _copied(source, append)
+                log.add(appended[op.index], append.end)
+            case Truncate() as cut:
+                _truncated(log, op, cut)
+            case Recovered() as recovered:
+                _recovered(log, op, recovered)
     return Replayed(cuts={node: log.cuts for node, log in logs.items() if log.cuts}, appended=appended)
 
 
-def _copied(source: _Log, op: Op) -> tuple[Piece, ...]:
+def _copied(source: _Log, append: Append) -> tuple[Piece, ...]:
     """A follower's append is named after what its leader has there."""
-    first, end, epoch = int(op.value["base"]), int(op.value["end"]), int(op.value.get("epoch", -1))
-    copied = tuple(replace(piece, epoch=epoch) for piece in source.tail(first, end))
-    return copied or (Piece(first=first, end=end, epoch=epoch, name=""),)
+    copied = tuple(replace(piece, epoch=append.epoch) for piece in source.tail(append.base, append.end))
+    return copied or (Piece(first=append.base, end=append.end, epoch=append.epoch, name=""),)
 
 
-def _truncated(log: _Log, op: Op) -> None:
+def _truncated(log: _Log, op: Op, cut: Truncate) -> None:
     """Cut at the end that is really left: below `to` after a cut inside a batch, 0 when all is thrown away."""
-    to, end, reason = int(op.value["to"]), int(op.value["end"]), str(op.value["reason"])
-    log.end = max(log.end, int(op.value["from"]))
-    left = 0 if reason == "full" else min(to, end)
+    log.end = max(log.end, cut.start)
+    left = 0 if cut.reason == "full" else min(cut.to, cut.end)
     if left < log.end:
-        log.cut(op, left, reason)
-    log.end = end
+        log.cut(op, left, cut.reason)
+    log.end = cut.end
 
 
-def _recovered(log: _Log, op: Op) -> None:
-    end = int(op.value["log_end_offset"])
+def _recovered(log: _Log, op: Op, recovered: Recovered) -> None:
+    end = recovered.log_end_offset
     if end < log.end:
-        log.cut(op, end, f"not on disk at restart ({op.value.get('reason', 'unclean')})")
+        log.cut(op, end, f"not on disk at restart ({recovered.reason})")
     elif log.cuts and end > log.end:
         back = log.cuts[-1]
         log.add([p for p in back.pieces if p.end <= end], end)
@@ -235,26 +228,25 @@ class _Named:
     """Which record a leader appended: the acknowledged one that was asked for before and not yet placed."""
 
     def __init__(self, reading: Reading) -> None:
-        self._waiting: dict[int, list[Span]] = {}
+        self._waiting: dict[int, list[tuple[Span, str]]] = {}
         for span in reading.spans:
-            offset = span.value.get("offset")
-            if span.first.f == "produce" and span.outcome == "ok" and isinstance(offset, int):
-                self._waiting.setdefault(offset, []).append(span)
+            match span.event:
+                case Produce(offset=int(offset), name=name) if span.outcome == "ok":
+                    self._waiting.setdefault(offset, []).append((span, name))
 
-    def appended(self, op: Op) -> tuple[Piece, ...]:
+    def appended(self, op: Op, append: Append) -> tuple[Piece, ...]:
         """Name the records of a leader's append."""
-        first, end, epoch = int(op.value["base"]), int(op.value["end"]), int(op.value.get("epoch", -1))
-        found = ((offset, self._name(op, offset)) for offset in range(first, end))
+        found = ((offset, self._name(op, offset)) for offset in range(append.base, append.end))
         pieces: list[Piece] = []
         for name, group in groupby(found, key=lambda pair: pair[1]):
-            run: list[tuple[int, Any]] = list(group)
-            pieces.append(Piece(first=run[0][0], end=run[-1][0] + 1, epoch=epoch, name=name))
+            run = list(group)
+            pieces.append(Piece(first=run[0][0], end=run[-1][0] + 1, epoch=append.epoch, name=name))
         return tuple(pieces)
 
     def _name(self, op: Op, offset: int) -> str:
         waiting = self._waiting.get(offset, [])
-        span = next((s for s in waiting if s.first.index < op.index), None)
-        if span is None:
+        asked = next((each for each in waiting if each[0].first.index < op.index), None)
+        if asked is None:
             return ""
-        waiting.remove(span)
-        return str(span.value.get("name", ""))
+        waiting.remove(asked)
+        return asked[1]

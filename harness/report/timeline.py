@@ -18,10 +18,44 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from harness.effect import Band, Effect, nature_of
-from harness.model import Op, OpType, Source
+from harness.events import (
+    Append,
+    ControllerNode,
+    Cut,
+    Delay,
+    Double,
+    EpochAnswer,
+    EpochQuestion,
+    Fetch,
+    Follower,
+    FrameUnreadable,
+    Heal,
+    Healed,
+    HighWatermark,
+    Hold,
+    Injection,
+    IsrChanged,
+    Leader,
+    LeaderAndIsr,
+    LinkRule,
+    OfFrame,
+    OfLink,
+    Produce,
+    Read,
+    Recovered,
+    Registrations,
+    Release,
+    Snapshot,
+    SnapshotFailed,
+    Started,
+    Step,
+    Stuck,
+    Truncate,
+)
+from harness.model import Op, OpType, Source, events_of
 from harness.report.limits import CLIENT_LANES_MAX, TIMELINE_ITEMS_MAX, TITLE_LINES_MAX
 from harness.report.reading import Reading, Span
 from harness.report.replicas import Piece
@@ -173,11 +207,11 @@ _OUTCOME_SIGNS: Final = {"ok": "", "fail": " ✗", "info": " ?", "open": " …"}
 
 
 def _steps(reading: Reading) -> Iterator[Item]:
-    steps = (s for s in reading.spans if s.first.f == "step")
+    steps = (s for s in reading.spans if isinstance(s.event, Step))
     for number, span in enumerate(steps, start=1):
         yield _bar("scenario", f"{number}{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
     for span in reading.spans:
-        if span.first.f == "healed":
+        if isinstance(span.event, Healed):
             yield _bar("scenario", f"healed{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
 
 
@@ -197,25 +231,28 @@ def _operations(reading: Reading) -> Iterator[Item]:
 
 def _told_apart(span: Span) -> tuple[str, ...]:
     """Neighbours that are equal in this are one bar; an operation without a name is a bar of its own."""
-    name = span.value.get("name")
-    return (span.first.process, span.first.f, span.outcome, str(name if name else span.first.index))
+    event = span.event
+    name = event.name if isinstance(event, Produce) and event.name else str(span.first.index)
+    return (span.first.process, span.first.f, span.outcome, name)
 
 
 def _operation_label(span: Span) -> str:
     sign = _OUTCOME_SIGNS[span.outcome]
-    if span.first.f == "produce":
-        return f"{span.value.get('name') or span.value.get('value', '')}{sign}"
-    records = span.value.get("records")
-    if span.first.f == "read" and isinstance(records, list) and records:
-        return f"read {offsets(int(records[0][0]), int(records[-1][0]) + 1)}{sign}"
-    return f"{span.first.f}{sign}"
+    match span.event:
+        case Produce(name=name, value=value):
+            return f"{name or value}{sign}"
+        case Read(records=((first, _), *_) as records):
+            return f"read {offsets(first, records[-1][0] + 1)}{sign}"
+        case _:
+            return f"{span.first.f}{sign}"
 
 
 def _faults(reading: Reading) -> Iterator[Item]:
-    for span in (s for s in reading.spans if s.first.source is Source.NEMESIS):
-        whom = " ".join(map(str, span.value.get("nodes") or ()))
-        css = "heal" if nature_of(span.first).heals else "fault"
-        yield _bar("nemesis", f"{span.first.f} {whom}{_OUTCOME_SIGNS[span.outcome]}", css, span, 1)
+    for span in reading.spans:
+        if isinstance(span.event, Injection):
+            name, whom = span.event.name, " ".join(span.event.nodes)
+            css = "heal" if nature_of(span.first).heals else "fault"
+            yield _bar("nemesis", f"{name} {whom}{_OUTCOME_SIGNS[span.outcome]}", css, span, 1)
 
 
 # --- fabric and ZooKeeper ----------------------------------------------------------------------------------
@@ -224,54 +261,57 @@ def _faults(reading: Reading) -> Iterator[Item]:
 def _fabric(reading: Reading) -> Iterator[Item]:
     held: dict[tuple[str, ...], Op] = {}
     for op in (op for op in reading.ops if op.source is Source.FABRIC):
-        link = "→".join(map(str, op.value.get("link") or ("?", "?")))
-        api, direction = str(op.value.get("api")), str(op.value.get("direction"))
-        match op.f:
-            case "hold" | "cut" | "delay" | "double":
-                held.setdefault((_HELD_APART[op.f], link, api, direction), op)
-            case "release" | "heal":
-                ended = [k for k in held if _ends(k, (op.f, link, api, direction))]
+        link = "→".join(op.event.link) if isinstance(op.event, OfLink) else "?"
+        match op.event:
+            case Hold() | Cut() | Delay() | Double() as rule:
+                held.setdefault((_HELD_APART[op.f], *_about(rule)), op)
+            case Release() | Heal() as end:
+                ended = [k for k in held if _ends(k, (op.f, *_about(end)))]
                 yield from (_band(held.pop(k), op) for k in ended)
-            case "epoch-question":
-                yield _mark(("fabric", 0), f"{link} {op.value.get('leader_epoch')}?", "ask", op, rank=2)
-            case "epoch-answer":
-                yield _mark(("fabric", 0), f"{link} ={op.value.get('end_offset')}", "answer", op, rank=2)
-            case "fetch":
-                yield _mark(("fabric", 1), f"{link} @{op.value.get('offset')}", "fetch", op, rank=6)
-            case _:
+            case EpochQuestion(leader_epoch=epoch):
+                yield _mark(("fabric", 0), f"{link} {epoch}?", "ask", op, rank=2)
+            case EpochAnswer(end_offset=end_offset):
+                yield _mark(("fabric", 0), f"{link} ={end_offset}", "answer", op, rank=2)
+            case Fetch(offset=offset):
+                yield _mark(("fabric", 1), f"{link} @{offset}", "fetch", op, rank=6)
+            case OfFrame(api=api) | FrameUnreadable(api=api):
                 yield _mark(("fabric", 2), f"{op.f} {link} {api}", "held", op, rank=4)
+            case _:
+                yield _mark(("fabric", 2), f"{op.f} {link}", "held", op, rank=4)
     yield from (_band(op, None) for op in held.values())
 
 
+def _about(event: OfLink) -> tuple[str, str, str]:
+    """The link of a rule, and the API and direction that it names, "" where it names none."""
+    link = "→".join(event.link)
+    if isinstance(event, LinkRule | Heal):
+        return link, event.api or "", event.direction or ""
+    return link, "", ""
+
+
 def _ends(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Whether a release (which may name less than the hold did) ends that hold."""
-    return held[0] == wanted[0] and all(
-        a == b or b in ("None", "?→?") for a, b in zip(held[1:], wanted[1:], strict=True)
-    )
+    """Whether a release or a heal, which may name less than the rule did, ends that rule."""
+    return held[:2] == wanted[:2] and all(b in ("", a) for a, b in zip(held[2:], wanted[2:], strict=True))
 
 
 def _band(first: Op, last: Op | None) -> Item:
-    link = "→".join(map(str, first.value.get("link") or ("all",)))
-    what = " ".join(str(first.value[k]) for k in ("api", "direction") if first.value.get(k))
+    about = " ".join(filter(None, _about(first.event))) if isinstance(first.event, OfLink) else ""
     span = Span(first=first, last=last)
     word = _HELD_WORDS[first.f]
-    return replace(_bar("fabric", f"{link} {what} {word}", "band", span, 1), row=3, css="band")
+    return replace(_bar("fabric", f"{about} {word}", "band", span, 1), row=3, css="band")
 
 
 def _zookeeper(reading: Reading) -> Iterator[Item]:
     for op in (op for op in reading.ops if op.source is Source.ZOOKEEPER):
-        match op.f:
-            case "leaderAndISR":
-                isr = "".join(map(str, op.value.get("isr") or ()))
-                words = f"{op.value.get('leader') or 'no leader'} e{op.value.get('epoch')} ISR {isr}"
+        match op.event:
+            case LeaderAndIsr(leader=leader, epoch=epoch, isr=isr):
+                words = f"{leader or 'no leader'} e{epoch} ISR {''.join(map(str, isr))}"
                 yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
-            case "controller":
-                yield _mark(
-                    ("zookeeper", 1), f"controller {op.value.get('node') or 'none'}", "quietly", op, rank=4
-                )
-            case "registered":
-                nodes = " ".join(map(str, op.value.get("nodes") or ())) or "none"
-                yield _mark(("zookeeper", 1), f"registered {nodes}", "quietly", op, rank=5)
+            case ControllerNode(node=node):
+                yield _mark(("zookeeper", 1), f"controller {node or 'none'}", "quietly", op, rank=4)
+            case Registrations(nodes=nodes):
+                names = " ".join(map(str, nodes)) or "none"
+                yield _mark(("zookeeper", 1), f"registered {names}", "quietly", op, rank=5)
 
 
 # --- nodes -------------------------------------------------------------------------------------------------
@@ -296,75 +336,66 @@ def _states(reading: Reading) -> Iterator[Item]:
 
 
 def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
-    if op.source is Source.NEMESIS and op.type is OpType.OK:
-        for node in map(str, op.value.get("nodes") or ()):
-            if node not in reading.nodes:
-                continue
-            nature = nature_of(op)
-            if nature.band in (Band.DOWN, *_PASSING):
-                css = "st-paused" if nature.band in _PASSING else "st-down"
-                yield node, (_STATES.get(nature.effect, op.f), css)
-            elif nature.heals & _PASSES:
-                yield node, _RESUMED
-    if op.source is not Source.BROKER:
+    if op.source not in (Source.NEMESIS, Source.BROKER):
         return
-    match op.f:
-        case "started":
+    match op.event:
+        case Injection(name=name, nodes=nodes) if op.type is OpType.OK:
+            nature = nature_of(op)
+            for node in (node for node in nodes if node in reading.nodes):
+                if nature.band in (Band.DOWN, *_PASSING):
+                    css = "st-paused" if nature.band in _PASSING else "st-down"
+                    yield node, (_STATES.get(nature.effect, name), css)
+                elif nature.heals & _PASSES:
+                    yield node, _RESUMED
+        case Started():
             yield op.process, ("started", "st-up")
-        case "leader":
-            yield op.process, (f"leader e{op.value.get('epoch')}", f"st-leader {_epoch_css(op.value)}")
-        case "follower":
-            leader = reading.node_of(op.value.get("leader"))
-            words = f"follows {leader} e{op.value.get('epoch')}"
-            yield op.process, (words, f"st-follower {_epoch_css(op.value)}")
+        case Leader(epoch=epoch):
+            yield op.process, (f"leader e{epoch}", f"st-leader {epoch_class(epoch)}")
+        case Follower(leader=leader, epoch=epoch):
+            words = f"follows {reading.node_of(leader)} e{epoch}"
+            yield op.process, (words, f"st-follower {epoch_class(epoch)}")
 
 
 def _impaired(reading: Reading) -> Iterator[Item]:
     """Yield every fault under which a node goes on, until it is healed; in a row of its own, as roles change."""
     current: dict[tuple[str, Effect], Item] = {}
-    for op in reading.ops:
-        if op.source is not Source.NEMESIS or op.type is not OpType.OK:
+    for op, fault in events_of(reading.ops, Injection):
+        if op.type is not OpType.OK:
             continue
         nature = nature_of(op)
-        for node in map(str, op.value.get("nodes") or ()):
+        for node in fault.nodes:
             for effect in sorted(nature.heals):
                 if (node, effect) in current:
                     yield replace(current.pop((node, effect)), last=op)
             if nature.band is Band.IMPAIRED and node in reading.nodes:
-                words = _STATES.get(nature.effect, op.f)
+                words = _STATES.get(nature.effect, fault.name)
                 item = replace(_mark((node, _IMPAIRED_ROW), words, "st-paused", op, rank=2), last=None)
                 current.setdefault((node, nature.effect), item)
     yield from current.values()
-
-
-def _epoch_css(value: Mapping[str, Any]) -> str:
-    epoch = value.get("epoch")
-    return epoch_class(epoch if isinstance(epoch, int) else None)
 
 
 def _logs(reading: Reading, appended: Mapping[int, Sequence[Piece]]) -> Iterator[Item]:
     """The middle row of a node: its log. The lower row: its high watermark and ISR."""
     sources = (Source.BROKER, Source.LOG)
     for op in (op for op in reading.ops if op.source in sources):
-        value, node = op.value, op.process
-        match op.f:
-            case "append":
+        node = op.process
+        match op.event:
+            case Append(base=base, end=end):
                 names = " ".join(piece.name for piece in appended.get(op.index, ()) if piece.name)
-                words = f"{names}@{offsets(int(value['base']), int(value['end']))}"
-                yield _mark((node, 1), words, "append", op, rank=5)
-            case "truncate":
-                cut = int(value["to"]) < int(value["from"]) or value["reason"] == "full"
-                words = f"cut {value['from']}→{value['to']}" if cut else f"keeps {value['from']}"
+                yield _mark((node, 1), f"{names}@{offsets(base, end)}", "append", op, rank=5)
+            case Truncate(start=start, to=to, reason=reason):
+                cut = to < start or reason == "full"
+                words = f"cut {start}→{to}" if cut else f"keeps {start}"
                 yield _mark((node, 1), words, "cut" if cut else "kept", op, rank=2)
-            case "recovered":
-                yield _mark((node, 1), f"recovered LEO {value['log_end_offset']}", "kept", op, rank=3)
-            case "stuck":
-                yield _mark((node, 1), f"stuck: {value.get('reason', '')}", "cut", op, rank=2)
-            case "snapshot":
-                end = value.get("log_end_offset", "unreadable")
+            case Recovered(log_end_offset=end):
+                yield _mark((node, 1), f"recovered LEO {end}", "kept", op, rank=3)
+            case Stuck(reason=reason):
+                yield _mark((node, 1), f"stuck: {reason}", "cut", op, rank=2)
+            case Snapshot(log_end_offset=end):
                 yield _mark((node, 1), f"read LEO {end}", "kept", op, rank=4)
-            case "high-watermark":
-                yield _mark((node, 2), f"HW {value['to']}", "hw", op, rank=5)
-            case "isr":
-                names = "".join(reading.node_of(i) for i in value.get("isr") or ())
-                yield _mark((node, 2), f"ISR {names}", "isr", op, rank=4)
+            case SnapshotFailed():
+                yield _mark((node, 1), "read LEO unreadable", "kept", op, rank=4)
+            case HighWatermark(to=to):
+                yield _mark((node, 2), f"HW {to}", "hw", op, rank=5)
+            case IsrChanged(isr=isr):
+                yield _mark((node, 2), f"ISR {''.join(map(reading.node_of, isr))}", "isr", op, rank=4)

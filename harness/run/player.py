@@ -17,6 +17,7 @@ from harness.chance.play import ChancePlay, with_slack
 from harness.chance.text import text_of
 from harness.client import Client
 from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.events import Healed, RunnerNote, Setup, Step
 from harness.fault import Fault
 from harness.history import History
 from harness.model import FencepostError, Op, OpType, Source
@@ -76,7 +77,8 @@ class Player:
             if self._cancelled.is_set():
                 cluster.cancel()
             client = environment.make_client(cluster)
-            _record_setup(spec, cluster, client)
+            setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
+            cluster.record("runner", OpType.INFO, setup)
             self._play(spec, cluster, client)
             environment.record_evidence(cluster)
             if keep is not None:
@@ -109,32 +111,42 @@ class Player:
                 if name in cluster.replicas:
                     self.environment.keep(cluster, name, folder / f"{name}-data")
             except (FencepostError, OSError) as error:  # shutil.Error is an OSError
-                note = {"node": name, "text": f"its logs could not be kept: {error}"}
-                cluster.record(Source.RUNNER, "runner", OpType.INFO, "note", note)
+                note = RunnerNote(node=name, text=f"its logs could not be kept: {error}")
+                cluster.record("runner", OpType.INFO, note)
 
 
 def _progress(op: Op, on_step: Callable[[str], None]) -> None:
-    if (op.source, op.f, op.type) == (Source.RUNNER, "step", OpType.INVOKE):
-        on_step(str(op.value["text"]))
-    elif (op.source, op.f) == (Source.RUNNER, "healed"):
-        on_step("final reads")
+    if op.source is not Source.RUNNER:
+        return
+    match op.event:
+        case Step(text=text) if op.type is OpType.INVOKE:
+            on_step(text)
+        case Healed():
+            on_step("final reads")
 
 
-def _record_setup(spec: RunSpec, cluster: Cluster, client: Client) -> None:
-    """Record the history's first line: all that was chosen and drawn."""
-    counts = spec.draw.counts
-    records = {name: [f"{name}.{number}" for number in range(count)] for name, count in counts.items()}
-    value = {
-        **spec.to_value(),
-        "power_tier": cluster.host.power_tier,
-        "nodes": dict(spec.draw.ids),
-        "replicas": list(spec.scenario.replicas),
-        "topic": TOPIC,
-        "partition": PARTITION,
-        "records": records,
-        "min_isr": spec.scenario.settings.min_isr,
-        "unclean": spec.scenario.settings.unclean_election,
-        "message_format": spec.scenario.settings.message_format.value,
-        "sends_once": client.sends_once,
-    }
-    cluster.record(Source.RUNNER, "runner", OpType.INFO, "setup", value)
+def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
+    """Return the history's first line: all that was chosen and drawn."""
+    settings, counts = spec.scenario.settings, spec.draw.counts
+    return Setup(
+        scenario=spec.scenario.name,
+        protocol=spec.variant.protocol,
+        changes=tuple(spec.variant.changes),
+        rules=spec.rules,
+        host=spec.host,
+        target=spec.target,
+        seed=spec.seed,
+        random=spec.random,
+        again=spec.command,
+        schedule=text_of(spec.scenario),
+        power_tier=power_tier,
+        nodes=spec.draw.ids,
+        replicas=tuple(spec.scenario.replicas),
+        topic=TOPIC,
+        partition=PARTITION,
+        records={name: tuple(f"{name}.{number}" for number in range(count)) for name, count in counts.items()},
+        min_isr=settings.min_isr,
+        unclean=settings.unclean_election,
+        message_format=settings.message_format.value,
+        sends_once=sends_once,
+    )

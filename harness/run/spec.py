@@ -9,9 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from harness.chance.text import text_of
 from harness.schedule import Draw, Scenario
 from harness.variant import Variant, expectation_of
 
@@ -74,21 +73,6 @@ class RunSpec:
     def command(self) -> str:
         """The command line that repeats this run alone."""
         return _make_command(self) if self.make else _run_command(self)
-
-    def to_value(self) -> dict[str, Any]:
-        """Return the part of the history's first line that is known before the cluster is opened."""
-        return {
-            "scenario": self.scenario.name,
-            "protocol": self.variant.protocol,
-            "changes": list(self.variant.changes),
-            "rules": dict(self.rules),
-            "host": self.host,
-            "target": self.target,
-            "seed": self.seed,
-            "random": self.random,
-            "again": self.command,
-            "schedule": text_of(self.scenario),
-        }
 
 
 def _run_command(spec: RunSpec) -> str:

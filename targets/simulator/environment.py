@@ -11,12 +11,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import events
 from harness.chance.pace import VIRTUAL, Pace
 from harness.client import Client
 from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.events import Event
+from harness.events.codec import encode, key_of
 from harness.history import History
-from harness.logdir.scan import snapshot_ops
-from harness.model import OpType, Source, UsageError
+from harness.logdir.scan import snapshot_events
+from harness.model import OpType, UsageError
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.target import Target
@@ -87,21 +90,21 @@ class SimEnvironment:
         for violation in (
             sorted(run.oracles.violations.values(), key=lambda each: each.step) if run.oracles else ()
         ):
-            cluster.record(Source.SIMULATOR, SIMULATOR, OpType.INFO, "violation", violation.to_value())
+            cluster.record(SIMULATOR, OpType.INFO, violation.event())
         faults = run.zookeeper_faults
-        value = {
-            "steps": run.world.steps,
-            "virtual_ns": run.world.clock.now_ns,
-            "zookeeper_faults_asked": faults.asked if faults else 0,
-            "zookeeper_faults_bit": faults.bit if faults else 0,
-        }
-        cluster.record(Source.SIMULATOR, SIMULATOR, OpType.INFO, "world", value)
+        ran = events.World(
+            steps=run.world.steps,
+            virtual_ns=run.world.clock.now_ns,
+            zookeeper_faults_asked=faults.asked if faults else 0,
+            zookeeper_faults_bit=faults.bit if faults else 0,
+        )
+        cluster.record(SIMULATOR, OpType.INFO, ran)
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
         """Write down what a replica's disk holds, as the history has it."""
         log = cluster.host.replica_log(name, TOPIC, PARTITION)
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [] if log is None else [json.dumps({"f": f, **value}) for f, value in snapshot_ops(log)]
+        lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
         (folder / f"{TOPIC}-{PARTITION}.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     def close(self) -> None:
@@ -129,9 +132,13 @@ class SimEnvironment:
         )
 
 
+def _line(event: Event) -> str:
+    return json.dumps({"f": key_of(event)[1], **encode(event)})
+
+
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; it records in this history, and listens to it."""
-    world.listen(history.record)
+    world.listen(history)
     cluster = Cluster(
         host=SimMachines(world, spec.scenario.replicas),
         target=target,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from harness.model import OpType, PreconditionError, Source
+from harness.events import ControllerNode, Event, LeaderAndIsr, Registrations
+from harness.model import OpType, PreconditionError
 from harness.target import PartitionTruth, Target
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.simulator.tree import ANY_VERSION
@@ -22,7 +20,7 @@ class SimEye:
         self._world = world
         self._target = target
         self._tree = world.zookeeper.tree
-        self._seen: dict[str, Mapping[str, Any]] = {}
+        self._seen: dict[type[Event], Event] = {}
         self._read: tuple[ZkNode | None, PartitionTruth | None] = (None, None)
 
     def watch(self, topic: str, partition: int) -> None:
@@ -33,9 +31,9 @@ class SimEye:
             if path == state:
                 self._tell_state(topic, partition)
             elif path == controller:
-                self._record("controller", {"node": self.controller()})
+                self._record(ControllerNode(node=self.controller()))
             elif path.startswith(f"{BROKER_IDS}/"):
-                self._record("registered", {"nodes": self._registered()})
+                self._record(Registrations(nodes=self._registered()))
 
         self._tree.changed.append(changed)
         for path in (state, controller, f"{BROKER_IDS}/"):
@@ -44,18 +42,23 @@ class SimEye:
     def _tell_state(self, topic: str, partition: int) -> None:
         truth = self.truth(topic, partition)
         if truth is not None:
-            place = {"topic": topic, "partition": partition, "leader": self.name_of(truth.leader)}
-            names = [self.name_of(member) for member in truth.isr]
-            told = {"epoch": truth.leader_epoch, "isr": names, "zk_version": truth.version}
-            self._record("leaderAndISR", {**place, **told})
+            state = LeaderAndIsr(
+                topic=topic,
+                partition=partition,
+                leader=self.name_of(truth.leader),
+                epoch=truth.leader_epoch,
+                isr=tuple(map(self.name_of, truth.isr)),
+                zk_version=truth.version,
+            )
+            self._record(state)
 
-    def _registered(self) -> list[str]:
-        return sorted(name for name in self._world.ids if self.registered(name))
+    def _registered(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name in self._world.ids if self.registered(name)))
 
-    def _record(self, f: str, value: Mapping[str, Any]) -> None:
-        if self._seen.get(f) != value:
-            self._seen[f] = value
-            self._world.observe(Source.ZOOKEEPER, "zookeeper", OpType.INFO, f, value)
+    def _record(self, event: Event) -> None:
+        if self._seen.get(type(event)) != event:
+            self._seen[type(event)] = event
+            self._world.observe("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
         """A node's name, None for no broker."""

@@ -10,6 +10,7 @@ A link is (from, to) in the direction of its requests. "*" stands for any name, 
 
 from __future__ import annotations
 
+from harness import events
 from harness.fabric.rules import Cut, Direction, Link, Pattern, link_matches
 from harness.model import UsageError
 from harness.parts import Held
@@ -43,7 +44,7 @@ class SimLinks:
         """Stop every such frame from now on, and all behind it; a Fetch's answer is known by its request."""
         hold = SimHold(self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic))
         self._network.rules.holds.append(hold)
-        self._network.tell("hold", hold.pattern.value())
+        self._network.tell(events.Hold(**hold.pattern.value()))
         return hold
 
     def release(self, hold: Held) -> None:
@@ -51,7 +52,7 @@ class SimLinks:
         assert isinstance(hold, SimHold), "a hold is released where it was made"
         if hold in self._network.rules.holds:
             self._network.rules.holds.remove(hold)
-            self._network.tell("release", hold.pattern.value())
+            self._network.tell(events.Release(**hold.pattern.value()))
             self._network.wake()
 
     def release_all(self) -> None:
@@ -64,10 +65,10 @@ class SimLinks:
         if hold not in self._network.rules.holds:
             return
         self._network.rules.holds.remove(hold)
-        self._network.tell("release", hold.pattern.value())
+        self._network.tell(events.Release(**hold.pattern.value()))
         for pipe in list(self._network.pipes.values()):
             if any(lane.frames and lane.frames[0].hold is hold for lane in pipe.lanes):
-                self._network.tell("close", {"link": list(pipe.link), "connections": 1})
+                self._network.tell(events.Close(link=pipe.link, connections=1))
                 self._network.reset(pipe, "its hold was dropped")
         self._network.wake()
 
@@ -82,7 +83,7 @@ class SimLinks:
         cut = Cut(links=links, close=close)
         self._network.rules.cuts.append(cut)
         for link in links:
-            self._network.tell("cut", {"link": list(link), "close": close})
+            self._network.tell(events.Cut(link=link, close=close))
         for pipe in [
             pipe for pipe in self._network.pipes.values() if close and not pipe.outside and cut.covers(pipe.link)
         ]:
@@ -94,14 +95,14 @@ class SimLinks:
         """Hand every such frame on that much later than it came."""
         delay = SimDelay(self._pattern(api, src, dst, direction), int(seconds * NS_PER_S))
         self._network.rules.delays.append(delay)
-        self._network.tell("delay", {**delay.pattern.value(), "seconds": seconds})
+        self._network.tell(events.Delay(**delay.pattern.value(), seconds=seconds))
         return delay
 
     def double(self, api: str, src: str, dst: str) -> SimDouble:
         """Deliver every such request twice from now on; its sender sees one answer."""
         double = SimDouble(self._pattern(api, src, dst, Direction.REQUEST.value))
         self._network.rules.doubles.append(double)
-        self._network.tell("double", double.pattern.value())
+        self._network.tell(events.Double(**double.pattern.value()))
         return double
 
     def heal(self, rule: object) -> None:
@@ -111,16 +112,16 @@ class SimLinks:
             case Cut() if rule in rules.cuts:
                 rules.cuts.remove(rule)
                 for link in rule.links:
-                    self._network.tell("heal", {"link": list(link)})
+                    self._network.tell(events.Heal(link=link))
                 for pipe in list(self._network.pipes.values()):
                     if pipe.torn and rule.covers(pipe.link) and rules.cut_of(pipe.link) is None:
                         self._network.reset(pipe, "its connection has lost bytes to a cut")
             case SimDelay() if rule in rules.delays:
                 rules.delays.remove(rule)
-                self._network.tell("heal", rule.pattern.value())
+                self._network.tell(events.Heal(**rule.pattern.value()))
             case SimDouble() if rule in rules.doubles:
                 rules.doubles.remove(rule)
-                self._network.tell("heal", rule.pattern.value())
+                self._network.tell(events.Heal(**rule.pattern.value()))
         self._network.wake()
 
     def heal_all(self) -> None:
@@ -133,7 +134,7 @@ class SimLinks:
         """Reset the link's connections once; give how many there were."""
         self._check_ends(src, dst)
         pipes = self._on(src, dst)
-        self._network.tell("close", {"link": [src, dst], "connections": len(pipes)})
+        self._network.tell(events.Close(link=(src, dst), connections=len(pipes)))
         for pipe in pipes:
             self._network.reset(pipe, "its link was closed")
         return len(pipes)

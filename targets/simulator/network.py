@@ -9,16 +9,16 @@ Rules:   frames of one connection and direction arrive in order; between connect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from harness import events
 from harness.fabric.rules import Cut, Link, seen_value
 from targets.broker.core.messages import Request
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
 from targets.simulator.rules import Standing, seen_of
-from targets.simulator.witness import Witness
+from targets.simulator.witness import Record, Witness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +27,6 @@ class Latency:
 
     low_ns: int = NS_PER_MS // 10
     high_ns: int = NS_PER_MS // 10
-
-
-class Record(Protocol):
-    """Who takes the fabric's ops of docs/history.md."""
-
-    def __call__(self, f: str, value: Mapping[str, Any]) -> None:
-        """Take one."""
 
 
 class Network:
@@ -189,20 +182,20 @@ class Network:
             if frame.hold is not hold:
                 frame.hold = hold
                 hold.note_held(seen)
-                self.tell("held", seen_value(seen))
+                self.tell(events.Held(**seen_value(seen)))
             return False
         delay = self.rules.delay_of(seen)
         if delay is not None and (late := frame.due_ns + delay.delay_ns) > self._clock.now_ns:
             if pipe.link not in delay.bitten:
                 delay.bitten.add(pipe.link)
-                self.tell("delayed", seen_value(seen))
+                self.tell(events.Delayed(**seen_value(seen)))
             self._plan(pipe, direction, late)
             return False
         # ZooKeeper's own requests are numbered: a second one would not be taken for the first.
         twice = direction == REQUESTS and frame.request is not None and not frame.copy
         if twice and self.rules.doubled(seen):
             lane.frames.insert(1, Frame(frame.due_ns, frame.body, frame.request, copy=True))
-            self.tell("doubled", seen_value(seen))
+            self.tell(events.Doubled(**seen_value(seen)))
         return True
 
     def _lose(self, pipe: Pipe, direction: int, frame: Frame, cut: Cut) -> None:
@@ -219,18 +212,18 @@ class Network:
     def _record_drop(self, pipe: Pipe, direction: int, frame: Frame, reason: str) -> None:
         if frame.hold is not None:
             seen = seen_of(pipe.link, frame.request, DIRECTIONS[direction])
-            self.tell("dropped", {**seen_value(seen), "reason": reason})
+            self.tell(events.Dropped(**seen_value(seen), reason=reason))
 
     def note_lost(self, cut: Cut, link: Link) -> None:
         """Record that a cut bit on a link, the first time that it does."""
         if link not in cut.bitten:
             cut.bitten.add(link)
-            self.tell("lost", {"link": list(link)})
+            self.tell(events.Lost(link=link))
 
-    def tell(self, f: str, value: Mapping[str, Any]) -> None:
+    def tell(self, event: events.Event) -> None:
         """Record one op of the fabric's, when somebody listens."""
         if self.record is not None:
-            self.record(f, value)
+            self.record(event)
 
     def wake(self) -> None:
         """Judge again every first frame that waits."""

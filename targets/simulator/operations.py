@@ -13,12 +13,15 @@ Length:  the three operations of one client share how it asks; a reader follows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
+from harness import events
+from harness.events import Event
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.limits import CLIENT_OPERATION_S_MAX
-from harness.model import OpType, PreconditionError, Source
+from harness.model import OpType, PreconditionError
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     ErrorCode,
@@ -184,9 +187,9 @@ class Operation:
         leader = -1 if state is None else decode_state(state).leader
         return self.world.name_of(leader) if broker_path(leader) in nodes else None
 
-    def record(self, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
+    def record(self, type_: OpType, event: Event) -> None:
         """Write one op of this client."""
-        self.world.observe(Source.CLIENT, self.name, type_, f, value)
+        self.world.observe(self.name, type_, event)
 
 
 class CreateTopic(Operation):
@@ -247,14 +250,14 @@ class Produce(Operation):
         self._tp = tp
         self._acks = acks
         self._codec = codec
-        self._about = {"topic": tp.topic, "partition": tp.partition, "name": group, "acks": acks, "codec": codec}
+        self._group = group
         self._count = len(values)
         self._left = [(value,) for value in values] if singly else [tuple(values)]
         self._next()
 
     def result(self) -> list[int]:
         """Give the offsets of what is done; PreconditionError when a record was not acknowledged."""
-        about = f"produce {self._about['name']} acks={self._acks}"
+        about = f"produce {self._group} acks={self._acks}"
         if not self.done:
             raise PreconditionError(f"{about}: still under way; expected its outcome")
         if self.error:
@@ -268,7 +271,7 @@ class Produce(Operation):
             self.end()
             return
         for value in self._left[0]:
-            self.record(OpType.INVOKE, "produce", {**self._about, "value": value})
+            self.record(OpType.INVOKE, self._said(value))
         self.ask()
 
     def target(self) -> str | None:
@@ -303,14 +306,26 @@ class Produce(Operation):
 
     def _outcome(self, type_: OpType, *, base: int | None = None, error: str = "") -> None:
         for number, value in enumerate(self._left.pop(0)):
-            told: dict[str, Any] = {"error": error} if error else {}
+            offset = None
             if base is not None:
-                told["offset"] = self.offsets[value] = base + number
-            self.record(type_, "produce", {**self._about, "value": value, **told})
+                offset = self.offsets[value] = base + number
+            self.record(type_, self._said(value, offset=offset, error=error))
         if type_ is OpType.OK:
             self._next()
         else:
             self.end(error)
+
+    def _said(self, value: str, *, offset: int | None = None, error: str = "") -> events.Produce:
+        return events.Produce(
+            topic=self._tp.topic,
+            partition=self._tp.partition,
+            name=self._group,
+            acks=self._acks,
+            codec=self._codec,
+            value=value,
+            offset=offset,
+            error=error,
+        )
 
 
 class Read(Operation):
@@ -321,11 +336,11 @@ class Read(Operation):
         super().__init__(world, name, via=via)
         self.records: list[tuple[int, str]] = []
         self._tp = tp
-        self._place = {"topic": tp.topic, "partition": tp.partition}
+        self._said = events.Read(topic=tp.topic, partition=tp.partition)
         self._position = 0
         self._end: int | None = None
         self._saw = "no node was asked"
-        self.record(OpType.INVOKE, "read", self._place)
+        self.record(OpType.INVOKE, self._said)
         self.ask()
 
     def target(self) -> str | None:
@@ -361,8 +376,7 @@ class Read(Operation):
                 self._saw = f"nothing at {self._position}"
                 self.ask_later()
             return
-        told = {"records": [list(record) for record in self.records], "high_watermark": self._end}
-        self.record(OpType.OK, "read", {**self._place, **told})
+        self.record(OpType.OK, replace(self._said, records=tuple(self.records), high_watermark=self._end))
         self.end()
 
     def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
@@ -375,6 +389,6 @@ class Read(Operation):
         self._fail(f"{self._saw}; came to {self._position} of {self._end}")
 
     def _fail(self, error: str) -> None:
-        came = {} if self._end is None else {"position": self._position, "high_watermark": self._end}
-        self.record(OpType.FAIL, "read", {**self._place, **came, "error": error})
+        position = None if self._end is None else self._position
+        self.record(OpType.FAIL, replace(self._said, position=position, high_watermark=self._end, error=error))
         self.end(error)

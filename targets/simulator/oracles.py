@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
+from harness.events import OracleViolation, Produce
 from harness.model import Op, OpType, Source
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import Payload, TopicPartition
@@ -61,15 +62,11 @@ class Violation:
     offset: int
     sentence: str
 
-    def to_value(self) -> dict[str, Any]:
+    def event(self) -> OracleViolation:
         """Return it as the history records it."""
-        return {
-            "rule": self.rule.value,
-            "step": self.step,
-            "nodes": list(self.nodes),
-            "offset": self.offset,
-            "sentence": self.sentence,
-        }
+        return OracleViolation(
+            rule=self.rule.value, step=self.step, nodes=self.nodes, offset=self.offset, sentence=self.sentence
+        )
 
 
 @dataclass(slots=True)
@@ -121,10 +118,11 @@ class Oracles:
     # --- what happens ----------------------------------------------------------------------------------------
     def hear(self, op: Op) -> None:
         """Take an op of the history: what clients were told."""
-        if op.source is not Source.CLIENT or op.type is not OpType.OK or op.f != "produce":
+        if op.source is not Source.CLIENT or op.type is not OpType.OK or Rule.ACKNOWLEDGED in self.violations:
             return
-        if op.value["acks"] == ACKS_ALL and Rule.ACKNOWLEDGED not in self.violations:
-            self._judge_acknowledged(int(op.value["offset"]), str(op.value["value"]))
+        match op.event:
+            case Produce(acks=acks, offset=int(offset), value=value) if acks == ACKS_ALL:
+                self._judge_acknowledged(offset, value)
 
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
         del effects

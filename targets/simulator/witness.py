@@ -6,9 +6,11 @@ A frame is told of when it is handed on: one that is held, dropped or cut was ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
+from harness import events
+from harness.events import Event
 from targets.broker.core.messages import (
     FetchRequest,
     OffsetForLeaderEpochRequest,
@@ -16,6 +18,9 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.rules import Rules, TruncateTo
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
+
+# Receives the fabric's events.
+Record: TypeAlias = Callable[[Event], None]
 
 
 class Witness:
@@ -28,37 +33,43 @@ class Witness:
     def __init__(self, rules: Rules) -> None:
         self.epoch_version = epoch_version(rules)
 
-    def passed(
-        self, record: Callable[[str, Mapping[str, Any]], None], pipe: Pipe, direction: int, frame: Frame
-    ) -> None:
+    def passed(self, record: Record, pipe: Pipe, direction: int, frame: Frame) -> None:
         """Record a frame that is handed on, when it is one that the history wants."""
-        link = list(pipe.link)
         if isinstance(frame.request, FetchRequest):
             if direction == REQUESTS:
                 self._fetch(record, pipe, frame.request)
         elif isinstance(frame.request, OffsetForLeaderEpochRequest):
             if direction == REQUESTS:
                 for question in frame.request.questions:
-                    place = {"link": link, "topic": question.tp.topic, "partition": question.tp.partition}
-                    asked = {"leader_epoch": question.leader_epoch, "version": self.epoch_version}
-                    record("epoch-question", {**place, **asked})
+                    asked = events.EpochQuestion(
+                        link=pipe.link,
+                        topic=question.tp.topic,
+                        partition=question.tp.partition,
+                        leader_epoch=question.leader_epoch,
+                        version=self.epoch_version,
+                    )
+                    record(asked)
                 return
             response = frame.body[1]
             if isinstance(response, OffsetForLeaderEpochResponse):
                 for answer in response.answers:
-                    place = {"link": link, "topic": answer.tp.topic, "partition": answer.tp.partition}
-                    epoch = answer.leader_epoch if self.epoch_version else -1
-                    told = {"error": int(answer.error), "leader_epoch": epoch, "end_offset": answer.end_offset}
-                    record("epoch-answer", {**place, **told})
+                    answered = events.EpochAnswer(
+                        link=pipe.link,
+                        topic=answer.tp.topic,
+                        partition=answer.tp.partition,
+                        error=int(answer.error),
+                        leader_epoch=answer.leader_epoch if self.epoch_version else -1,
+                        end_offset=answer.end_offset,
+                    )
+                    record(answered)
 
-    def _fetch(self, record: Callable[[str, Mapping[str, Any]], None], pipe: Pipe, request: FetchRequest) -> None:
+    def _fetch(self, record: Record, pipe: Pipe, request: FetchRequest) -> None:
         """Record a follower's fetch offset: a connection's first, and from then on when it changes."""
         for part in request.partitions:
-            key = (part.tp.topic, part.tp.partition)
-            if pipe.last_offsets.get(key) != part.fetch_offset:
-                pipe.last_offsets[key] = part.fetch_offset
-                place = {"link": list(pipe.link), "topic": part.tp.topic, "partition": part.tp.partition}
-                record("fetch", {**place, "offset": part.fetch_offset})
+            topic, partition, offset = part.tp.topic, part.tp.partition, part.fetch_offset
+            if pipe.last_offsets.get((topic, partition)) != offset:
+                pipe.last_offsets[topic, partition] = offset
+                record(events.Fetch(link=pipe.link, topic=topic, partition=partition, offset=offset))
 
 
 def epoch_version(rules: Rules) -> int:

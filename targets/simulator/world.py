@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from harness.events import Event, Flush
 from harness.model import OpType, Source
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Config
@@ -47,10 +48,15 @@ class Chance:
 
 
 class Sink(Protocol):
-    """Who takes the ops of docs/history.md."""
+    """What records the ops of docs/history.md: a history."""
 
-    def __call__(self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> object:
-        """Take one."""
+    def record(self, process: str, type_: OpType, event: Event) -> object:
+        """Record one that says this event."""
+
+    def record_line(
+        self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
+    ) -> object:
+        """Record one as a broker sent it."""
 
 
 class World:
@@ -153,25 +159,23 @@ class World:
         for node in self.nodes.values():
             node.disk.on_durable = None if sink is None else self._flush_teller(node.name)
 
-    def observe(self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
-        """Tell one op to the sink, when somebody listens."""
+    def observe(self, process: str, type_: OpType, event: Event) -> None:
+        """Record one op, when somebody listens."""
         if self._sink is not None:
-            self._sink(source, process, type_, f, value)
+            self._sink.record(process, type_, event)
 
     def tell(self, name: str, f: str, value: Mapping[str, Any]) -> None:
         """Take what a broker tells."""
         if self._sink is not None:
-            self._sink(Source.BROKER, name, OpType.INFO, f, value)
+            self._sink.record_line(Source.BROKER, name, OpType.INFO, f, value)
         if self.trace.detail is Detail.EVENTS:
             self.trace.note(f"{name} {f} {value!r}")
 
-    def _tell_fabric(self, f: str, value: Mapping[str, Any]) -> None:
-        self.observe(Source.FABRIC, "fabric", OpType.INFO, f, value)
+    def _tell_fabric(self, event: Event) -> None:
+        self.observe("fabric", OpType.INFO, event)
 
     def _flush_teller(self, name: str) -> Callable[[str, int], None]:
-        return lambda path, length: self.observe(
-            Source.BROKER, name, OpType.INFO, "flush", {"path": path, "length": length}
-        )
+        return lambda path, length: self.observe(name, OpType.INFO, Flush(path=path, length=length))
 
     # --- small things ------------------------------------------------------------------------------------------
     def next_life(self) -> int:

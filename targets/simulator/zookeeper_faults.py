@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Final
 
-from harness.model import Op, OpType, Source
+from harness.events import Step
+from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.network import Latency
@@ -77,7 +78,7 @@ class ZooKeeperFaults:
 
     def hear(self, op: Op) -> None:
         """Begin with the first step."""
-        if not self._begun and (op.source, op.f, op.type) == (Source.RUNNER, "step", OpType.OK):
+        if not self._begun and op.type is OpType.OK and isinstance(op.event, Step):
             self._begun = True
             self._plan()
 

@@ -12,8 +12,8 @@ from harness.model import HistoryError, Op, OpType, Source
 
 
 def record(history: History) -> None:
-    history.record(Source.RUNNER, "runner", OpType.INFO, "setup", {"nodes": {"A": 1}})
-    history.record(Source.BROKER, "A", OpType.INFO, "ready")
+    history.record_line(Source.RUNNER, "runner", OpType.INFO, "setup", {"nodes": {"A": 1}})
+    history.record_line(Source.BROKER, "A", OpType.INFO, "ready")
 
 
 def test_memory_holds_what_a_file_would(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_memory_tells_its_listeners_and_copies_what_it_is_given() -> None:
     memory, heard = MemoryHistory(Path("x"), lambda: 0), list[Op]()
     memory.listeners.append(heard.append)
     value = {"node": "A"}
-    memory.record(Source.RUNNER, "runner", OpType.INFO, "note", value)
+    memory.record_line(Source.RUNNER, "runner", OpType.INFO, "note", value)
     value["node"] = "B"
     assert [{"node": "A"}] == [op.value for op in heard]
     assert heard == memory.ops
@@ -41,4 +41,4 @@ def test_memory_takes_nothing_once_it_is_closed() -> None:
     memory.close()
     memory.close()
     with pytest.raises(HistoryError, match="records 'note' after the history was closed"):
-        memory.record(Source.RUNNER, "runner", OpType.INFO, "note")
+        memory.record_line(Source.RUNNER, "runner", OpType.INFO, "note")

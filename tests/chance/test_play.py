@@ -15,6 +15,7 @@ from harness.chance.memory import MemoryHistory
 from harness.chance.pace import VIRTUAL, Pace
 from harness.chance.play import ChancePlay, Waiting, with_slack
 from harness.cluster import Cluster
+from harness.events import Produce
 from harness.model import Op, OpType, Source, UsageError
 from harness.run.spec import RunSpec
 from harness.runner import Play
@@ -145,7 +146,8 @@ def test_first_records_stand_before_anything_breaks_at_a_pace_that_waits_for_the
 def test_records_wait_for_their_outcome_before_it_is_told_that_they_were_sent() -> None:
     """A client may send in a thread of its own, which the next step overtakes."""
     waiting = Waiting(asked=2)
-    told = Op(index=0, time_ns=0, source=Source.CLIENT, process="c", type=OpType.INVOKE, f="produce")
+    record = Produce(topic="log", partition=0, name="m1", acks=-1, codec="none", value="m1.0")
+    told = Op.of(record, index=0, time_ns=0, process="c", type=OpType.INVOKE)
     assert not waiting.over()
     for type_ in (OpType.INVOKE, OpType.OK, OpType.INVOKE, OpType.INFO):
         assert not waiting.over()

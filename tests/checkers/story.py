@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any, Self
 
 from harness.model import Op, OpType, Source
+from tests.events.filled import filled
 
 IDS = {"A": 11, "B": 12, "C": 13}
 TOPIC = {"topic": "t", "partition": 0}
@@ -62,7 +63,7 @@ class Story:
                 process=process,
                 type=type_,
                 f=f,
-                value=value,
+                value=filled(source, f, value, type_),
             )
         )
         return self
@@ -72,7 +73,7 @@ class Story:
 
     def started(self, *nodes: str) -> Self:
         for node in nodes:
-            self.broker(node, "started", id=IDS[node], pid=1, protocol="p", incarnation=1)
+            self.broker(node, "started", id=IDS[node], pid=1, protocol="p")
         return self
 
     def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int = 0) -> Self:
@@ -89,7 +90,7 @@ class Story:
         )
 
     def leads(self, node: str, epoch: int, end: int, isr: str = "AB", **more: Any) -> Self:
-        told = {"high_watermark": 0, "resumed": False, "unclean": False} | more
+        told = {"high_watermark": 0, "resumed": False} | more
         ids = [IDS[name] for name in isr]
         return self.broker(node, "leader", **TOPIC, epoch=epoch, log_end_offset=end, isr=ids, **told)
 
@@ -148,7 +149,7 @@ class Story:
         return self.add(Source.NEMESIS, "nemesis", OpType.OK, f, nodes=list(nodes), probe="seen")
 
     def healed(self) -> Self:
-        return self.add(Source.RUNNER, "runner", OpType.OK, "healed", missing=[])
+        return self.add(Source.RUNNER, "runner", OpType.OK, "healed")
 
     def log(
         self, node: str, batches: Batches, epochs: Sequence[tuple[int, int]] | None = None, start: int = 0

@@ -6,12 +6,14 @@ from typing import Any
 
 from checkers.activity import Counts
 from harness.model import Op, OpType, Source
+from tests.events.filled import filled
 
 
 def counts_of(*events: tuple[Source, OpType, str, dict[str, Any]]) -> Counts:
     counts = Counts()
     for index, (source, type_, f, value) in enumerate(events):
-        counts.hear(Op(index=index, time_ns=index, source=source, process="p", type=type_, f=f, value=value))
+        whole = filled(source, f, value)
+        counts.hear(Op(index=index, time_ns=index, source=source, process="p", type=type_, f=f, value=whole))
     return counts
 
 

@@ -6,12 +6,15 @@ from typing import Any
 
 from checkers.power_loss_evidence import with_power_loss_evidence
 from harness.model import Anomaly, Kind, Op, OpType, Source
+from tests.events.filled import filled
 
 LOST = Anomaly(kind=Kind.LOST, topic="log", partition=0, nodes=("B",), epoch=2, sentence="m1 is gone.", proof=(1,))
 
 
 def op(index: int, source: Source, f: str, type_: OpType = OpType.INFO, process: str = "p", **value: Any) -> Op:
-    return Op(index=index, time_ns=index, source=source, process=process, type=type_, f=f, value=value)
+    return Op(
+        index=index, time_ns=index, source=source, process=process, type=type_, f=f, value=filled(source, f, value)
+    )
 
 
 def elected(index: int, leader: str = "B", epoch: int = 2) -> Op:

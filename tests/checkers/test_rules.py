@@ -180,8 +180,8 @@ def test_caught_up_finds_a_partition_without_a_leader() -> None:
 
 def test_caught_up_finds_what_could_not_be_healed() -> None:
     story = _logs([(0, M1)], [(0, M1)])
-    story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing=["B does not start"])
-    assert ["The runner could not heal: ['B does not start']."] == [a.sentence for a in caught_up(story.ops)]
+    story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing="B does not start")
+    assert ["The runner could not heal: B does not start."] == [a.sentence for a in caught_up(story.ops)]
 
 
 @pytest.mark.parametrize(("waited", "nodes"), [(True, ("B",)), (False, ())])

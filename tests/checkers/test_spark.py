@@ -178,7 +178,7 @@ def test_spark_reads_what_the_history_writer_wrote(session: Any, tmp_path: Path)
     run = create_suite(tmp_path, "one").create_run("written")
     with History(run.history) as history:
         for op in RUNS["diverged-bad"]:
-            history.record(op.source, op.process, op.type, op.f, op.value)
+            history.record_line(op.source, op.process, op.type, op.f, op.value)
     found = check_runs(session, [write_parquet(run)], CHECKERS)["written"]
     assert [Kind.PERMITTED, Kind.DIVERGED] == [anomaly.kind for anomaly in found]
 

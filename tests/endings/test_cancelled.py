@@ -12,6 +12,7 @@ import pytest
 from harness.cluster import Cluster, RunCancelled
 from harness.environment import machines
 from harness.environment.machines import RealTime, open_machines
+from harness.events import Done
 from harness.history import History
 from harness.hosts.base import Address
 from harness.model import HistoryError, OpType, Source, UsageError
@@ -106,7 +107,7 @@ def test_run_that_was_being_opened_when_all_were_cancelled_plays_nothing(tmp_pat
     player.cancel()
     assert (2, 2) == (room.host.closed, room.others.closed)
     with pytest.raises(HistoryError, match="after the history was closed"):
-        room.histories[0].record(Source.RUNNER, "runner", OpType.INFO, "late")
+        room.histories[0].record_line(Source.RUNNER, "runner", OpType.INFO, "late")
 
 
 def test_cancelled_run_is_left_at_its_next_step_and_at_its_next_look(tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_cancelled_run_is_left_at_its_next_step_and_at_its_next_look(tmp_path: P
         played.cancel()
         assert 1 == host.closed
         with pytest.raises(RunCancelled, match=f"run {tmp_path.name}: cancelled"):
-            played.record(Source.RUNNER, "runner", OpType.INVOKE, "step", {})
+            played.record("runner", OpType.INVOKE, Done())
         with pytest.raises(RunCancelled):
             played.await_(lambda: True, lambda: "nothing")
 

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.events import Event
 from harness.fabric import Fabric
 from harness.hosts.base import Address
 from harness.limits import CONDITION_POLL_S
+from tests.events.as_recorded import as_recorded
 from tests.fabric import wire
 
 LOOPBACK = "127.0.0.1"
@@ -159,8 +161,8 @@ def world() -> Iterator[World]:
     gate = threading.Event()
     gate.set()
 
-    def note(f: str, value: dict[str, Any]) -> None:
-        record.append((f, value))
+    def note(event: Event) -> None:
+        record.append(as_recorded(event))
         gate.wait(WAIT_S)
 
     fabric = Fabric(LOOPBACK, note)

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from harness.events import Event
 from harness.fabric import Fabric
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.hosts.base import Address
@@ -77,8 +78,8 @@ def test_close_wakes_who_waits_for_a_hold(net: World) -> None:
 
 
 def test_failure_to_record_is_raised_by_the_next_call_and_by_close() -> None:
-    def fail(f: str, value: object) -> None:
-        raise OSError(28, f"no space for {f} {value}")
+    def fail(event: Event) -> None:
+        raise OSError(28, f"no space for {event}")
 
     node = Node()
     fabric = Fabric(LOOPBACK, fail)
@@ -87,9 +88,9 @@ def test_failure_to_record_is_raised_by_the_next_call_and_by_close() -> None:
     near = Connection(socket.create_connection((address.host, address.port)))
     near.send(wire.fetch(1, client_id="broker-2-fetcher"))
     near.expect_end()
-    with pytest.raises(RuntimeError, match="no space for fetch"):
+    with pytest.raises(RuntimeError, match="no space for Fetch"):
         fabric.connections("*", "*")
-    with pytest.raises(RuntimeError, match="no space for fetch"):
+    with pytest.raises(RuntimeError, match="no space for Fetch"):
         fabric.close()
     near.close()
     node.close()
@@ -97,7 +98,7 @@ def test_failure_to_record_is_raised_by_the_next_call_and_by_close() -> None:
 
 def test_fabric_can_be_called_from_its_own_thread() -> None:
     counted: list[int] = []
-    fabric = Fabric(LOOPBACK, lambda *_: counted.append(fabric.connections("*", "*")))
+    fabric = Fabric(LOOPBACK, lambda _: counted.append(fabric.connections("*", "*")))
     with fabric:
         fabric.cut("*", "*")
     assert [0] == counted
@@ -125,7 +126,7 @@ def test_usage_error_names_what_is_wrong(net: World, call: object, text: str) ->
 
 def test_usage_error_when_the_address_is_not_of_this_machine() -> None:
     with (
-        Fabric("192.0.2.1", lambda *_: None) as fabric,
+        Fabric("192.0.2.1", lambda _: None) as fabric,
         pytest.raises(UsageError, match=r"cannot listen on 192\.0\.2\.1 for A"),
     ):
         fabric.add_broker("A", 1, Address(host=LOOPBACK, port=1))

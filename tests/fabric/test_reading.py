@@ -10,6 +10,7 @@ from harness.fabric.frames import FETCH
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.fabric.reading import KafkaReading, ZooKeeperReading, client_source
 from harness.fabric.witness import Commanded, Fetched, Witness
+from tests.events.as_recorded import into
 from tests.fabric import wire
 from tests.fabric.wire import TOPIC_ID
 
@@ -20,7 +21,7 @@ def reading_with_record(
     topics: dict[str, str] | None = None,
 ) -> tuple[KafkaReading, list[tuple[str, dict[str, Any]]]]:
     record: list[tuple[str, dict[str, Any]]] = []
-    return KafkaReading("B", NAMES, Witness(lambda f, value: record.append((f, value))), topics), record
+    return KafkaReading("B", NAMES, Witness(into(record)), topics), record
 
 
 @pytest.mark.parametrize(

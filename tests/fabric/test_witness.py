@@ -7,13 +7,14 @@ from typing import Any
 from harness.fabric.bodies import EpochAnswer, EpochQuestion, FetchBody
 from harness.fabric.rules import Direction
 from harness.fabric.witness import Answers, Questions, Witness
+from tests.events.as_recorded import into
 
 LINK = ("A", "B")
 
 
 def witness_with_record() -> tuple[Witness, list[tuple[str, dict[str, Any]]]]:
     record: list[tuple[str, dict[str, Any]]] = []
-    return Witness(lambda f, value: record.append((f, value))), record
+    return Witness(into(record)), record
 
 
 def fetch_at(offset: int) -> FetchBody:

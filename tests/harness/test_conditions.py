@@ -17,6 +17,7 @@ from harness.model import OpType, Source, UsageError
 from harness.news import News
 from harness.produces import Produces
 from harness.target import PartitionTruth
+from tests.events.filled import filled
 from tests.harness.fakes import FakeClient, FakeCluster, FakeLinks
 
 Happening = Callable[["Room"], None]
@@ -43,11 +44,11 @@ class Room:
     def fabric(self, f: str, src: str, dst: str, **more: Any) -> None:
         """Let the fabric see something."""
         value = {"link": [src, dst], **more}
-        self.cluster.history.record(Source.FABRIC, "fabric", OpType.INFO, f, value)
+        self.cluster.history.record_line(Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, value))
 
     def told(self, f: str, name: str, **more: Any) -> None:
         """Let a node tell something."""
-        self.cluster.history.record(Source.BROKER, name, OpType.INFO, f, more)
+        self.cluster.history.record_line(Source.BROKER, name, OpType.INFO, f, filled(Source.BROKER, f, more))
 
     def truth(self, **changed: Any) -> None:
         """Let ZooKeeper hold something else."""

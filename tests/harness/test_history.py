@@ -14,7 +14,7 @@ from harness.model import HistoryError, Op, OpType, Source
 
 
 def _record(history: History, f: str = "step", **value: object) -> Op:
-    return history.record(Source.RUNNER, "runner", OpType.INFO, f, value)
+    return history.record_line(Source.RUNNER, "runner", OpType.INFO, f, value)
 
 
 def test_history_reads_back_what_was_recorded(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_history_keeps_index_when_value_is_not_json(tmp_path: Path) -> None:
 def test_history_copies_value_when_caller_changes_it_later(tmp_path: Path) -> None:
     value = {"text": "as recorded"}
     with History(tmp_path / "history.jsonl") as history:
-        op = history.record(Source.RUNNER, "runner", OpType.INFO, "step", value)
+        op = history.record_line(Source.RUNNER, "runner", OpType.INFO, "step", value)
     value["text"] = "changed"
     assert {"text": "as recorded"} == op.value
 

@@ -12,6 +12,7 @@ from harness.links import LinkSteps
 from harness.marks import Marks
 from harness.model import OpType, PreconditionError, Source, UsageError
 from harness.news import News
+from tests.events.filled import filled
 from tests.harness.fakes import FakeCluster, FakeLinks
 
 Act = Callable[[str], None]
@@ -36,7 +37,9 @@ class Room:
 
     def saw(self, f: str, src: str, dst: str, **more: Any) -> None:
         """Record what the fabric saw."""
-        self.history.record(Source.FABRIC, "fabric", OpType.INFO, f, {"link": [src, dst], **more})
+        self.history.record_line(
+            Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, {"link": [src, dst], **more})
+        )
 
 
 @pytest.fixture

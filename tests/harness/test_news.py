@@ -7,6 +7,7 @@ import pytest
 from harness.history import History
 from harness.model import OpType, Source
 from harness.news import News
+from tests.events.filled import filled
 
 
 @pytest.fixture
@@ -17,12 +18,14 @@ def news(history: History) -> News:
 
 
 def fabric(history: History, f: str, src: str, dst: str, **more: str) -> None:
-    history.record(Source.FABRIC, "fabric", OpType.INFO, f, {"link": [src, dst], **more})
+    history.record_line(
+        Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, {"link": [src, dst], **more})
+    )
 
 
 def test_turn_forgets_what_came_before(history: History, news: News) -> None:
     fabric(history, "epoch-question", "A", "B")
-    history.record(Source.BROKER, "A", OpType.INFO, "truncate", {})
+    history.record_line(Source.BROKER, "A", OpType.INFO, "truncate", filled(Source.BROKER, "truncate", {}))
     assert (1, 1) == (len(news.on_link("epoch-question", "A", "B")), len(news.of_node("truncate", "A")))
     assert ([], []) == (news.on_link("epoch-question", "B", "A"), news.of_node("truncate", "B"))
     news.turn()
@@ -41,6 +44,6 @@ def test_bite_outlives_a_turn_and_is_counted(history: History, news: News) -> No
 
 
 def test_what_no_condition_is_about_is_not_kept(history: History, news: News) -> None:
-    history.record(Source.BROKER, "A", OpType.INFO, "append", {})
-    history.record(Source.FABRIC, "fabric", OpType.INFO, "held", {"link": ["A", "B"]})
+    history.record_line(Source.BROKER, "A", OpType.INFO, "append", filled(Source.BROKER, "append", {}))
+    history.record_line(Source.FABRIC, "fabric", OpType.INFO, "held", filled(Source.FABRIC, "held", {}))
     assert ([], []) == (news.of_node("append", "A"), news.on_link("held", "A", "B"))

@@ -220,7 +220,7 @@ def test_node_that_says_it_ends_itself_is_killed_where_it_hangs_in_its_exit(hist
     def hangs(cluster: Cluster, name: str) -> str:
         cluster.host.kill = killed.append  # type: ignore[method-assign, assignment]
         value = {"topic": "log", "partition": 0, "what": "exiting", "line": "Exiting"}
-        cluster.record(Source.BROKER, name, OpType.INFO, "printed", value)
+        cluster.history.record_line(Source.BROKER, name, OpType.INFO, "printed", value)
         cluster.listen(read_history(cluster.history.path)[-1])
         return "it said so"
 

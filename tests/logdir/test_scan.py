@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.scan import find_partitions, name_of, scan_partition, snapshot_ops
+from harness.logdir.scan import find_partitions, name_of, scan_partition, snapshot_events
 from harness.model import UsageError
+from tests.events.as_recorded import as_recorded
 from tests.kafka_release import DATA
 from tests.logdir.build import batch, partition
 
@@ -215,9 +216,9 @@ def test_name_of_parts_topic_and_partition_at_the_last_dash(tmp_path: Path) -> N
         name_of(tmp_path / "orders")
 
 
-def test_snapshot_ops_give_one_snapshot_and_then_every_batch_as_json(tmp_path: Path) -> None:
+def test_snapshot_events_are_one_snapshot_and_then_every_batch_as_json(tmp_path: Path) -> None:
     log = scan_partition(partition(tmp_path, TWO[0], batch(1, "x", epoch=3), epochs=[(0, 0)]))
-    (f, snapshot), *batches = snapshot_ops(log)
+    (f, snapshot), *batches = map(as_recorded, snapshot_events(log))
     assert ("snapshot", ["batch", "batch"]) == (f, [each for each, _ in batches])
     assert {
         "topic": "t",
@@ -246,6 +247,6 @@ def test_snapshot_ops_give_one_snapshot_and_then_every_batch_as_json(tmp_path: P
     assert "base offset is 1" in second["problem"]
 
 
-def test_snapshot_ops_mark_a_control_batch_when_the_log_has_transactions() -> None:
-    ops = snapshot_ops(scan_partition(DATA / "kafka-1.1.1" / "b1" / "transactions-0"))
+def test_snapshot_events_mark_a_control_batch_when_the_log_has_transactions() -> None:
+    ops = map(as_recorded, snapshot_events(scan_partition(DATA / "kafka-1.1.1" / "b1" / "transactions-0")))
     assert [3, 7, 11, 15] == [value["base"] for _, value in ops if value.get("control")]

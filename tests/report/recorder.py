@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from harness.model import Op, OpType, Source
+from tests.events.filled import filled
 
 TOPIC: Final = "fencepost"
 PLACE: Final[Mapping[str, Any]] = {"topic": TOPIC, "partition": 0}
@@ -41,7 +42,7 @@ class Recorder:
             process=process,
             type=kind,
             f=f,
-            value=value,
+            value=filled(source, f, {**PLACE, **value} if source is Source.CLIENT else value, kind),
         )
         self.ops.append(op)
         return op.index

@@ -44,7 +44,7 @@ def _begin(r: Recorder, epochs: bool) -> list[int]:
     """B leads in epoch 0, A follows; m1 is written and known to be committed on both."""
     e = 0 if epochs else -1
     for node in "ABC":
-        r.op(Source.BROKER, node, "started", id=IDS[node], pid=4100 + IDS[node], protocol="", incarnation=1)
+        r.op(Source.BROKER, node, "started", id=IDS[node], pid=4100 + IDS[node], protocol="")
         r.op(Source.BROKER, node, "registered", taken_over=False)
     r.op(Source.ZOOKEEPER, "zookeeper", "registered", nodes=["A", "B", "C"])
     r.op(Source.ZOOKEEPER, "zookeeper", "controller", node="C")
@@ -60,7 +60,7 @@ def _begin(r: Recorder, epochs: bool) -> list[int]:
         r.broker("A", "high-watermark", to=len(m1))
     with r.step(f"await A high-watermark {len(m1)}"):
         r.wait(210)
-        r.op(Source.BROKER, "A", "checkpoint", what="high-watermark", **PLACE, content=str(len(m1)))
+        r.op(Source.BROKER, "A", "checkpoint", what="epochs", **PLACE, content=[[0, 0]])
     return acks
 
 
@@ -87,7 +87,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
     with r.step("restart A"):
         r.op(Source.NEMESIS, "nemesis", "restart", OpType.INVOKE, nodes=["A"])
         r.wait(420)
-        r.op(Source.BROKER, "A", "started", id=7, pid=4190, protocol=protocol, incarnation=2)
+        r.op(Source.BROKER, "A", "started", id=7, pid=4190, protocol=protocol)
         r.broker(
             "A",
             "recovered",
@@ -120,7 +120,7 @@ def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
         r.fabric("release", "A", "B", api="Fetch", direction="answer", from_offset=3)
     with r.step("restart B"):
         r.fault("restart", "B", 390, "answers ApiVersions")
-        r.op(Source.BROKER, "B", "started", id=3, pid=4201, protocol=protocol, incarnation=2)
+        r.op(Source.BROKER, "B", "started", id=3, pid=4201, protocol=protocol)
         r.broker(
             "B",
             "recovered",
@@ -189,7 +189,7 @@ def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
         powers = [r.fault("power-loss", node, 5, "FS_IOC_SHUTDOWN, mounted again") for node in "AB"]
     with r.step("restart B"):
         r.fault("restart", "B", 350, "answers ApiVersions")
-        r.op(Source.BROKER, "B", "started", id=3, pid=5201, protocol=protocol, incarnation=2)
+        r.op(Source.BROKER, "B", "started", id=3, pid=5201, protocol=protocol)
         short = r.broker(
             "B",
             "recovered",
@@ -209,7 +209,7 @@ def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
         r.broker("B", "high-watermark", to=6)
     with r.step("restart A", "A returns with m2 and follows B."):
         r.fault("restart", "A", 360, "answers ApiVersions")
-        r.op(Source.BROKER, "A", "started", id=7, pid=5290, protocol=protocol, incarnation=2)
+        r.op(Source.BROKER, "A", "started", id=7, pid=5290, protocol=protocol)
         r.broker(
             "A",
             "recovered",

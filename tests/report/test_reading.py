@@ -6,12 +6,21 @@ from typing import Any
 
 from harness.model import Op, OpType, Source
 from harness.report.reading import Reading
+from tests.events.filled import filled
 from tests.report.samples import scenario1
 
 
 def _op(index: int, kind: OpType, process: str = "client-0", f: str = "produce", **value: Any) -> Op:
     source = Source.CLIENT if process.startswith("client") else Source.NEMESIS
-    return Op(index=index, time_ns=index * 10, source=source, process=process, type=kind, f=f, value=value)
+    return Op(
+        index=index,
+        time_ns=index * 10,
+        source=source,
+        process=process,
+        type=kind,
+        f=f,
+        value=filled(source, f, value),
+    )
 
 
 def test_answers_out_of_order_find_their_questions() -> None:
@@ -54,7 +63,7 @@ def test_empty_history_is_readable() -> None:
         reading.partition,
         reading.spans,
         reading.record_names,
-    ) == ({}, (), ("", 0), (), {})
+    ) == (None, (), ("", 0), (), {})
 
 
 def test_set_up_names_nodes_partition_and_records() -> None:

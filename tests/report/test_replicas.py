@@ -8,6 +8,7 @@ from typing import Any
 from harness.model import Op, OpType, Source
 from harness.report.reading import Reading
 from harness.report.replicas import Piece, Replica, replayed, replicas_of
+from tests.events.filled import filled
 from tests.report.recorder import PLACE, TOPIC
 from tests.report.samples import scenario1, scenario2b
 
@@ -19,7 +20,15 @@ def _replicas(ops: Sequence[Op]) -> dict[str, Replica]:
 
 def _events(*events: tuple[str, dict[str, Any]]) -> list[Op]:
     return [
-        Op(index=n, time_ns=n, source=Source.BROKER, process="A", type=OpType.INFO, f=f, value={**PLACE, **value})
+        Op(
+            index=n,
+            time_ns=n,
+            source=Source.BROKER,
+            process="A",
+            type=OpType.INFO,
+            f=f,
+            value=filled(Source.BROKER, f, {**PLACE, **value}),
+        )
         for n, (f, value) in enumerate(events)
     ]
 

@@ -16,6 +16,7 @@ from harness.report.reading import Reading
 from harness.report.replicas import replayed
 from harness.report.timeline import Item, Timeline, timeline_of
 from harness.report.timeline_svg import draw_timeline, lay_out, stacked
+from tests.events.filled import filled
 from tests.report.recorder import TOPIC
 from tests.report.samples import scenario1, scenario2b, unknown1
 
@@ -108,7 +109,7 @@ def test_too_many_items_are_left_out_and_counted_but_not_proof_nor_faults() -> N
                 process="A",
                 type=OpType.INFO,
                 f="high-watermark",
-                value=value,
+                value=filled(Source.BROKER, "high-watermark", value),
             )
         )
     timeline = _timeline(long, frozenset(cell.anomalies[0].proof))

@@ -17,8 +17,8 @@ from harness.run.store import Run, create_suite, read_anomalies, write_anomalies
 def _run(results: Path) -> Run:
     run = create_suite(results, "suite-1").create_run("scenario1-hw")
     with History(run.history, clock=lambda: 7) as history:
-        history.record(Source.RUNNER, "runner", OpType.INFO, "healed", {"missing": []})
-        history.record(
+        history.record_line(Source.RUNNER, "runner", OpType.INFO, "healed", {"missing": []})
+        history.record_line(
             Source.BROKER, "A", OpType.INFO, "append", {"topic": "t", "partition": 3, "base": 0, "end": 2}
         )
     return run

@@ -11,10 +11,11 @@ from typing import Any, cast
 import pytest
 
 from harness.chance.pace import REAL
+from harness.events import Done
 from harness.history import History
-from harness.model import OpType, Source, Verdict
+from harness.model import OpType, Verdict
 from harness.run.environment import Environment
-from harness.run.player import Player
+from harness.run.player import Player, setup_event
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, read_anomalies
@@ -160,8 +161,8 @@ def test_run_is_judged_by_its_history_and_proves_nothing_when_nothing_was_done(t
     class Idle:
         def play(self, spec: RunSpec, run: Run) -> Run:
             with History(run.history) as history:
-                history.record(Source.RUNNER, "runner", OpType.INFO, "setup", spec.to_value())
-                history.record(Source.RUNNER, "runner", OpType.INFO, "done", {})
+                history.record("runner", OpType.INFO, setup_event(spec, power_tier="loop", sends_once=True))
+                history.record("runner", OpType.INFO, Done())
             return Run(path=run.path, power_tier="loop", seconds=1.5)
 
     spec = RUNS.spec(7)

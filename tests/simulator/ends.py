@@ -22,6 +22,7 @@ from targets.simulator.links import SimLinks
 from targets.simulator.network import Latency, Network
 from targets.simulator.pipe import ANSWERS, REQUESTS, Frame, Pipe
 from targets.simulator.witness import Witness
+from tests.events.as_recorded import into
 
 TP = TopicPartition("log", 0)
 HOP_NS = NS_PER_MS // 10
@@ -49,8 +50,8 @@ class Room:
         self.clock = Clock(seed)
         self.network = Network(self.clock, latency or Latency(), Witness(PROTOCOLS[protocol]))
         self.links = SimLinks(self.network)
-        self.told: list[tuple[str, Mapping[str, Any]]] = []
-        self.network.record = lambda f, value: self.told.append((f, value))
+        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.network.record = into(self.told)
         self.a, self.b = Keeper(), Keeper()
         self.network.ends.update({"A": self.a, "B": self.b})
 

@@ -46,9 +46,7 @@ def one_node(settings: Settings) -> RunSpec:
 
 
 def test_sim_is_a_host_like_others() -> None:
-    made = load("host", ENVIRONMENTS, "sim", "make_environment")(
-        "sim", target=TARGET, power_tier=None, ports=None
-    )
+    made = load("host", ENVIRONMENTS, "sim", "make_environment")("sim", target=TARGET, power_tier=None, ports=None)
     assert ("sim", 1) == (made.name, made.jobs)
     assert module.make_environment is make_environment
 
@@ -105,7 +103,7 @@ def test_cancelling_touches_no_world_that_another_thread_steps(tmp_path: Path) -
 
 def test_history_that_has_begun_keeps_its_clock(tmp_path: Path) -> None:
     history = History(tmp_path / "history.jsonl")
-    history.record(Source.RUNNER, "runner", OpType.INFO, "note", {})
+    history.record_line(Source.RUNNER, "runner", OpType.INFO, "note", {})
     with pytest.raises(HistoryError, match="1 ops have their time by another clock"):
         SimEnvironment("sim", TARGET).open_cluster(one_node(Settings()), tmp_path, history)
     history.close()

@@ -12,6 +12,7 @@ from targets.simulator.log import SimLog
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.records import make_batch
 from targets.simulator.world import World
+from tests.events.filled import filled
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, settled, state
 
 
@@ -172,4 +173,12 @@ def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
 
 def acknowledged(offset: int, value: str, acks: int = -1) -> Op:
     told = {"topic": TOPIC, "partition": 0, "acks": acks, "offset": offset, "value": value}
-    return Op(index=0, time_ns=0, source=Source.CLIENT, process="c", type=OpType.OK, f="produce", value=told)
+    return Op(
+        index=0,
+        time_ns=0,
+        source=Source.CLIENT,
+        process="c",
+        type=OpType.OK,
+        f="produce",
+        value=filled(Source.CLIENT, "produce", told),
+    )

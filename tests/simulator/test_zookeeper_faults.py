@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from harness.model import Op, OpType, Source
+from harness.events import Step
+from harness.model import Op, OpType
 from targets.broker.core.rules import PROTOCOLS
 from targets.simulator.network import Latency
 from targets.simulator.world import SETTINGS, World
@@ -24,9 +25,8 @@ def latency_of(world: World) -> Latency:
 
 
 def set_up() -> Op:
-    return Op(
-        index=0, time_ns=0, source=Source.RUNNER, process="runner", type=OpType.OK, f="step", value={"line": 0}
-    )
+    step = Step(line=0, text="set up", narrative="")
+    return Op.of(step, index=0, time_ns=0, process="runner", type=OpType.OK)
 
 
 def faultsed(seed: int) -> tuple[World, ZooKeeperFaults]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from harness.events import Event
+from harness.events.codec import key_of
 from harness.model import OpType, Source
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import (
@@ -18,6 +20,7 @@ from targets.broker.core.zookeeper import (
 )
 from targets.simulator.client import SimClient
 from targets.simulator.world import World
+from tests.events.as_recorded import as_recorded
 
 TOPIC = "log"
 TP = TopicPartition(TOPIC, 0)
@@ -32,8 +35,13 @@ class Ops:
 
     found: list[tuple[Source, str, OpType, str, Mapping[str, Any]]] = field(default_factory=list)
 
-    def __call__(self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any]) -> None:
-        self.found.append((source, process, type_, f, dict(value)))
+    def record(self, process: str, type_: OpType, event: Event) -> None:
+        self.record_line(key_of(event)[0], process, type_, *as_recorded(event))
+
+    def record_line(
+        self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
+    ) -> None:
+        self.found.append((source, process, type_, f, dict(value or {})))
 
     def of(self, f: str, process: str | None = None) -> list[Mapping[str, Any]]:
         """The values of what was told under that name, by that process when one is named."""

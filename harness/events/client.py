@@ -1,0 +1,36 @@
+"""What clients ask and are answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from harness.events.base import OfPartition, OpType, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produce(OfPartition):
+    """One record that is sent."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    name: str = field(metadata=key("of the group of records, as `m2`"))
+    acks: int = field(metadata=key("0, 1, or -1 for all"))
+    codec: str
+    value: str = field(metadata=key("unique within the run"))
+    offset: int | None = field(default=None, metadata=key("on ok, where an answer has one"))
+    error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read(OfPartition):
+    """A final read from offset 0 to the high watermark; a read that fails moves nothing."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL)
+    PROCESS: ClassVar[str] = "client-N"
+
+    records: tuple[tuple[int, str], ...] | None = field(default=None, metadata=key("on ok: offset and value"))
+    position: int | None = field(default=None, metadata=key("on fail: how far it came, where an answer said so"))
+    high_watermark: int | None = field(default=None, metadata=key("on ok, and on fail beside `position`"))
+    error: str = field(default="", metadata=key("on fail"))

@@ -1,0 +1,262 @@
+"""
+One encoder and one decoder for all events, driven by the fields of their classes.
+
+Field types are strings, integers, booleans, numbers, each of these or null, and tuples (lists in JSON) and
+mappings of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from types import NoneType, UnionType
+from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
+
+from harness.events import EVENTS, FAILED, Event, Injection, OpType, Source, Unknown
+from harness.events.base import OP_F
+
+_Convert: TypeAlias = Callable[[Any], Any]
+
+_ABSENT: Final = object()
+_KEYS: Final = {kind: key for table in (EVENTS, FAILED) for key, kind in table.items()}
+_NAMES: Final[Mapping[type, tuple[str, str]]] = {
+    str: ("a string", "strings"),
+    int: ("an integer", "integers"),
+    bool: ("a boolean", "booleans"),
+    float: ("a number", "numbers"),
+}
+
+# What is known of each class, once it was asked for.
+_PLANS: Final[dict[type[Event], tuple[EventKey, ...]]] = {}
+
+
+class MisfitError(ValueError):
+    """A value does not fit its event: names the key, what is there and what was expected."""
+
+
+class _WrongError(Exception):
+    """A part of a key's value has the wrong type."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventKey:
+    """
+    One key of an event's JSON.
+
+    Attributes:
+        text: what is expected of its value, in words.
+        optional: it may be absent.
+    """
+
+    name: str
+    key: str
+    doc: str
+    text: str
+    read: _Convert
+    write: _Convert | None
+    optional: bool
+    default: Any
+    beside: str
+
+
+def key_of(event: Event) -> tuple[Source, str]:
+    """Return the source and the f of the op that an event is recorded as."""
+    match event:
+        case Injection():
+            return Source.NEMESIS, event.name
+        case Unknown():
+            return event.source, event.f
+        case _:
+            return _KEYS[type(event)]
+
+
+def key_of_kind(kind: type[Event]) -> tuple[Source, str | None]:
+    """Return the source and the f that all events of a class have; None: any f."""
+    return (Source.NEMESIS, None) if kind is Injection else _KEYS[kind]
+
+
+def kind_of(source: Source, f: str, type_: OpType) -> type[Event] | None:
+    """Return the class of an op's event, None where no class has its source and f."""
+    failed = FAILED.get((source, f)) if type_ is OpType.FAIL else None
+    return failed or (Injection if source is Source.NEMESIS else EVENTS.get((source, f)))
+
+
+def encode(event: Event) -> dict[str, Any]:
+    """Return the event as the value of its op: JSON data, keys in the order of the fields."""
+    if isinstance(event, Unknown):
+        return dict(event.value)
+    value: dict[str, Any] = {}
+    for each in keys_of(type(event)):
+        item = getattr(event, each.name)
+        if (
+            each.optional
+            and item == each.default
+            and not (each.beside and getattr(event, each.beside) is not None)
+        ):
+            continue
+        value[each.key] = item if each.write is None else each.write(item)
+    return value
+
+
+def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> Event:
+    """
+    Return the event that an op's value is; Unknown for a source and f that no class has.
+
+    Raises:
+        MisfitError: a key that the event must have is missing, or a value has the wrong type.
+    """
+    kind = kind_of(source, f, type_)
+    if kind is None:
+        return Unknown(source=source, f=f, value=value)
+    found: dict[str, Any] = {"name": f} if kind is Injection else {}
+    for each in keys_of(kind):
+        item = value.get(each.key, _ABSENT)
+        if item is not _ABSENT:
+            try:
+                found[each.name] = each.read(item)
+            except _WrongError:
+                raise MisfitError(f"key {each.key!r} is {item!r:.200}; expected {each.text}") from None
+        elif not each.optional:
+            raise MisfitError(f"there is no key {each.key!r}; expected {each.text}")
+    return kind(**found)
+
+
+def place_in(value: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Return the topic and partition that a value names, known event or not; None where it does not name both."""
+    topic, partition = value.get("topic"), value.get("partition")
+    return None if topic is None or partition is None else (str(topic), int(partition))
+
+
+def keys_of(kind: type[Event]) -> tuple[EventKey, ...]:
+    """Return the keys of an event's JSON, in their order."""
+    found = _PLANS.get(kind)
+    if found is None:
+        found = _PLANS[kind] = _plan(kind)
+    return found
+
+
+def _plan(kind: type[Event]) -> tuple[EventKey, ...]:
+    hints = get_type_hints(kind)
+    found: list[EventKey] = []
+    for each in fields(kind):  # type: ignore[arg-type]  # every class of an event is a dataclass
+        about: Mapping[str, str] = each.metadata
+        if about.get("name") == OP_F:
+            continue
+        hint = hints[each.name]
+        found.append(
+            EventKey(
+                name=each.name,
+                key=about.get("name") or each.name,
+                doc=about.get("doc", ""),
+                text=text_of(hint),
+                read=_reader(hint),
+                write=_writer(hint),
+                optional=each.default is not MISSING,
+                default=None if each.default is MISSING else each.default,
+                beside=about.get("beside", ""),
+            )
+        )
+    return tuple(found)
+
+
+def text_of(hint: Any, *, many: bool = False) -> str:
+    """Say a field's type in words."""
+    args = get_args(hint)
+    if hint in _NAMES:
+        return _NAMES[hint][many]
+    if get_origin(hint) is UnionType:
+        return " or ".join("null" if each is NoneType else text_of(each, many=many) for each in args)
+    if get_origin(hint) is tuple:
+        word = "lists" if many else "a list"
+        if args[-1] is Ellipsis:
+            return f"{word} of {text_of(args[0], many=True)}"
+        if len(set(args)) == 1:
+            return f"{word} of {len(args)} {text_of(args[0], many=True)}"
+        return f"{word} [{', '.join(text_of(each) for each in args)}]"
+    if get_origin(hint) is Mapping:
+        return f"{'objects' if many else 'an object'} of {text_of(args[1], many=True)}"
+    raise AssertionError(f"{hint!r} is no type of an event's field; harness/events/codec.py has them")
+
+
+def _reader(hint: Any) -> _Convert:
+    """Return what checks and converts a value that JSON gave."""
+    args = get_args(hint)
+    if hint in _NAMES:
+        return _SCALARS[hint]
+    if get_origin(hint) is UnionType:
+        (inner,) = (_reader(each) for each in args if each is not NoneType)
+        return lambda item: None if item is None else inner(item)
+    if get_origin(hint) is tuple and args[-1] is Ellipsis:
+        return _tuple_reader(_reader(args[0]))
+    if get_origin(hint) is tuple:
+        return _fixed_reader(tuple(map(_reader, args)))
+    return _mapping_reader(_reader(args[1]))
+
+
+def _string(item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    raise _WrongError
+
+
+def _integer(item: Any) -> int:
+    if isinstance(item, int) and item is not True and item is not False:
+        return item
+    raise _WrongError
+
+
+def _boolean(item: Any) -> bool:
+    if item is True or item is False:
+        return bool(item)
+    raise _WrongError
+
+
+def _number(item: Any) -> float:
+    return item if isinstance(item, float) else _integer(item)
+
+
+_SCALARS: Final[Mapping[Any, _Convert]] = {str: _string, int: _integer, bool: _boolean, float: _number}
+
+
+def _tuple_reader(inner: _Convert) -> _Convert:
+    def read(item: Any) -> tuple[Any, ...]:
+        if not isinstance(item, list | tuple):
+            raise _WrongError
+        return tuple(map(inner, item))
+
+    return read
+
+
+def _fixed_reader(inner: tuple[_Convert, ...]) -> _Convert:
+    def read(item: Any) -> tuple[Any, ...]:
+        if not isinstance(item, list | tuple) or len(item) != len(inner):
+            raise _WrongError
+        return tuple(each(part) for each, part in zip(inner, item, strict=True))
+
+    return read
+
+
+def _mapping_reader(inner: _Convert) -> _Convert:
+    def read(item: Any) -> dict[str, Any]:
+        if not isinstance(item, Mapping):
+            raise _WrongError
+        return {_string(name): inner(part) for name, part in item.items()}
+
+    return read
+
+
+def _writer(hint: Any) -> _Convert | None:
+    """Return what makes JSON data of a field's value; None where it is JSON data already."""
+    args = get_args(hint)
+    if get_origin(hint) is UnionType:
+        (inner,) = (_writer(each) for each in args if each is not NoneType)
+        return None if inner is None else lambda item: None if item is None else inner(item)
+    if get_origin(hint) is tuple:
+        parts = {_writer(each) for each in args if each is not Ellipsis}
+        # Of a fixed tuple all parts are plain: no event has a list within a pair.
+        part = next(iter(parts))
+        return list if part is None else lambda item: [part(each) for each in item]
+    if get_origin(hint) is Mapping:
+        value = _writer(args[1])
+        return dict if value is None else lambda item: {name: value(each) for name, each in item.items()}
+    return None

@@ -1,0 +1,33 @@
+"""What only a simulated world knows; recorded after the end of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from harness.events.base import Event, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleViolation(Event):
+    """An oracle saw a rule broken at one step."""
+
+    PROCESS: ClassVar[str] = "simulator"
+
+    rule: str = field(metadata=key("`committed`, `prefix` or `acknowledged`"))
+    step: int
+    nodes: tuple[str, ...] = field(metadata=key("names of nodes"))
+    offset: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World(Event):
+    """How long the simulated world ran, and what befell its ZooKeeper."""
+
+    PROCESS: ClassVar[str] = "simulator"
+
+    steps: int
+    virtual_ns: int
+    zookeeper_faults_asked: int
+    zookeeper_faults_bit: int

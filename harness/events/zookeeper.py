@@ -1,0 +1,38 @@
+"""What ZooKeeper holds, recorded when it changes. Nodes are named; null is none, or one that is not of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from harness.events.base import Event, OfPartition, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderAndIsr(OfPartition):
+    """The partition's state."""
+
+    PROCESS: ClassVar[str] = "zookeeper"
+
+    leader: str | None = field(metadata=key("name of a node"))
+    epoch: int
+    isr: tuple[str | None, ...] = field(metadata=key("names of nodes"))
+    zk_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerNode(Event):
+    """Who holds the controller's office."""
+
+    PROCESS: ClassVar[str] = "zookeeper"
+
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registrations(Event):
+    """Who is registered."""
+
+    PROCESS: ClassVar[str] = "zookeeper"
+
+    nodes: tuple[str | None, ...]
