@@ -46,9 +46,7 @@ def one_node(settings: Settings) -> RunSpec:
 
 
 def test_sim_is_a_host_like_others() -> None:
-    made = load("host", ENVIRONMENTS, "sim", "make_environment")(
-        "sim", target=TARGET, power_tier=None, ports=None
-    )
+    made = load("host", ENVIRONMENTS, "sim", "make_environment")("sim", target=TARGET, power_tier=None, ports=None)
     assert ("sim", 1) == (made.name, made.jobs)
     assert module.make_environment is make_environment
 
