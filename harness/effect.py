@@ -94,6 +94,9 @@ class Nature:
         return {"effect": self.effect.value, "band": self.band.value, "heals": heals or None}
 
 
+# A fault's old name -> its name. Scenarios, schedules and options are read with either, for one release.
+RENAMED_FAULTS: Final[Mapping[str, str]] = {"resign": "depose-controller"}
+
 # Runs that are older than the keys above name their faults only.
 _OLDER: Final[Mapping[str, Nature]] = {
     "kill": Nature(effect=Effect.DOWN, band=Band.DOWN),

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from harness.effect import RENAMED_FAULTS
 from harness.model import UsageError
 from harness.settings import Settings, read_settings
 from harness.variant import Variant
@@ -175,12 +176,19 @@ def parse(name: str, text: str, where: str) -> Scenario:
 def _step(number: int, line: str, narrative: str, where: str) -> Step:
     word, _, rest = line.partition(" ")
     if word not in ("under", "unless"):
-        return Step(line=number, text=line, narrative=narrative)
+        return Step(line=number, text=_present(line), narrative=narrative)
     names, colon, act = rest.partition(": ")
     if not colon or not act.strip():
         raise UsageError(f"{where}: {line!r}; expected '{word} PROTOCOL[, PROTOCOL]: STEP'")
     variants = tuple(str(Variant.parse(name, where)) for name in names.split(","))
-    return Step(line=number, text=line, narrative=narrative, variants=variants, unless=word == "unless")
+    text = f"{word} {names}: {_present(act)}"
+    return Step(line=number, text=text, narrative=narrative, variants=variants, unless=word == "unless")
+
+
+def _present(act: str) -> str:
+    """Return what is to be done, with the name that its fault has now."""
+    word, _, rest = act.partition(" ")
+    return f"{RENAMED_FAULTS[word]} {rest}" if word in RENAMED_FAULTS else act
 
 
 def _expect(expectations: dict[str, str], rest: str, where: str) -> None:

@@ -7,13 +7,13 @@ from typing import Final
 from harness.fault import Fault
 from nemesis import (
     delete_active_segment,
+    depose_controller,
     elect,
     expire,
     flush,
     kill,
     pause,
     power_loss,
-    resign,
     restart,
     resume,
     return_,
@@ -29,7 +29,7 @@ NEMESES: Final[dict[str, Fault]] = {
     "zombie": zombie.FAULT,
     "return": return_.FAULT,
     "elect": elect.FAULT,
-    "resign": resign.FAULT,
+    "depose-controller": depose_controller.FAULT,
     "flush": flush.FAULT,
     "power-loss": power_loss.FAULT,
     "delete-active-segment": delete_active_segment.FAULT,

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from harness.effect import RENAMED_FAULTS
 from harness.registry import pick
 
 # How often each kind of move comes, relative to the others, in a schedule that has it. What counts most are
@@ -35,7 +36,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "expire": 1.0,
     "pause": 1.0,
     "resume": 1.5,
-    "resign": 0.7,
+    "depose-controller": 0.7,
     "cut": 1.0,
     "heal": 1.5,
     "delay": 1.0,
@@ -115,7 +116,8 @@ def profile_of(names: Collection[str], base: Profile = DEFAULT) -> Profile:
     Shapes:  names of NEMESES; with "all" the base as it is, so that its seeds stay what they are.
     Raises:  UsageError for a name that is none.
     """
-    chosen = {kind for name in names for kind in pick("nemesis", NEMESES, name)}
+    present = [RENAMED_FAULTS.get(name, name) for name in names]
+    chosen = {kind for name in present for kind in pick("nemesis", NEMESES, name)}
     if ALL in names:
         return base
     kept = chosen | (ALWAYS - {"elect"})

@@ -228,6 +228,7 @@ def test_second_node_with_the_same_id_gives_way_and_says_who_holds_it(make_broke
 
 
 def test_second_broker_on_a_data_directory_ends_before_it_touches_a_file(make_broker: MakeBroker) -> None:
+    """Source: Kafka, LogManager.lockLogDirs."""
     first = make_broker("A")
     first.ready()
     second = make_broker("B", broker_id=BROKER_ID + 1, data_dir=str(first.data))

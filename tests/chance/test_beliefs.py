@@ -46,4 +46,6 @@ def test_rules_are_known_by_their_link() -> None:
 
 
 def test_step_that_changes_nobody_is_no_matter() -> None:
-    assert after() == after("pass 3ms", "produce m1 acks=all meanwhile", "flush A", "expire B", "resign A")
+    assert after() == after(
+        "pass 3ms", "produce m1 acks=all meanwhile", "flush A", "expire B", "depose-controller A"
+    )

@@ -56,7 +56,17 @@ def test_every_step_is_one_that_a_player_knows() -> None:
     words = Counter(step.words[0] for seed in SEEDS for step in draw_schedule(seed, NEMESES).steps)
     assert set(words) <= known
     drawn = {"produce", "pass", "elect", "hold", "release", "zombie", "return", "kill", "power-loss", "restart"}
-    assert drawn | {"flush", "expire", "pause", "resume", "resign", "cut", "heal", "delay", "double"} <= set(words)
+    assert drawn | {
+        "flush",
+        "expire",
+        "pause",
+        "resume",
+        "depose-controller",
+        "cut",
+        "heal",
+        "delay",
+        "double",
+    } <= set(words)
 
 
 def test_every_schedule_begins_with_a_record_and_counts_all_that_it_sends() -> None:

@@ -49,7 +49,7 @@ def cluster(**state: Any) -> Any:
     ("zombie A", {}),
     ("return A", {"zombies": {"A": None}}),
     ("elect B", {}),
-    ("resign C", {}),
+    ("depose-controller C", {}),
     ("release answers Fetch A -> B", {}),
     ("release all", {}),
     ("heal A -> B", {}),
@@ -77,7 +77,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("return A", {"zombies": {"A": None}, "paused": {"A"}}, "A is paused"),
     ("elect A", {}, "A leads already"),
     ("elect C", {}, "C is not in the ISR"),
-    ("resign A", {}, "A is not the controller"),
+    ("depose-controller A", {}, "A is not the controller"),
     ("release requests Fetch A -> B", {}, "no such hold stands"),
     ("heal B -> A", {}, "no such rule stands"),
 ])  # fmt: skip

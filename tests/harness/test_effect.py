@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.effect import DOWN, Band, Effect, Nature, nature_of
+from harness.effect import DOWN, RENAMED_FAULTS, Band, Effect, Nature, nature_of
 from harness.model import HistoryError, Op, OpType, Source
 from nemesis import NEMESES
 
@@ -22,7 +22,8 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 
 @pytest.mark.parametrize("name", NEMESES)
 def test_op_of_an_older_run_is_what_its_fault_is_now(name: str) -> None:
-    assert NEMESES[name].nature == nature_of(op(name, nodes=["A"]))
+    older = {new: old for old, new in RENAMED_FAULTS.items()}
+    assert NEMESES[name].nature == nature_of(op(older.get(name, name), nodes=["A"]))
 
 
 def test_fault_of_an_older_run_that_nobody_knows_has_no_effect() -> None:

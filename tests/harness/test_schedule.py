@@ -90,6 +90,14 @@ def test_conditional_step_is_played_under_whom_it_names(
     assert played == [(" ".join(step.words), step.narrative) for step in steps[1:]]
 
 
+def test_old_name_of_a_fault_is_read_as_its_name() -> None:
+    """For one release; drawn schedules that were written down have it too."""
+    text = CONDITIONAL + "resign A\nunder kip380: resign B\n"
+    steps = parse("one", text, "one.txt").under(("kip380",)).steps[-2:]
+    assert ["depose-controller A", "under kip380: depose-controller B"] == [step.text for step in steps]
+    assert [("depose-controller", "A"), ("depose-controller", "B")] == [step.words for step in steps]
+
+
 def test_conditional_step_keeps_its_whole_line_for_who_reads_it() -> None:
     step = parse("one", CONDITIONAL, "one.txt").under(("kip380",)).steps[1]
     assert ("under kip380: await isr = B", ("await", "isr", "=", "B")) == (step.text, step.words)

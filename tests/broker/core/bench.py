@@ -1,5 +1,5 @@
 """
-A bench for one core: a log in memory, a ZooKeeper in a dict, and what the broker wants to send laid out to see.
+A bench for one core: a log in memory, a ZooKeeper that answers at once, and the questions that the broker sends.
 
 No clock and no network: a test hands in events and reads effects, so that every sentence of the protocol can be
 shown by itself.
@@ -88,7 +88,7 @@ class Bench:
         if lost is not None:
             self._lose.remove(lost)
         if lost is None or lost[2]:
-            results = tuple(self.zk.do(op, self.session) for op in ask.ops)
+            results = tuple(self.zk.ask(op, self.session) for op in ask.ops)
         if lost is not None:
             results = (ZkError.LOST,) * len(ask.ops)
         return self.step(ZkAnswered(tag=ask.tag, session=self.session, results=results))

@@ -109,8 +109,7 @@ class Cluster:
         self._logs[broker] = {log.tp: log for log in logs if isinstance(log, MemoryLog)}
         written = [effect for effect in bench.effects if isinstance(effect, WriteHighWatermarks)]
         self._checkpoints[broker] = dict(written[-1].high_watermarks) if written else {}
-        self.zk.due = [due for due in self.zk.due if due[0] != bench.session]
-        self.zk.watches = [watch for watch in self.zk.watches if watch[2] != bench.session]
+        self.zk.forget_session(bench.session)
         for (server, caller), (asker, send) in list(self._asked.items()):
             if bench in (server, asker):
                 del self._asked[server, caller]

@@ -1,7 +1,5 @@
 """
-A log in a list and a ZooKeeper in a dict: all that a core touches, for tests.
-
-The ZooKeeper knows conditional writes, multis, ephemerals and watches, which is all that the core uses.
+A log in a list and a ZooKeeper that answers at once: all that a core touches, for tests.
 """
 
 from __future__ import annotations
@@ -13,17 +11,9 @@ from targets.broker.core.log_port import AppendOrderError, LeoAfterCut, Recovery
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.core.zookeeper import (
     PartitionState,
-    ZkCheck,
-    ZkChildren,
     ZkCreate,
     ZkDelete,
-    ZkDone,
     ZkError,
-    ZkExists,
-    ZkGet,
-    ZkMulti,
-    ZkNames,
-    ZkNode,
     ZkOp,
     ZkResult,
     ZkSet,
@@ -31,8 +21,11 @@ from targets.broker.core.zookeeper import (
     encode_state,
     leader_and_isr_path,
 )
+from targets.simulator.tree import Tree
 
 TP = TopicPartition("t", 0)
+# Above every session's number.
+CALLBACKS_FIRST = 1_000_000
 
 
 def batch(count: int = 1, *, base: int = 0, epoch: int = -1, crc: int = 7) -> Batch:
@@ -133,105 +126,52 @@ def recovery(
     )
 
 
-class MemoryZk:
+class MemoryZk(Tree):
     """
-    Nodes in a dict; writes are conditional (version -1: whatever it is), ephemerals belong to a session.
+    The simulator's ZooKeeper tree, which does at once what it is asked.
 
-    Watches fire once, into `due`, in the order in which they were set: (session, path). With callbacks_differ,
-    two that one session sets on a path fire twice, as a client does that is given a new callback each time.
+    Watches fire once, into `due`: (session, path). With callbacks_differ, two that one session sets on a path fire
+    twice, as a client does that is given a new callback each time.
     """
 
     def __init__(self, *, callbacks_differ: bool = False) -> None:
+        super().__init__(self._is_due)
         self.callbacks_differ = callbacks_differ
-        self.nodes: dict[str, ZkNode] = {}
-        self.zxid = 0
-        self.watches: list[tuple[str, str, int]] = []
         self.due: list[tuple[int, str]] = []
+        self._sessions: dict[int, int] = {}  # who watches -> its session
 
-    def do(self, op: ZkOp, session: int) -> ZkResult:
+    def ask(self, op: ZkOp, session: int) -> ZkResult:
+        """Do one operation of a session; 0: there is none, so that its answer is lost."""
         if session == 0:
             return ZkError.LOST
-        match op:
-            case ZkGet(path=path):
-                return self.nodes.get(path, ZkError.NO_NODE)
-            case ZkExists(path=path, watch=watch):
-                if watch:
-                    self._watch("node", path, session)
-                node = self.nodes.get(path)
-                return ZkError.NO_NODE if node is None else replace(node, data=b"")
-            case ZkChildren(path=path, watch=watch):
-                if watch:
-                    self._watch("children", path, session)
-                if path not in self.nodes:
-                    return ZkError.NO_NODE
-                below = [p[len(path) + 1 :] for p in self.nodes if p.startswith(path + "/")]
-                return ZkNames(names=tuple(sorted(name for name in below if "/" not in name)))
-            case ZkMulti(ops=parts):
-                return self._multi(parts, session)
-            case ZkCreate():
-                return self._multi((op,), session)
+        watcher = CALLBACKS_FIRST + len(self._sessions) if self.callbacks_differ else session
+        self._sessions[watcher] = session
+        return self.do(op, session, watcher)
 
-    def _watch(self, kind: str, path: str, session: int) -> None:
-        if self.callbacks_differ or (kind, path, session) not in self.watches:
-            self.watches.append((kind, path, session))
+    def _is_due(self, watcher: int, _kind: str, path: str) -> None:
+        self.due.append((self._sessions[watcher], path))
 
-    def _multi(self, parts: Sequence[ZkCreate | ZkSet | ZkDelete | ZkCheck], session: int) -> ZkResult:
-        before = dict(self.nodes)
-        for part in parts:
-            error = self._write(part, session)
-            if error is not None:
-                self.nodes = before
-                return error
-        for part in parts:
-            if not isinstance(part, ZkCheck):
-                self._changed(part.path, children=not isinstance(part, ZkSet))
-        return ZkDone()
+    @property
+    def watches(self) -> list[tuple[str, str, int]]:
+        """Every watch that is set: kind, path and session."""
+        return [(*key, self._sessions[watcher]) for key, waiting in self._watches.items() for watcher in waiting]
 
-    def _changed(self, path: str, *, children: bool) -> None:
-        seen = {("node", path), *([("children", path.rpartition("/")[0])] if children else [])}
-        self.due += [(session, at) for kind, at, session in self.watches if (kind, at) in seen]
-        self.watches = [watch for watch in self.watches if watch[:2] not in seen]
-
-    def _write(self, part: ZkCreate | ZkSet | ZkDelete | ZkCheck, session: int) -> ZkError | None:
-        node = self.nodes.get(part.path)
-        self.zxid += 1
-        match part:
-            case ZkCreate(path=path, data=data, ephemeral=ephemeral):
-                if node is not None:
-                    return ZkError.NODE_EXISTS
-                if path.count("/") > 1 and path.rpartition("/")[0] not in self.nodes:
-                    return ZkError.NO_NODE
-                owner = session if ephemeral else 0
-                self.nodes[path] = ZkNode(data=data, version=0, owner=owner, czxid=self.zxid, mzxid=self.zxid)
-            case ZkSet(path=path, data=data, version=version) if node is not None:
-                if version not in (-1, node.version):
-                    return ZkError.BAD_VERSION
-                self.nodes[path] = replace(node, data=data, version=node.version + 1, mzxid=self.zxid)
-            case ZkDelete(path=path, version=version) if node is not None:
-                if version not in (-1, node.version):
-                    return ZkError.BAD_VERSION
-                if any(other.startswith(path + "/") for other in self.nodes):
-                    return ZkError.REFUSED
-                del self.nodes[path]
-            case ZkCheck(version=version) if node is not None:
-                return None if version in (-1, node.version) else ZkError.BAD_VERSION
-            case _:
-                return ZkError.NO_NODE
-        return None
+    def forget_session(self, session: int) -> None:
+        """Drop a session's watches, and what is due to it."""
+        for watcher in [each for each, of in self._sessions.items() if of == session]:
+            self.forget(watcher)
+        self.due = [due for due in self.due if due[0] != session]
 
     def close_session(self, session: int) -> None:
         """Remove the ephemerals of a session and forget its watches, as its expiry does."""
-        gone = [path for path, node in self.nodes.items() if session and node.owner == session]
-        self.watches = [watch for watch in self.watches if watch[2] != session]
-        self.due = [due for due in self.due if due[0] != session]
-        for path in gone:
-            del self.nodes[path]
-            self._changed(path, children=True)
+        self.forget_session(session)
+        if session:
+            self.end_session(session)
 
     # --- what a test writes or reads itself ----------------------------------------------------------------------
     def remove(self, path: str) -> None:
         """Remove a node, as somebody else would."""
-        self._multi((ZkDelete(path=path),), 0)
+        self.write((ZkDelete(path=path),), 0)
 
     def put(self, path: str, data: bytes = b"", *, owner: int = 0) -> None:
         """Write a node and what is missing above it, as somebody else would."""
@@ -239,7 +179,7 @@ class MemoryZk:
         if parent and parent not in self.nodes:
             self.put(parent)
         write = ZkSet(path=path, data=data, version=-1) if path in self.nodes else None
-        self._multi((write or ZkCreate(path=path, data=data, ephemeral=owner != 0),), owner)
+        self.write((write or ZkCreate(path=path, data=data, ephemeral=owner != 0),), owner)
 
     def state(self, tp: TopicPartition = TP) -> PartitionState:
         """What leaderAndISR says of a partition."""

@@ -110,8 +110,9 @@ def test_x2_logs_do_not_diverge_when_the_leader_lost_half_of_its_log(protocol: s
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_x3_offsets_do_not_go_backwards_when_big_batches_follow_a_loss(protocol: str) -> None:
     """
-    Source:  the same class, offsetsShouldNotGoBackwards (X3): 100 records, half of them lost, two batches of 77,
-             one of which spans the other's log end. "Fails before KIP-101": there the follower is stuck.
+    Source:  Kafka EpochDrivenReplicationProtocolAcceptanceTest, offsetsShouldNotGoBackwards (X3): 100 records,
+             half of them lost, two batches of 77, one of which spans the other's log end.
+             "Fails before KIP-101": there the follower is stuck.
     """
     cluster = cluster_of(protocol)
     for crc in range(100):
@@ -131,7 +132,11 @@ def test_x3_offsets_do_not_go_backwards_when_big_batches_follow_a_loss(protocol:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_x4_nothing_is_lost_over_fast_changes_of_the_leader(protocol: str) -> None:
-    """Source: the same class, shouldSurviveFastLeaderChange (X4), which never caught the old bug, as it says."""
+    """
+    Kafka's own never caught the old bug, as it says.
+
+    Source: Kafka EpochDrivenReplicationProtocolAcceptanceTest, shouldSurviveFastLeaderChange (X4).
+    """
     cluster = cluster_of(protocol)
     cluster.produce(1, crc=50)
     for turn in range(5):
@@ -148,7 +153,8 @@ def test_x4_nothing_is_lost_over_fast_changes_of_the_leader(protocol: str) -> No
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_x5_logs_do_not_diverge_on_unclean_elections_once_the_follower_walks(protocol: str) -> None:
     """
-    Source:  the same class, logsShouldNotDivergeOnUncleanLeaderElections (X5): the case of KIP-101's appendix,
+    Source:  Kafka EpochDrivenReplicationProtocolAcceptanceTest,
+             logsShouldNotDivergeOnUncleanLeaderElections (X5): the case of KIP-101's appendix,
              mended by KIP-279. Each led alone, twice, in turns: 1 holds epochs 0, 3, 7, and 2 epochs 0, 1, 5.
 
     One answer for epoch 5 is where 7 begins, past the end of 2's log, so that nothing is cut.
@@ -174,7 +180,10 @@ def test_x5_logs_do_not_diverge_on_unclean_elections_once_the_follower_walks(pro
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_x6_batches_carry_the_epoch_of_the_leader_that_took_them(protocol: str) -> None:
-    """Source: the same class, shouldAddCurrentLeaderEpochToMessagesAsTheyAreWrittenToLeader (X6)."""
+    """
+    Source: Kafka EpochDrivenReplicationProtocolAcceptanceTest,
+            shouldAddCurrentLeaderEpochToMessagesAsTheyAreWrittenToLeader (X6).
+    """
     cluster = cluster_of(protocol)
     for _ in range(4):
         cluster.produce(1)

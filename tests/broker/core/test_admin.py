@@ -103,6 +103,7 @@ def test_metadata_answers_for_each_topic_asked_in_order() -> None:
 
 
 def test_metadata_follows_an_election() -> None:
+    """Source: Kafka Replication Design V3, Overview, discussion 6."""
     cluster = cluster_of()
     cluster.crash(1)
     answer = metadata(cluster, "t")
@@ -112,6 +113,7 @@ def test_metadata_follows_an_election() -> None:
 
 
 def test_leader_that_is_not_registered_is_no_leader_to_a_client() -> None:
+    """Source: Kafka Replication Design V3, Overview, discussion 6."""
     cluster = cluster_of()
     cluster.benches[3].hold(leader_and_isr_path(TP), writes=True)
     cluster.crash(1)
@@ -132,7 +134,8 @@ def test_partition_without_a_state_has_no_leader() -> None:
 def test_metadata_without_a_controller_says_so() -> None:
     cluster = cluster_of()
     cluster.stop(1)
-    cluster.zk.watches.clear()
+    for bench in cluster.benches.values():
+        cluster.zk.forget_session(bench.session)  # so that no other takes office
     cluster.zk.remove("/controller")
     assert metadata(cluster).controller_id == -1
 
@@ -156,6 +159,7 @@ def test_metadata_never_calls_a_topic_unknown_when_only_the_connection_is_lost(
 
 # --- create ----------------------------------------------------------------------------------------------------
 def test_created_topic_is_placed_round_robin_over_the_live_brokers() -> None:
+    """Source: Kafka Replication Design V3, B."""
     cluster = cluster_of()
     assert verdicts(cluster, create(placed("u", 4, 2))) == [("u", OK)]
     found = decode_assignment(cluster.zk.nodes[topic_path("u")].data)
@@ -165,6 +169,7 @@ def test_created_topic_is_placed_round_robin_over_the_live_brokers() -> None:
 
 
 def test_created_topic_is_placed_as_the_client_says() -> None:
+    """Source: Kafka Replication Design V3, B."""
     cluster = cluster_of()
     assert verdicts(cluster, create(assigned("u", (3, 1), (2,)))) == [("u", OK)]
     assert decode_assignment(cluster.zk.nodes[topic_path("u")].data) == {0: (3, 1), 1: (2,)}
@@ -224,6 +229,7 @@ def test_deleted_topic_is_gone_whole() -> None:
 
 
 def test_every_topic_to_be_deleted_has_a_verdict() -> None:
+    """Source: Kafka Replication Design V3, B, on_topic_change 2."""
     found = verdicts(cluster_of(), delete("t", "gone", "no/name"))
     expected = [("gone", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ("no/name", ErrorCode.INVALID_TOPIC), ("t", OK)]
     assert expected == sorted(found)

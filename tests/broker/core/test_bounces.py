@@ -128,7 +128,11 @@ def test_follower_that_bounced_leaves_the_isr_and_comes_back_when_it_has_caught_
 
 @pytest.mark.parametrize("protocol", SEEING)
 def test_bounce_that_is_seen_twice_is_decided_once(protocol: str) -> None:
-    """The next reading finds the registration that the last one found: nobody came or went."""
+    """
+    The next reading finds the registration that the last one found: nobody came or went.
+
+    Source: KIP-380; KAFKA-1120.
+    """
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
     cluster.expire(cluster.stop(1))

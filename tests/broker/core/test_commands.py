@@ -62,12 +62,14 @@ def test_commands_to_one_broker_go_in_order_and_one_at_a_time() -> None:
 
 
 def test_command_to_one_broker_does_not_wait_for_another() -> None:
+    """Source: Kafka Replication Design V3, optimizations 1."""
     bench = controller_of(2, 3)
     assert said(bench, create(bench, "a", 2)) == [(2, "a")]
     assert said(bench, create(bench, "b", 3, 2)) == [(3, "b")]
 
 
 def test_command_that_was_not_answered_is_sent_again_before_the_next_one() -> None:
+    """Source: Kafka Replication Design V3, discussion 2."""
     bench = controller_of(2)
     create(bench, "a", 2)
     create(bench, "b", 2)
@@ -79,6 +81,7 @@ def test_command_that_was_not_answered_is_sent_again_before_the_next_one() -> No
 
 
 def test_commands_to_a_broker_that_died_are_dropped() -> None:
+    """Source: Kafka Replication Design V3, discussion 2."""
     bench = controller_of(2)
     create(bench, "a", 2)
     create(bench, "b", 2)
@@ -91,6 +94,7 @@ def test_commands_to_a_broker_that_died_are_dropped() -> None:
 
 
 def test_answer_to_a_command_before_the_broker_died_does_not_move_the_new_queue() -> None:
+    """Source: Kafka Replication Design V3, discussion 2."""
     bench = controller_of(2)
     create(bench, "a", 2)
     old = bench.sent()[-1]

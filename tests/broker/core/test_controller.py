@@ -192,7 +192,11 @@ def test_new_controller_tells_every_broker_with_init_what_zookeeper_holds() -> N
 
 
 def test_new_controller_names_partitions_without_a_state_so_that_nobody_deletes_them() -> None:
-    """With INIT, what is not named is deleted: a partition that has no leader yet is named with epoch -1."""
+    """
+    With INIT, what is not named is deleted: a partition that has no leader yet is named with epoch -1.
+
+    Source: Kafka Replication Design V3, D 3 and 4.
+    """
     cluster = cluster_of()
     cluster.benches[3].hold(leader_and_isr_path(TopicPartition("u", 0)), writes=True)
     cluster.create("u", replicas=(2,))
@@ -237,6 +241,8 @@ def test_reading_that_outlives_its_office_decides_nothing() -> None:
     The office was lost while ZooKeeper was being read: the rest of the reading must neither write nor command.
 
     A controller out of office has no epoch to be checked against, and ZooKeeper takes version -1 as "any".
+
+    Source: KAFKA-6082.
     """
     cluster = cluster_of()
     deposed = cluster.benches[3]
@@ -271,6 +277,7 @@ def test_follower_that_died_leaves_the_isr_and_the_leader_stays() -> None:
 
 
 def test_broker_that_holds_nothing_changes_nothing_when_it_dies() -> None:
+    """Source: Kafka Replication Design V3, A 2."""
     cluster = cluster_of()
     cluster.start(4)
     cluster.crash(4)

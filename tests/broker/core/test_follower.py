@@ -228,6 +228,7 @@ def test_is_stuck_when_the_leaders_batch_spans_its_log_end() -> None:
 
 
 def test_is_freed_by_the_next_leader() -> None:
+    """Source: KIP-101, Scenario 2."""
     bench, _ = following("hw", log_of((-1, 1), (-1, 1)), high_watermark=2)
     bench.answer(fetched(batch(5, base=1)))
     assert len(bench.sent(bench.command(leader=3, epoch=2, replicas=(1, 2, 3)))) == 1

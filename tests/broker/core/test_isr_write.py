@@ -144,6 +144,7 @@ def test_follower_that_is_being_let_in_counts_for_the_high_watermark_already(los
 
 
 def test_follower_that_may_have_been_let_in_before_another_write_counts_until_a_command_comes() -> None:
+    """Source: KIP-497."""
     bench = leader_of(10, isr=(1,))
     bench.lose(ISR_STATE, happened=True)
     bench.lose(ISR_STATE, happened=True)  # the reading back
@@ -155,6 +156,7 @@ def test_follower_that_may_have_been_let_in_before_another_write_counts_until_a_
 
 
 def test_expansion_that_did_not_happen_frees_the_high_watermark() -> None:
+    """Source: KIP-497."""
     bench = leader_of(10, isr=(1,))
     bench.hold(ISR_STATE)
     bench.request(fetch(10, replica=2))

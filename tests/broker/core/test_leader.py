@@ -54,6 +54,7 @@ def checkpoints(effects: Sequence[Effect]) -> list[tuple[tuple[TopicPartition, i
 
 # --- produce: acks ----------------------------------------------------------------------------------------
 def test_acks_0_is_appended_and_never_answered() -> None:
+    """Source: Kafka Replication Design V3, G."""
     bench = leading()
     effects = bench.request(produce(batch(3), acks=0))
     assert bench.replica.log.end_offset == 3
@@ -62,6 +63,7 @@ def test_acks_0_is_appended_and_never_answered() -> None:
 
 
 def test_acks_1_is_answered_at_once_with_its_first_offset() -> None:
+    """Source: Kafka Replication Design V3, G."""
     bench = leading("kip101", (0, 4))
     assert produced(bench.request(produce(batch(3), acks=1))) == [(OK, 4)]
     assert bench.replica.high_watermark == 0
@@ -124,6 +126,7 @@ def test_acks_all_goes_on_waiting_when_the_same_leader_gets_a_new_epoch() -> Non
 
 @pytest.mark.parametrize("leader", [2, -1], ids=["another leads", "nobody leads"])
 def test_acks_all_is_told_that_leadership_was_lost_while_it_waited(leader: int) -> None:
+    """Source: Kafka Replication Design V3, C, becomeFollower."""
     bench = leading()
     bench.request(produce(acks=-1))
     assert produced(bench.command(leader=leader, epoch=1)) == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)]
@@ -263,6 +266,7 @@ def test_high_watermark_is_the_smallest_log_end_in_the_isr() -> None:
 
 
 def test_high_watermark_never_falls_while_one_leads() -> None:
+    """Source: Kafka Replication Design V3, G."""
     bench = leading("kip101", (0, 9))
     for offset in (7, 2, 0):
         bench.request(fetch(offset, replica=2))

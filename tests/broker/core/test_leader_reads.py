@@ -30,6 +30,7 @@ def log_in(bench: Bench) -> MemoryLog:
 
 # --- fetch ------------------------------------------------------------------------------------------------
 def test_follower_reads_up_to_the_log_end_and_consumer_up_to_the_high_watermark() -> None:
+    """Source: Kafka Replication Design V3, G."""
     bench = leading("kip101", (0, 2), (0, 3), (0, 1))
     bench.request(fetch(5, replica=2))
     assert read(bench.request(fetch(0))) == [(OK, [0, 2], 5)]
@@ -37,6 +38,7 @@ def test_follower_reads_up_to_the_log_end_and_consumer_up_to_the_high_watermark(
 
 
 def test_consumer_sees_a_batch_only_once_the_high_watermark_is_past_it() -> None:
+    """Source: Kafka Replication Design V3, G."""
     bench = leading("kip101", (0, 2), (0, 3))
     assert read(bench.request(fetch(0))) == [(OK, [], 0)]
     bench.request(fetch(2, replica=2))
@@ -114,6 +116,7 @@ def test_fetch_gives_at_least_one_batch_and_no_more_than_it_asked_for() -> None:
 
 
 def test_waiting_fetch_is_told_that_leadership_was_lost() -> None:
+    """Source: Kafka Replication Design V3, C, becomeFollower."""
     bench = leading()
     bench.request(fetch(0, replica=2, wait_ms=500))
     assert read(bench.command(leader=2, epoch=1)) == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, [], -1)]

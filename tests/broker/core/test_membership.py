@@ -91,6 +91,7 @@ def test_old_registration_that_goes_while_it_is_taken_over_is_no_obstacle() -> N
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_registration_whose_answer_was_lost_is_looked_at_again(happened: bool) -> None:
+    """Source: Kafka Replication Design V3, Paths 2."""
     bench = Bench(zk=occupied())
     bench.lose(ME, happened=happened, writes=True)
     bench.start(session=7)
@@ -101,6 +102,7 @@ def test_registration_whose_answer_was_lost_is_looked_at_again(happened: bool) -
 
 @pytest.mark.parametrize("path", ["/brokers", ME, BROKER_TOPICS, "/brokers/topics/t", STATE])
 def test_start_up_goes_on_wherever_the_connection_was_lost(path: str) -> None:
+    """Source: Kafka Replication Design V3, E 1 and 2."""
     bench = Bench(zk=occupied())
     bench.zk.put_state(2, 0, (1, 2))
     bench.lose(path, happened=False)
@@ -112,6 +114,7 @@ def test_start_up_goes_on_wherever_the_connection_was_lost(path: str) -> None:
 
 # --- sessions --------------------------------------------------------------------------------------------------
 def test_broker_registers_again_when_its_session_ended() -> None:
+    """Source: Kafka Replication Design V3, Paths 2."""
     bench = Bench(zk=occupied())
     bench.start(session=7)
     bench.zk.close_session(7)

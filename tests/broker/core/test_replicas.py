@@ -294,7 +294,11 @@ def test_e_4_deletes_what_is_no_longer_assigned_here() -> None:
 
 
 def test_e_4_keeps_what_a_controller_named_while_the_start_up_was_reading() -> None:
-    """The topic is younger than the list of topics that the start-up read: it must not be taken for deleted."""
+    """
+    The topic is younger than the list of topics that the start-up read: it must not be taken for deleted.
+
+    Source: Kafka Replication Design V3, E 4.
+    """
     bench = Bench(zk=occupied())
     bench.hold(topic_path(TP.topic))
     bench.start(session=7)

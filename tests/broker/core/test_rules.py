@@ -19,6 +19,7 @@ def difference(one: str, other: str) -> dict[str, tuple[str, str]]:
 
 
 def test_protocols_stand_in_the_order_of_the_ladder() -> None:
+    """Source: KIP-279; KIP-320; KIP-380."""
     assert list(PROTOCOLS) == ["hw", "kip101", "kip101-text", "kip279", "kip279-2.0.1", "kip320", "kip380"]
 
 

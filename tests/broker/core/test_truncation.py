@@ -47,7 +47,7 @@ def test_epochs_and_high_watermark_are_cut_at_the_logs_new_end_under_both_switch
 @pytest.mark.parametrize("leo", [TARGET, PHYSICAL])
 @pytest.mark.parametrize("epoch_cut", EpochCut)
 def test_epochs_that_go_with_a_cut_are_written_down(leo: LeoAfterCut, epoch_cut: EpochCut) -> None:
-    """Source: KIP-101 4.4: "and flushes the Leader Epoch Sequence File"."""
+    """Source: KIP-101 step 4.4: "and flushes the Leader Epoch Sequence File"."""
     bench = Bench(replace(PROTOCOLS["kip101"], leo_after_cut=leo, epoch_cut=epoch_cut))
     log = log_of((0, 2), (1, 5), (3, 1))
     bench.start((log, recovery(log)))

@@ -59,6 +59,7 @@ def test_split_gives_views_of_every_batch_in_order() -> None:
 
 
 def test_stamp_changes_offset_and_epoch_and_keeps_the_crc_true() -> None:
+    """Source: KIP-101, steps 1 and 3."""
     raw = raw_batch(count=4, text=b"abc")
     batch, pieces = stamp(batch_of(parse_header(raw), raw), 1 << 40, 7)
     written = b"".join(pieces)

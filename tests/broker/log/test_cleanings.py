@@ -36,7 +36,11 @@ def batches_at(directory: Path, *bases: int, suffix: str = "") -> None:
 def test_log_is_opened_as_cleaned_when_the_renames_were_cut_short(
     release: str, topic: str, tmp_path: Path
 ) -> None:
-    """The bytes are the cleaner's own; the segments that it replaced lie beside them under their old names."""
+    """
+    The bytes are the cleaner's own; the segments that it replaced lie beside them under their old names.
+
+    Source: KAFKA-6264.
+    """
     source = DATA / f"kafka-{release}-cleaned" / "b1" / topic
     expected = b"".join(path.read_bytes() for path in sorted(source.glob("*.log")))
     copy = shutil.copytree(source, tmp_path / str(TP))

@@ -294,6 +294,7 @@ class TestDurability:
         assert [("data", ["topic-0."], 1)] == seen
 
     def test_delete_leaves_nothing_and_gives_the_name_free(self, log: FileLog, tmp_path: Path) -> None:
+        """Source: Kafka Replication Design V3, C, stopReplica."""
         singles(log, 3)
         log.delete()
         assert [] == os.listdir(tmp_path / "data")

@@ -12,6 +12,7 @@ from tests.holders import another_has
 
 
 def test_directory_that_another_process_has_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """Source: Kafka, LogManager.lockLogDirs."""
     data = tmp_path / "made" / "for it"
     with another_has(data):
         refusal = pytest.raises(
@@ -24,6 +25,7 @@ def test_directory_that_another_process_has_is_refused_and_left_as_it_is(tmp_pat
 
 
 def test_directory_of_a_process_that_was_killed_is_free_though_its_file_stands(tmp_path: Path) -> None:
+    """Source: Kafka, LogManager.lockLogDirs."""
     with another_has(tmp_path) as holder:
         holder.kill()
         holder.wait()

@@ -40,6 +40,7 @@ def log(tmp_path: Path) -> FileLog:
 
 
 def test_unclean_log_without_damage_is_kept_whole(log: FileLog) -> None:
+    """Source: KIP-101, Unclean Shutdown."""
     singles(log, 3)
     opened, found = reopen(log)
     assert (3, [(0, 0), (1, 1), (2, 2)]) == (opened.end_offset, offsets(all_of(opened)))

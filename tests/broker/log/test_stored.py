@@ -52,6 +52,7 @@ def opened(directory: Path, *, clean: bool = False) -> FileLog:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_old_log_is_opened_and_read_byte_for_byte(old: Path, clean: bool) -> None:
+    """Source: KIP-101, compatibility."""
     before = on_disk(old)
     log = opened(old, clean=clean)
     found = all_of(log)
@@ -70,6 +71,7 @@ def test_old_log_gives_the_entry_that_holds_an_offset(old: Path) -> None:
 
 
 def test_follower_of_an_old_log_comes_to_the_same_bytes_and_offsets(old: Path, tmp_path: Path) -> None:
+    """Source: KIP-101, compatibility."""
     log = opened(old)
     follower = new_log(tmp_path / "follower", segment_bytes=400)
     while follower.end_offset < log.end_offset:
@@ -85,6 +87,7 @@ def test_follower_of_an_old_log_comes_to_the_same_bytes_and_offsets(old: Path, t
 
 
 def test_new_batches_follow_old_entries_and_both_are_recovered(old: Path) -> None:
+    """Source: KIP-101, compatibility."""
     log = opened(old, clean=True)
     assert (END, END + 3) == log.append_as_leader([batch(count=3, text=b"new")], 4)
     before = on_disk(old)
@@ -96,6 +99,7 @@ def test_new_batches_follow_old_entries_and_both_are_recovered(old: Path) -> Non
 
 
 def test_recovery_cuts_an_old_log_where_an_entry_is_torn_or_damaged(old: Path) -> None:
+    """Source: KIP-101, compatibility."""
     log = opened(old)
     last = all_of(log)[-1]
     end = last.base_offset
@@ -125,6 +129,7 @@ def test_old_log_is_cut_at_whole_entries(old: Path) -> None:
 
 
 def test_data_directory_of_an_old_release_is_opened_whole(tmp_path: Path) -> None:
+    """Source: KIP-101, compatibility."""
     data = shutil.copytree(OLD, tmp_path / "data")
     found = open_data_dir(data)
     assert found.clean and not found.notes

@@ -189,6 +189,7 @@ class TestGoldenBytes:
         assert golden == body_of(encode_response(incoming(4, 0), response))
 
     def test_stop_replica_and_its_response(self) -> None:
+        """Source: Kafka Replication Design V3, StopReplicaRequest."""
         request = m.StopReplicaRequest(
             controller_id=2, controller_epoch=5, ack_timeout_ms=1500, broker_epoch=2**40, partitions=(B7,)
         )

@@ -54,6 +54,7 @@ def test_every_protocol_is_in_the_ladder() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_brokers_speak_the_versions_of_the_release_that_the_protocol_stands_for(protocol: str) -> None:
+    """Source: KIP-101, Public Interfaces."""
     assert LADDER[protocol] == newest(protocol)
 
 

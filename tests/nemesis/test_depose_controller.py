@@ -15,7 +15,7 @@ def test_deposed_controller_lives_on_and_somebody_has_the_office_again(cluster: 
     old = cluster.observer.controller()
     assert old is not None
     sessions = [cluster.observer.registered(node) for node in IDS]
-    probe = inject("resign", cluster, old)
+    probe = inject("depose-controller", cluster, old)
     assert f"/controller of {old} deleted; " in probe
     cluster.await_(lambda: cluster.observer.controller() is not None, lambda: "somebody is controller")
     assert sessions == [cluster.observer.registered(node) for node in IDS]
@@ -28,18 +28,20 @@ def test_deposed_controller_lives_on_and_somebody_has_the_office_again(cluster: 
     assert leader != cluster.leader()
 
 
-def test_resignation_of_who_is_not_controller_is_refused(cluster: Cluster) -> None:
+def test_node_that_is_not_controller_cannot_be_deposed(cluster: Cluster) -> None:
     holder = cluster.observer.controller()
     other = next(node for node in IDS if node != holder)
-    with pytest.raises(PreconditionError, match=f"resign {other}: the controller is {holder}; expected {other}"):
-        inject("resign", cluster, other)
+    with pytest.raises(
+        PreconditionError, match=f"depose-controller {other}: the controller is {holder}; expected {other}"
+    ):
+        inject("depose-controller", cluster, other)
 
 
-def test_resignation_after_which_the_office_still_stands_did_not_bite(
+def test_deposing_after_which_the_office_still_stands_did_not_bite(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = cluster.observer.controller()
     assert holder is not None
     monkeypatch.setattr(cluster.observer, "delete", lambda _: True)
     with pytest.raises(PreconditionError, match=f"depose: /controller of {holder} still stands"):
-        inject("resign", cluster, holder)
+        inject("depose-controller", cluster, holder)

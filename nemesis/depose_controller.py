@@ -16,12 +16,12 @@ def inject(cluster: Cluster, name: str) -> str:
     """Remove its office's node; the probe is that nobody has the office, or holds it by a node made since."""
     holder = cluster.observer.controller()
     if holder != name:
-        raise PreconditionError(f"resign {name}: the controller is {holder}; expected {name}")
+        raise PreconditionError(f"depose-controller {name}: the controller is {holder}; expected {name}")
     return cluster.observer.depose()
 
 
 FAULT = Fault(
-    name="resign",
+    name="depose-controller",
     doc="take the controller's office from it, on ZooKeeper's side",
     inject=inject,
     heal=None,

@@ -1,0 +1,84 @@
+"""The page of what the tests cite: every citation is read, and every step of KIP-101 is cited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.docs import coverage_page
+from harness.docs.coverage_page import ISSUES, KIP_101, OTHER_KIPS, REST, THEIR_TESTS, Citation, citations, cited
+
+V3 = "Kafka Replication Design V3"
+MODULE = '''
+"""
+Everything.
+
+Source:  KIP-380.
+"""
+
+class TestIt:
+    """Source: KAFKA-1."""
+
+    def test_a(self):
+        """
+        It holds.
+
+        Source: KIP-101, steps 4.1 and 4.2: "as; it says".
+                KAFKA-2. It is long ago.
+        Raises: nothing.
+
+        KAFKA-3 is no source.
+        """
+
+def test_b(): ...
+'''
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("KIP-101 step 4.3, Request Semantics 1.", [(KIP_101, "step 4.3"), (KIP_101, "Request Semantics 1")]),
+        ("KIP-101 4.4: the file.", [(KIP_101, "step 4.4")]),
+        ("KIP-101, the footnote to step 3.", [(KIP_101, "footnote to step 3")]),
+        ("KIP-101, Motivation, Scenario 2, played.", [(KIP_101, "Motivation"), (KIP_101, "Scenario 2")]),
+        ("KIP-101, returning leaders", [(KIP_101, "returning leaders")]),
+        ("KIP-101: 'it is'.", [(KIP_101, "")]),
+        (f'{V3}, C 2.2: "and the broker"; KAFKA-7164 is its bug.', [(V3, "C 2.2"), (ISSUES, "KAFKA-7164")]),
+        (f"{V3}, A 3.2 to 4.", [(V3, "A 3.2 to 4")]),
+        ("KIP-279, KIP-320.", [(OTHER_KIPS, "KIP-279"), (OTHER_KIPS, "KIP-320")]),
+        (
+            "Kafka PartitionTest, testIsr (I1); UnifiedLogTest.",
+            [(THEIR_TESTS, "PartitionTest"), (THEIR_TESTS, "UnifiedLogTest")],
+        ),
+        ("Kafka, LogManager.asyncDelete; half of it.", [(REST, "Kafka, LogManager.asyncDelete")]),
+    ],
+)
+def test_entry_is_read_as_documents_and_sections(entry: str, found: list[tuple[str, str]]) -> None:
+    assert found == cited(entry)
+
+
+def test_modules_classes_and_functions_cite(tmp_path: Path) -> None:
+    (tmp_path / "broker").mkdir()
+    (tmp_path / "broker" / "test_m.py").write_text(MODULE.strip(), encoding="utf-8")
+    place = "broker/test_m.py"
+    assert [
+        Citation(OTHER_KIPS, "KIP-380", place),
+        Citation(ISSUES, "KAFKA-1", f"{place}::TestIt"),
+        Citation(KIP_101, "step 4.1", f"{place}::TestIt::test_a"),
+        Citation(KIP_101, "step 4.2", f"{place}::TestIt::test_a"),
+        Citation(ISSUES, "KAFKA-2", f"{place}::TestIt::test_a"),
+    ] == citations(tmp_path)
+
+
+def test_every_entry_of_the_tests_is_on_the_page() -> None:
+    page = coverage_page.coverage()
+    found = citations(coverage_page.ROOT / coverage_page.TESTS)
+    assert len(found) > 400
+    assert [] == [each for each in found if f"| {each.section or 'as a whole'} | `{each.test}` |" not in page]
+
+
+@pytest.mark.parametrize("step", ["1", "2", "3", "4.1", "4.2", "4.3", "4.4", "4.5", "4.6", "4.7.1", "4.7.2"])
+def test_every_step_of_kip_101_is_cited(step: str) -> None:
+    found = citations(coverage_page.ROOT / coverage_page.TESTS / "broker")
+    assert [each.test for each in found if (each.document, each.section) == (KIP_101, f"step {step}")]
