@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.chance.text import text_of
+from harness.run.player import setup_event
 from harness.run.spec import RunSpec
 from harness.schedule import parse
 from harness.search.random_runs import SIM, RandomRuns
@@ -53,19 +55,21 @@ def test_command_repeats_the_run_as_a_shell_reads_it(spec: RunSpec, command: str
 
 def test_history_begins_with_all_that_decides_the_run() -> None:
     spec = replace(random_spec(), variant=MUTANT)
-    value = spec.to_value()
-    assert {
-        "scenario": "seed-3",
-        "protocol": "kip320",
-        "changes": ["fence_fetch=no"],
-        "rules": dict(spec.rules),
-        "host": "sim",
-        "target": "broker",
-        "seed": 3,
-        "random": True,
-        "again": spec.command,
-    } == {key: value[key] for key in value if key != "schedule"}
-    read = parse(spec.scenario.name, value["schedule"], "setup")
+    setup = setup_event(spec, power_tier="none", sends_once=True)
+    assert ("seed-3", "kip320", ("fence_fetch=no",), spec.rules) == (
+        setup.scenario,
+        setup.protocol,
+        setup.changes,
+        setup.rules,
+    )
+    assert ("sim", "broker", 3, True, spec.command) == (
+        setup.host,
+        setup.target,
+        setup.seed,
+        setup.random,
+        setup.again,
+    )
+    read = parse(spec.scenario.name, setup.schedule or "", "setup")
     assert [step.text for step in spec.scenario.steps] == [step.text for step in read.steps]
     assert spec.scenario.settings == read.settings
 
@@ -73,7 +77,7 @@ def test_history_begins_with_all_that_decides_the_run() -> None:
 def test_schedule_from_a_file_is_played_in_place_of_the_seeds_own(tmp_path: Path) -> None:
     runs = RandomRuns(target="broker", variant="hw", host=SIM)
     path = tmp_path / "mine.txt"
-    path.write_text(str(runs.spec(8).to_value()["schedule"]), encoding="utf-8")
+    path.write_text(text_of(runs.spec(8).scenario), encoding="utf-8")
     spec = replace(runs, schedule=path).spec(9)
     assert ([step.text for step in runs.spec(8).scenario.steps], 9, str(path)) == (
         [step.text for step in spec.scenario.steps],
