@@ -200,7 +200,7 @@ def _huge() -> tuple[RunResult, list[Op]]:
     ops = list(first)
     for n in range(5_000):
         base = 1 + n
-        value = {"name": f"m{n}", "value": f"v{n}", "acks": -1}
+        value = {**PLACE, "name": f"m{n}", "value": f"v{n}", "acks": -1, "codec": "none"}
         for source, process, f, kind, more in (
             (Source.CLIENT, f"client-{n % 40}", "produce", OpType.INVOKE, value),
             (
@@ -208,14 +208,14 @@ def _huge() -> tuple[RunResult, list[Op]]:
                 "A",
                 "append",
                 OpType.INFO,
-                {**PLACE, "base": base, "end": base + 1, "role": "leader"},
+                {**PLACE, "base": base, "end": base + 1, "epoch": 0, "role": "leader"},
             ),
             (
                 Source.BROKER,
                 "B",
                 "append",
                 OpType.INFO,
-                {**PLACE, "base": base, "end": base + 1, "role": "follower"},
+                {**PLACE, "base": base, "end": base + 1, "epoch": 0, "role": "follower"},
             ),
             (Source.CLIENT, f"client-{n % 40}", "produce", OpType.OK, {**value, "offset": base}),
         ):
