@@ -110,7 +110,7 @@ java: $(STAMP)
 
 # Spark's start takes half the time with its classes in one file. Not for the first command that a newcomer types,
 # and no error where it cannot be kept: all is the same without it, and slower.
-$(CLASSES): $(STAMP) | java
+$(CLASSES): $(STAMP) checkers/session.py | java
 	@echo "keeping Spark's classes in one file, once for this environment: a minute"
 	@$(BIN)/python -m checkers.archive || echo "doing without it"
 	@touch $(CLASSES)
