@@ -37,7 +37,7 @@ def check_runs(
     """
     Apply the checkers to every run, and give each run's anomalies.
 
-    Shapes:  parquet_paths are histories as harness/store.py writes them, in folders with their runs' names. Every
+    Shapes:  parquet_paths are histories as harness/run/store.py writes them, in folders with their runs' names. Every
              run has an entry, [] when nothing was found; anomalies by partition, then in the checkers' order.
     """
     if not parquet_paths:

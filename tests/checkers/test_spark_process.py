@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from harness.store import create_suite, write_parquet
 
 from harness.java import find_java
 from harness.model import Kind
 from harness.process import TOKEN_VARIABLE, tokens_alive, until
+from harness.run.store import create_suite, write_parquet
 from tests.checkers.golden import ops_of
 
 ROOT = Path(__file__).resolve().parents[2]
