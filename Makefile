@@ -65,15 +65,19 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow  ## the whole test suite, fast tests first
+test: test-quick test-slow  ## the test suite: fast tests, then what only real processes, containers and Spark show
+
+.PHONY: test-all
+test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; long, before a release
+	@$(BIN)/python -m pytest -m "$(SLOW)" $(ARGS)
 
 .PHONY: test-quick
 test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
 	@$(BIN)/python -m pytest -m "not ($(SLOW))" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMP) java $(CLASSES)  ## the tests on real processes, containers and Spark; what is missing is skipped
-	@$(BIN)/python -m pytest -m "($(SLOW)) and not releases" $(ARGS)
+test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes, containers and Spark those in `test`; what is missing is skipped
+	@$(BIN)/python -m pytest -m "($(SLOW)) and not exhaustive and not releases" $(ARGS)
 
 .PHONY: test-releases
 test-releases: $(STAMP) java  ## one log on both, for every release of Apache Kafka whose jars are here; minutes

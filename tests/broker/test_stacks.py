@@ -12,6 +12,7 @@ from harness.cluster import Cluster
 from harness.hosts.base import Address
 from tests.broker.stacks import STACKS, Place, Stack
 from tests.clusters import running
+from tests.kept import keep
 
 pytestmark = [
     pytest.mark.slow,
@@ -44,7 +45,7 @@ class Ground:
         return topic
 
 
-@pytest.fixture(scope="module", params=["kip320", "kip380"])
+@pytest.fixture(scope="module", params=keep(["kip320", "kip380"], "kip380"))
 def ground(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
 ) -> Iterator[Ground]:
@@ -58,7 +59,7 @@ def ground(
         yield made
 
 
-@pytest.fixture(params=list(STACKS))
+@pytest.fixture(params=keep(STACKS, "librdkafka", "aiokafka"))
 def stack(request: pytest.FixtureRequest, ground: Ground) -> Stack:
     """One of the libraries."""
     return STACKS[request.param](ground.cluster.clients_addresses)

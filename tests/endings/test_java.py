@@ -9,8 +9,10 @@ import pytest
 
 from harness.process import until
 from tests.endings.command import END_S_MAX, left_of, started
+from tests.kept import exhaustive
 
-pytestmark = [pytest.mark.slow, pytest.mark.spark]
+# CI plays a cell where no Java is installed at all.
+pytestmark = [pytest.mark.slow, pytest.mark.spark, exhaustive]
 
 
 def test_cell_is_played_and_checked_on_the_packaged_java(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
