@@ -37,8 +37,13 @@ def check_runs(
     """
     Apply the checkers to every run, and give each run's anomalies.
 
-    Shapes:  parquet_paths are histories as harness/run/store.py writes them, in folders with their runs' names. Every
-             run has an entry, [] when nothing was found; anomalies by partition, then in the checkers' order.
+    Args:
+        session: a Spark session, checkers.session.spark_session's.
+        parquet_paths: histories as harness/run/store.py writes them, in folders with their runs' names.
+        checkers: the rules by name.
+
+    Returns:
+        An entry for every run, [] when nothing was found; anomalies by partition, then in the checkers' order.
     """
     if not parquet_paths:
         return {}

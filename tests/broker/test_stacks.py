@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from tests.kept import keep
 
 pytestmark = [
     pytest.mark.slow,
-    # kafka-python leaves sockets to the garbage collector, whoever's turn it is by then.
+    # kafka-python leaves sockets to the garbage collector.
     pytest.mark.filterwarnings(
         "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
     ),
@@ -57,6 +58,13 @@ def ground(
             lambda op: made.led.add((op.value["topic"], op.value["partition"])) if op.f == "leader" else None
         )
         yield made
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Collect what kafka-python leaves to the garbage collector here, where it may, and in no later test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(params=keep(STACKS, "librdkafka", "aiokafka"))

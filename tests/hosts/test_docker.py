@@ -218,8 +218,6 @@ def test_ledger_removes_only_what_bears_its_label(tmp_path: Path, engine: Any) -
         other.remove()
 
 
-# The SDK leaves the socket that it could not connect to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_engine_that_does_not_answer_is_told_with_how_to_start_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
