@@ -65,10 +65,10 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow  ## the test suite: fast tests, then what only real processes, containers and Spark show
+test: test-quick test-slow  ## the test suite: fast tests, then what only real processes, containers and Spark show; at most 8 minutes on two cores
 
 .PHONY: test-all
-test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; long, before a release
+test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
 	@$(BIN)/python -m pytest -m "$(SLOW)" $(ARGS)
 
 .PHONY: test-quick
