@@ -65,15 +65,19 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow  ## the whole test suite, fast tests first
+test: test-quick test-slow  ## the test suite: fast tests, then what only real processes, containers and Spark show; at most 8 minutes on two cores
+
+.PHONY: test-all
+test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
+	@$(BIN)/python -m pytest -m "$(SLOW)" $(ARGS)
 
 .PHONY: test-quick
 test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
 	@$(BIN)/python -m pytest -m "not ($(SLOW))" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMP) java $(CLASSES)  ## the tests on real processes, containers and Spark; what is missing is skipped
-	@$(BIN)/python -m pytest -m "($(SLOW)) and not releases" $(ARGS)
+test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes, containers and Spark those in `test`; what is missing is skipped
+	@$(BIN)/python -m pytest -m "($(SLOW)) and not exhaustive and not releases" $(ARGS)
 
 .PHONY: test-releases
 test-releases: $(STAMP) java  ## one log on both, for every release of Apache Kafka whose jars are here; minutes
@@ -110,7 +114,7 @@ java: $(STAMP)
 
 # Spark's start takes half the time with its classes in one file. Not for the first command that a newcomer types,
 # and no error where it cannot be kept: all is the same without it, and slower.
-$(CLASSES): $(STAMP) | java
+$(CLASSES): $(STAMP) checkers/session.py | java
 	@echo "keeping Spark's classes in one file, once for this environment: a minute"
 	@$(BIN)/python -m checkers.archive || echo "doing without it"
 	@touch $(CLASSES)

@@ -12,18 +12,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from itertools import cycle, islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import child_with, cpu_seconds, load_average
 from checkers import CHECKERS
-from checkers.gateway import archive_options
-from checkers.spark import check_runs, spark_session
+from checkers.session import archive_options, spark_session
+from checkers.spark import check_runs
 from checkers.warm import warm_up
 from harness.java import executable_of, find_java
 from harness.run.store import create_suite, write_parquet
@@ -32,18 +34,27 @@ from tests.checkers.golden import FOLDER
 RUNS: Final = 200
 
 
-class Steps:
-    """What each step took: wall time and the processor time of Spark's Java, step by step."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a step took: wall time, and the processor time of Spark's Java."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    name: str
+    wall_s: float
+    cpu_s: float
+
+
+class Steps:
+    """The steps of one process, which has one Java."""
+
+    def __init__(self) -> None:
+        self.done: list[Step] = []
         self._wall, self._cpu = time.monotonic(), 0.0
 
     def end(self, name: str) -> None:
         """Note a step that ends here."""
         wall, java = time.monotonic(), child_with("org.apache.spark")
         cpu = cpu_seconds([java]) if java is not None else self._cpu
-        self._table.add_row(name, f"{wall - self._wall:.1f}", f"{cpu - self._cpu:.1f}")
+        self.done.append(Step(name=name, wall_s=wall - self._wall, cpu_s=cpu - self._cpu))
         self._wall, self._cpu = wall, cpu
 
 
@@ -58,15 +69,27 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         paths = _suite(Path(folder), sorted(found), count)
         for warm in (False, True):
-            steps = Steps(table)
-            with spark_session(java.home) as session:
-                steps.end("session")
-                _check(session, paths, steps, warm=warm)
-            steps.end("end")
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                for step in pool.submit(steps_of, java.home, paths, warm=warm).result():
+                    table.add_row(step.name, f"{step.wall_s:.1f}", f"{step.cpu_s:.1f}")
     console = Console()
     console.print(table)
     console.print(f"load average {load_average():.1f}")
     return 0
+
+
+def steps_of(java_home: Path, paths: Sequence[Path], *, warm: bool) -> list[Step]:
+    """Start this process's Spark, and check twice."""
+    steps = Steps()
+    with spark_session(java_home) as session:
+        steps.end("session")
+        if warm:
+            warm_up(session)
+            steps.end("warming up")
+        for name in ("first check", "second check"):
+            check_runs(session, paths, CHECKERS)
+            steps.end(name)
+    return steps.done
 
 
 def _suite(folder: Path, histories: Sequence[Path], count: int) -> list[Path]:
@@ -78,16 +101,6 @@ def _suite(folder: Path, histories: Sequence[Path], count: int) -> list[Path]:
         shutil.copy(history, run.history)
         paths.append(write_parquet(run))
     return paths
-
-
-def _check(session: SparkSession, paths: Sequence[Path], steps: Steps, *, warm: bool) -> None:
-    if warm:
-        warm_up(session)
-        steps.end("warming up")
-    check_runs(session, paths, CHECKERS)
-    steps.end("first check")
-    check_runs(session, paths, CHECKERS)
-    steps.end("second check")
 
 
 if __name__ == "__main__":

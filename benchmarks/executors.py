@@ -16,7 +16,8 @@ from typing import Final
 
 from checkers import CHECKERS
 from checkers.judge import check_in_process
-from checkers.spark import check_runs, spark_session
+from checkers.session import spark_session
+from checkers.spark import check_runs
 from harness.history import read_history
 from harness.java import find_java
 from harness.model import Anomaly

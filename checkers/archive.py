@@ -10,22 +10,26 @@ Java or PySpark is not what it was made with, all is the same and only slower, s
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-from checkers.gateway import archive_path
-from checkers.spark import spark_session
-from checkers.warm import warm_up
+from checkers.session import ROOT, archive_path
+from checkers.spark_process import KEEP_CLASSES
 from harness.java import executable_of, find_java
 from harness.model import FencepostError, UsageError
 
 
 def make_archive(java_home: Path) -> Path | None:
     """
-    Start Spark, check something, and keep the classes that it took; give the archive.
+    Start Spark, check something, and keep the classes that it took.
 
-    Shapes:  None when this Java keeps none (one that came without an archive of its own).
-    Raises:  UsageError when the Python environment cannot be written.
+    Returns:
+        The archive; None when this Java keeps none (one that came without an archive of its own).
+
+    Raises:
+        UsageError: the Python environment cannot be written.
     """
     path = archive_path(executable_of(java_home))
     try:
@@ -39,9 +43,22 @@ def make_archive(java_home: Path) -> Path | None:
         ) from error
     # Whole or not at all: a file that is being written must not be taken for an archive.
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    with spark_session(java_home, archive=fresh) as session:
-        warm_up(session)
+    _have_spark_write(java_home, fresh)
     return fresh.replace(path) if fresh.exists() else None
+
+
+def _have_spark_write(java_home: Path, archive: Path) -> None:
+    """Have Spark start, warm up and end: its Java leaves the archive, or does not start when it can keep none."""
+    process = [sys.executable, "-P", "-m", "checkers.spark_process", str(java_home)]
+    with tempfile.TemporaryDirectory(prefix="fencepost-archive-", ignore_cleanup_errors=True) as folder:
+        subprocess.run(
+            [*process, folder, KEEP_CLASSES, str(archive)],
+            input=b"null\n",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            check=False,
+        )
 
 
 def main() -> int:

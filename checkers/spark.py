@@ -8,9 +8,6 @@ calls the pure rules in its executors. What is a violation is said by the rules 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,73 +16,19 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import SparkConf, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.checker import Checker, check
-from checkers.gateway import archive_options, connect, forget_gateway, start_jvm
 from checkers.parts import ANOMALY_SCHEMA, KEY, KEY_FIELDS, Key, judge_of, key_of_row
 from checkers.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
 from checkers.view import NO_KEY
-from harness import limits
-from harness.java import executable_of, find_java
 from harness.model import Anomaly
 from harness.run.store import PARQUET_SCHEMA
 
-# To write it takes five seconds on a quiet machine.
-_ARCHIVE_S_MAX: Final = 120.0
 # One task more for so many ops; a suite of small runs has one for each core.
 _TASK_OPS: Final = 250_000
-_SETTINGS: Final[Mapping[str, str]] = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.catalogImplementation": "in-memory",
-    # Tasks are counted by the ops beforehand: to plan again between stages is the dearest part of a small query.
-    "spark.sql.adaptive.enabled": "false",
-}
-
-
-@contextmanager
-def spark_session(
-    java_home: Path | None = None,
-    cores: int = 2,
-    *,
-    env: Mapping[str, str] | None = None,
-    archive: Path | None = None,
-) -> Iterator[SparkSession]:
-    """
-    Have the one Spark session of this process: on loopback, silent, with our packages importable in executors.
-
-    Shapes:  java_home is that of a Java 17 or later; None takes the one that find_java finds. env reaches Java
-             and the executors. Java ends with the block, and leaves its class archive where `archive` says,
-             nothing else; without, it takes its classes from the archive that it finds.
-    Raises:  UsageError when there is no Java, or it does not start.
-    """
-    java = executable_of(java_home or find_java().home)
-    root = str(Path(__file__).resolve().parent.parent)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    making = (f"-XX:ArchiveClassesAtExit={archive}",)
-    jvm = start_jvm(java, env or {}, making if archive else archive_options(java))
-    try:
-        conf = SparkConf().setMaster(f"local[{cores}]").setAppName("fencepost").setAll(_SETTINGS.items())
-        conf.setExecutorEnv("PYTHONPATH", os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")])))
-        gateway = connect(jvm)
-        try:
-            session = SparkSession(SparkContext(conf=conf, gateway=gateway))
-            # A Java that is killed hangs up on this server of PySpark's, which would print a traceback for it.
-            session.sparkContext._accumulatorServer.handle_error = lambda *_: None
-            yield session
-            session.stop()
-        finally:
-            gateway.close()
-    finally:
-        forget_gateway()
-        jvm.end(_ARCHIVE_S_MAX if archive else limits.PROCESS_END_S_MAX)
 
 
 def check_runs(
@@ -94,15 +37,20 @@ def check_runs(
     """
     Apply the checkers to every run, and give each run's anomalies.
 
-    Shapes:  parquet_paths are histories as harness/store.py writes them, in folders with their runs' names. Every
-             run has an entry, [] when nothing was found; anomalies by partition, then in the checkers' order.
+    Args:
+        session: a Spark session, checkers.session.spark_session's.
+        parquet_paths: histories as harness/run/store.py writes them, in folders with their runs' names.
+        checkers: the rules by name.
+
+    Returns:
+        An entry for every run, [] when nothing was found; anomalies by partition, then in the checkers' order.
     """
     if not parquet_paths:
         return {}
     cores = session.sparkContext.defaultParallelism
     counts = {path.parent.name: pq.read_metadata(path).num_rows for path in parquet_paths}
     session.conf.set("spark.sql.shuffle.partitions", cores + sum(counts.values()) // _TASK_OPS)
-    with _few_files(session, parquet_paths, cores) as files:
+    with _few_files(parquet_paths, cores) as files:
         ops = session.read.schema(from_arrow_schema(PARQUET_SCHEMA)).parquet(*map(str, files))
         surveyed = survey(ops).toArrow().to_pylist()
         keys = sorted({key_of_row(row) for row in surveyed})
@@ -119,26 +67,22 @@ def check_runs(
 
 
 @contextmanager
-def _few_files(session: SparkSession, paths: Sequence[Path], cores: int) -> Iterator[Sequence[Path]]:
+def _few_files(paths: Sequence[Path], cores: int) -> Iterator[Sequence[Path]]:
     """
     Have the runs' ops in as many files as there are cores, where there are more runs than that.
 
-    Each pass over 200 files opens 200 files, which takes longer than all that is done with them. The copies lie in
-    Spark's own temporary folder, so that they go whatever happens to us.
+    Each pass over 200 files opens 200 files, which takes longer than all that is done with them.
     """
     if len(paths) <= cores:
         yield paths
         return
-    folder = Path(tempfile.mkdtemp(dir=session.sparkContext._temp_dir))
-    files = [folder / f"{n}.parquet" for n in range(cores)]
-    for n, file in enumerate(files):
-        with pq.ParquetWriter(file, PARQUET_SCHEMA) as writer:
-            for tables in _in_groups(paths[n::cores]):
-                writer.write_table(pa.concat_tables(tables))
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{n}.parquet" for n in range(cores)]
+        for n, file in enumerate(files):
+            with pq.ParquetWriter(file, PARQUET_SCHEMA) as writer:
+                for tables in _in_groups(paths[n::cores]):
+                    writer.write_table(pa.concat_tables(tables))
         yield files
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _in_groups(paths: Iterable[Path]) -> Iterator[list[pa.Table]]:

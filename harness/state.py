@@ -1,4 +1,4 @@
-"""Give the per-user folders that outlive a run: ledgers, port claims, templates, the Java shim."""
+"""Give the per-user folders that outlive a run: ledgers, port claims, templates."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness import mounts
+from harness.model import UsageError
 from harness.process import Identity, boot_id, end, tokens_alive
 
 Fields = Mapping[str, Any]
@@ -68,12 +69,13 @@ def _network(fields: Fields) -> str:
 
 def _docker_remove(collection: str, fields: Fields) -> str:
     """Remove what bears both that exact name and our label from one of the engine's collections."""
-    import docker
     from docker.errors import DockerException, NotFound
+
+    from harness.hosts.engine import connect
 
     label, _, value = fields["label"].partition("=")
     try:
-        client = docker.from_env()
+        client = connect()
         try:
             every = {"all": True} if collection == "containers" else {}
             for found in getattr(client, collection).list(filters={"label": fields["label"]}, **every):
@@ -87,7 +89,7 @@ def _docker_remove(collection: str, fields: Fields) -> str:
             return ""
         finally:
             client.close()
-    except (DockerException, OSError) as error:
+    except (UsageError, DockerException, OSError) as error:
         return f"{collection} {fields['name']}: {error}; expected an engine that removes it"
     return ""
 

@@ -191,6 +191,10 @@ class LibrdkafkaClient:
             end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)[1]
             consumer.assign([place])
             return self._read_to(consumer, end), end
+        except KafkaException:
+            # Asked again at once, it would say the same: the library has this long to learn who leads now.
+            consumer.poll(POLL_S)
+            raise
         finally:
             consumer.close()
 

@@ -17,6 +17,7 @@ from harness.logdir.codec import codec_name
 from harness.model import PreconditionError
 from targets.broker.core.rules import PROTOCOLS
 from tests.clusters import disk, running
+from tests.kept import keep
 from workloads.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
@@ -27,7 +28,7 @@ _topics = itertools.count()
 _led: set[str] = set()
 
 
-@pytest.fixture(scope="module", params=["hw", "kip101", "kip279", "kip320", "kip380"])
+@pytest.fixture(scope="module", params=keep(["hw", "kip101", "kip279", "kip320", "kip380"], "hw", "kip380"))
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
 ) -> Iterator[Cluster]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from harness.cluster import Cluster
 from harness.hosts.base import Address
 from tests.broker.stacks import STACKS, Place, Stack
 from tests.clusters import running
+from tests.kept import keep
 
 pytestmark = [
     pytest.mark.slow,
-    # kafka-python leaves sockets to the garbage collector, whoever's turn it is by then.
+    # kafka-python leaves sockets to the garbage collector.
     pytest.mark.filterwarnings(
         "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
     ),
@@ -44,7 +46,7 @@ class Ground:
         return topic
 
 
-@pytest.fixture(scope="module", params=["kip320", "kip380"])
+@pytest.fixture(scope="module", params=keep(["kip320", "kip380"], "kip380"))
 def ground(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
 ) -> Iterator[Ground]:
@@ -58,7 +60,14 @@ def ground(
         yield made
 
 
-@pytest.fixture(params=list(STACKS))
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Collect what kafka-python leaves to the garbage collector here, where it may, and in no later test."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture(params=keep(STACKS, "librdkafka", "aiokafka"))
 def stack(request: pytest.FixtureRequest, ground: Ground) -> Stack:
     """One of the libraries."""
     return STACKS[request.param](ground.cluster.clients_addresses)

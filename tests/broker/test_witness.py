@@ -9,13 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness import limits
 from targets.broker.witness import EVERY_RECORD, Witness
 
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(10)
+        listener.settimeout(limits.CONDITION_WAIT_S_MAX)
         yield listener
 
 
@@ -29,7 +30,7 @@ def test_event_has_left_when_tell_returns(listener: socket.socket) -> None:
     """What was told before a SIGKILL is with the kernel, which delivers it: nothing waits in the process."""
     witness = Witness("A", listener.getsockname())
     taken, _ = listener.accept()
-    taken.settimeout(10)
+    taken.settimeout(limits.CONDITION_WAIT_S_MAX)
     with taken, taken.makefile("rb") as lines:
         for number in range(3):
             witness.tell("append", {"base": number})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,7 +128,12 @@ def test_every_search_spares_a_checker_that_there_is() -> None:
     assert SUSPECTS.keys() <= CHECKERS.keys()
 
 
-def test_spark_checks_two_hundred_runs_at_once_each_as_the_plain_loop_does(session: Any, tmp_path: Path) -> None:
+def test_spark_checks_two_hundred_runs_at_once_each_as_the_plain_loop_does(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     runs = {f"{name}-{n:02}": ops for n in range(13) for name, ops in RUNS.items()}
     paths = [*_suite(tmp_path, runs).values()]
     assert 200 <= len(paths)
@@ -136,7 +142,7 @@ def test_spark_checks_two_hundred_runs_at_once_each_as_the_plain_loop_does(sessi
     assert {run: plain[run.rpartition("-")[0]] for run in sorted(runs)} == found
     # As many files as there are cores held them all; the runs' own are as they were.
     assert all(path.exists() for path in paths)
-    assert [] == list(Path(session.sparkContext._temp_dir).iterdir())
+    assert [] == list(temporary.iterdir())
 
 
 def test_search_spares_the_rule_where_nothing_is_suspicious(session: Any, suite: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ def test_one_run_kept_its_record_and_one_lost_it() -> None:
 
 
 @pytest.mark.spark
-def test_warm_spark_keeps_nothing_of_it(session: Any) -> None:
-    folder = Path(session.sparkContext._temp_dir)
-    before = sorted(folder.rglob("*"))
+def test_warm_spark_keeps_nothing_of_it(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     warm_up(session)
-    assert before == sorted(folder.rglob("*"))
+    assert [] == list(tmp_path.iterdir())

@@ -24,25 +24,32 @@ from tests.endings.command import (
     starting_zookeeper,
 )
 from tests.endings.test_killed import left_in_engine
+from tests.kept import keep
 
 pytestmark = pytest.mark.slow
 
 ONE_LINE = "fencepost: interrupted; everything that was started is down again\n"
 CELLS = ("--scenario", "kip101-2", "--scenario", "kip101-3", "--protocol", "hw", "--seed", "1")
 ONE_CELL = ("--scenario", "kip101-3", "--protocol", "hw", "--seed", "1")
-SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+SIGNALS = pytest.mark.parametrize(
+    "number", keep([signal.SIGINT, signal.SIGTERM], signal.SIGTERM), ids=lambda number: number.name
+)
 
 
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [
-        pytest.param(catching, signal.SIGINT, id="importing"),
-        pytest.param(opened, signal.SIGTERM, id="opened"),
-        pytest.param(starting_zookeeper, signal.SIGINT, id="zookeeper"),
-        pytest.param(op(0), signal.SIGTERM, id="first-op"),
-        pytest.param(op(20), signal.SIGINT, id="starting-brokers"),
-        pytest.param(cutting_power, signal.SIGTERM, id="power-loss"),
-    ],
+    keep(
+        [
+            pytest.param(catching, signal.SIGINT, id="importing"),
+            pytest.param(opened, signal.SIGTERM, id="opened"),
+            pytest.param(starting_zookeeper, signal.SIGINT, id="zookeeper"),
+            pytest.param(op(0), signal.SIGTERM, id="first-op"),
+            pytest.param(op(20), signal.SIGINT, id="starting-brokers"),
+            pytest.param(cutting_power, signal.SIGTERM, id="power-loss"),
+        ],
+        "starting-brokers",
+        "power-loss",
+    ),
 )
 def test_signal_leaves_nothing_whatever_is_under_way(
     folder: Path, moment: Callable[[Running], bool], number: signal.Signals
@@ -90,7 +97,14 @@ def _interrupt_group(running: Running) -> bool:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("program", "number"),
-    [("org.apache.spark", signal.SIGINT), ("pyspark.daemon", signal.SIGTERM), ("pyspark.daemon", signal.SIGINT)],
+    keep(
+        [
+            pytest.param("org.apache.spark", signal.SIGINT, id="starting"),
+            pytest.param("pyspark.daemon", signal.SIGTERM, id="checking-SIGTERM"),
+            pytest.param("pyspark.daemon", signal.SIGINT, id="checking-SIGINT"),
+        ],
+        "checking-SIGINT",
+    ),
 )
 def test_signal_ends_spark_too(folder: Path, program: str, number: signal.Signals) -> None:
     with started(folder, *ONE_CELL) as running:
@@ -117,12 +131,15 @@ def test_signal_ends_spark_while_it_starts_beside_the_simulator(folder: Path, nu
 @pytest.mark.docker
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [
-        pytest.param(opened, signal.SIGINT, id="network"),
-        pytest.param(starting_zookeeper, signal.SIGTERM, id="zookeeper"),
-        pytest.param(op(10), signal.SIGINT, id="starting-brokers"),
-        pytest.param(cutting_power, signal.SIGTERM, id="power-loss"),
-    ],
+    keep(
+        [
+            pytest.param(opened, signal.SIGINT, id="network"),
+            pytest.param(starting_zookeeper, signal.SIGTERM, id="zookeeper"),
+            pytest.param(op(10), signal.SIGINT, id="starting-brokers"),
+            pytest.param(cutting_power, signal.SIGTERM, id="power-loss"),
+        ],
+        "power-loss",
+    ),
 )
 def test_signal_leaves_no_container_and_no_network(
     folder: Path, moment: Callable[[Running], bool], number: signal.Signals

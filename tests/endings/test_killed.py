@@ -24,6 +24,7 @@ from tests.endings.command import (
     started,
     starting_zookeeper,
 )
+from tests.kept import exhaustive, keep
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,9 @@ def kinds(left: list[str]) -> set[str]:
     return {text.split()[0] for text in left}
 
 
-@pytest.mark.parametrize("moment", [*MOMENTS, pytest.param(cutting_power, id="power-loss")])
+@pytest.mark.parametrize(
+    "moment", keep([*MOMENTS, pytest.param(cutting_power, id="power-loss")], "zookeeper", "power-loss")
+)
 def test_reap_leaves_nothing_of_a_command_killed_at_any_moment(
     folder: Path, moment: Callable[[Running], bool]
 ) -> None:
@@ -65,7 +68,7 @@ def test_reap_ends_what_is_paused_mounted_and_listening(folder: Path, paused: st
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("program", ["org.apache.spark", "pyspark.daemon"])
+@pytest.mark.parametrize("program", keep(["org.apache.spark", "pyspark.daemon"], "pyspark.daemon"))
 def test_spark_ends_by_itself_when_the_command_is_killed(folder: Path, program: str) -> None:
     with started(folder, "--scenario", "kip101-3", "--protocol", "hw") as running:
         running.reach(runs(program))
@@ -88,7 +91,9 @@ def test_new_run_is_as_expected_and_leaves_nothing_of_a_killed_one(folder: Path)
 class TestContainers:
     """The same on the host docker, where the engine's things outlive us too."""
 
-    @pytest.mark.parametrize("moment", [*MOMENTS[::2], pytest.param(cutting_power, id="power-loss")])
+    @pytest.mark.parametrize(
+        "moment", keep([*MOMENTS[::2], pytest.param(cutting_power, id="power-loss")], "power-loss")
+    )
     def test_next_host_leaves_nothing_of_a_command_killed_at_any_moment(
         self, folder: Path, moment: Callable[[Running], bool]
     ) -> None:
@@ -106,6 +111,7 @@ class TestContainers:
         open_and_close(folder)
         assert [] == left_in_engine(folder)
 
+    @exhaustive
     @pytest.mark.spark
     def test_new_run_is_as_expected_and_leaves_nothing_of_a_killed_one(self, folder: Path) -> None:
         with started(folder, "--host", "docker", *CELLS) as running:

@@ -127,8 +127,6 @@ def test_broken_java_is_told_with_what_it_said(
 
 
 @pytest.mark.usefixtures("java_found")
-# The SDK leaves the socket that it could not connect to the garbage collector, which must not find it later.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_engine_that_does_not_answer_is_told_with_how_to_start_one(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

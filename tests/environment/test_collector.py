@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import limits
 from harness.environment.collector import Collector
 from harness.history import History, read_history
 from harness.model import Source
@@ -38,9 +39,16 @@ def told(node: str, f: str, **value: object) -> bytes:
     return json.dumps({"node": node, "pid": 1, "f": f, "value": value}).encode() + b"\n"
 
 
+def dial(collector: Collector) -> socket.socket:
+    address = (collector.address.host, collector.address.port)
+    return socket.create_connection(address, timeout=limits.CONDITION_WAIT_S_MAX)
+
+
 def say(collector: Collector, *lines: bytes) -> None:
     """Connect, say it all, and end, as a killed node's kernel does."""
-    with socket.create_connection((collector.address.host, collector.address.port), timeout=10) as connection:
+    with socket.create_connection(
+        (collector.address.host, collector.address.port), timeout=limits.CONDITION_WAIT_S_MAX
+    ) as connection:
         connection.sendall(b"".join(lines))
 
 
@@ -92,13 +100,17 @@ def test_collector_leaves_nothing_behind_when_closed(history: History) -> None:
     collector = Collector("127.0.0.1", history, lambda *_: None)
     collector.close()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((collector.address.host, collector.address.port), timeout=10)
+        socket.create_connection(
+            (collector.address.host, collector.address.port), timeout=limits.CONDITION_WAIT_S_MAX
+        )
 
 
 def test_what_is_told_after_the_end_is_dropped_and_the_connection_goes_on(history: History) -> None:
     """A node that is being taken down must not see its listener go first."""
     collector = Collector("127.0.0.1", history, lambda *_: None)
-    with socket.create_connection((collector.address.host, collector.address.port), timeout=10) as connection:
+    with socket.create_connection(
+        (collector.address.host, collector.address.port), timeout=limits.CONDITION_WAIT_S_MAX
+    ) as connection:
         connection.sendall(told("A", "ready"))
         wait_for(history, 1)
         collector.end()

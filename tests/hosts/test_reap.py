@@ -14,6 +14,7 @@ import pytest
 from harness import ledger, limits, mounts
 from harness.ledger import runs_dir
 from harness.process import TOKEN_VARIABLE, until
+from tests.kept import keep
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,7 +85,7 @@ def left_of(run_dir: Path, token: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("more_s", [0.0, 0.003, 0.011])
+@pytest.mark.parametrize("more_s", keep([0.0, 0.003, 0.011], 0.003))
 @pytest.mark.parametrize("after", ["opening", "opened", "added A", "started B", "paused", "lost", "again"])
 def test_reap_leaves_nothing_of_a_harness_killed_at_any_moment(tmp_path: Path, after: str, more_s: float) -> None:
     run_and_kill("local", tmp_path / "run", after, more_s)

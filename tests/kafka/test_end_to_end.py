@@ -18,8 +18,10 @@ from harness.run.suite import Suite
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
+from tests.kept import exhaustive
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark]
+# CI plays the same on two releases.
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive]
 
 RELEASE = "0.10.2.2"
 

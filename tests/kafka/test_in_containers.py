@@ -11,8 +11,9 @@ from harness.model import EXIT_CODES
 from harness.run.result import Status
 from harness.run.suite import Suite
 from tests.kafka.test_one_log_on_both import have
+from tests.kept import exhaustive
 
-pytestmark = [pytest.mark.kafka, pytest.mark.docker, pytest.mark.slow, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.docker, pytest.mark.slow, pytest.mark.spark, exhaustive]
 
 RELEASE = "3.9.1"
 

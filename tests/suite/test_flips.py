@@ -6,6 +6,7 @@ import pytest
 
 from harness.model import Kind
 from harness.run.result import RunResult, Status
+from tests.kept import keep
 from tests.suite.conftest import PlayOne, judged, ops_of
 
 pytestmark = pytest.mark.slow
@@ -24,7 +25,7 @@ RESUME_BACK = {
 }
 
 
-@pytest.mark.parametrize("scenario", TRUNCATE_BACK)
+@pytest.mark.parametrize("scenario", keep(TRUNCATE_BACK, "kip101-1", "kip101-3"))
 def test_truncating_to_the_high_watermark_again_brings_the_old_bugs_back(play_one: PlayOne, scenario: str) -> None:
     """Source: KIP-101: epochs are stamped and kept, but nobody asks for them."""
     played = play_one(scenario, "kip101", "truncate_to=high_watermark", name="-truncate-back")
@@ -34,7 +35,7 @@ def test_truncating_to_the_high_watermark_again_brings_the_old_bugs_back(play_on
         assert {0, 1} == epochs_at(played_offset(cell), ops_of(played))
 
 
-@pytest.mark.parametrize("scenario", RESUME_BACK)
+@pytest.mark.parametrize("scenario", keep(RESUME_BACK, "kip101-3"))
 def test_leader_that_resumes_its_epoch_diverges_inside_it(play_one: PlayOne, scenario: str) -> None:
     """Source: KIP-101, returning leaders; Kafka Replication Design V3, E.3.2."""
     played = play_one(scenario, "kip101", "returning_leader=resumes", name="-resume-back")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness import limits
 from harness.suite.interrupts import SIGNALS, Interrupts, apart
 
 
@@ -79,7 +80,7 @@ def test_signal_leaves_work_that_is_done_apart_whole() -> None:
 
     def work() -> None:
         signal.pthread_kill(main.ident or 0, signal.SIGINT)
-        if go_on.wait(10):
+        if go_on.wait(limits.CONDITION_WAIT_S_MAX):
             done.set()
 
     main = threading.current_thread()
@@ -87,4 +88,4 @@ def test_signal_leaves_work_that_is_done_apart_whole() -> None:
         apart(work, "worker")
     assert False is done.is_set()
     go_on.set()
-    assert True is done.wait(10)
+    assert True is done.wait(limits.CONDITION_WAIT_S_MAX)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model import Op, Source
+from tests.kept import keep
 from tests.suite.conftest import PlayOne, judged, ops_of
 
 pytestmark = pytest.mark.slow
@@ -29,7 +30,7 @@ def restarted(ops: list[Op], node: str) -> int:
     return [op.index for op in ops if op.process == node and op.f == "started"][-1]
 
 
-@pytest.mark.parametrize("protocol", ["kip101", "kip101-text"])
+@pytest.mark.parametrize("protocol", keep(["kip101", "kip101-text"], "kip101"))
 def test_s1_the_leader_answers_its_log_end_and_nothing_is_cut(play_one: PlayOne, protocol: str) -> None:
     """Source: KIP-101, Scenario 1: "the LeaderEpochResponse returns offset 2 [...] m2 is not lost" (S1)."""
     played = play_one("kip101-1", protocol, name="-s1")
@@ -42,7 +43,7 @@ def test_s1_the_leader_answers_its_log_end_and_nothing_is_cut(play_one: PlayOne,
     assert "none" == judged(played).found
 
 
-@pytest.mark.parametrize("protocol", ["kip101", "kip101-text"])
+@pytest.mark.parametrize("protocol", keep(["kip101", "kip101-text"], "kip101"))
 def test_s2_the_leader_answers_where_its_epoch_began_and_the_orphan_is_cut(
     play_one: PlayOne, protocol: str
 ) -> None:

@@ -1,149 +1,162 @@
-"""Spark beside a suite: warm when there is time for it, and gone at the end; its failure is raised by a check."""
+"""Spark beside a suite: started when the block says so, and gone at the end; its failure is told to who asks."""
 
 from __future__ import annotations
 
-import logging
-import subprocess
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import os
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from checkers.checker import Checker
-from harness.model import UsageError
-from harness.process import until
+from harness.model import FencepostError, UsageError
+from harness.process import identity_of, tokens_alive, until
 from harness.suite import spark_worker as module
-from harness.suite.spark_worker import Found, spark_worker
+from harness.suite.spark_worker import spark_worker
 
-JAVA = Path("/none")
 RUN = Path("/results/suite/run/history.parquet")
 WAIT_S_MAX = 30.0
 
-
-class Spark:
-    """In place of Spark: remembers what is done with it, and starts once `up` is set."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.done: list[str] = []
-        self.up = threading.Event()
-        self.up.set()
-        self.fails: Exception | None = None
-        self.env: Mapping[str, str] = {}
-        monkeypatch.setattr(module, "spark_session", self.session)
-        monkeypatch.setattr(module, "warm_up", lambda _: self.done.append("warm"))
-        monkeypatch.setattr(module, "check_runs", self.check)
-
-    @contextmanager
-    def session(self, java_home: Path, *, env: Mapping[str, str]) -> Iterator[None]:
-        assert JAVA == java_home
-        self.env = env
-        assert self.up.wait(WAIT_S_MAX)
-        self.done.append("up")
-        try:
-            yield
-        finally:
-            self.done.append("down")
-
-    def check(self, _session: None, paths: Sequence[Path], _checkers: Mapping[str, Checker]) -> Found:
-        if self.fails is not None:
-            raise self.fails
-        self.done.append("check")
-        return {path.parent.name: [] for path in paths}
+# In the worker's place: its first argument says what it does, and it notes what it is asked.
+WORKER = """
+import json, subprocess, sys, time
+from pathlib import Path
+does, folder, log = sys.argv[-2], Path(sys.argv[-1]), Path(sys.argv[1])
+def note(text):
+    with log.open("a") as file:
+        print(text, file=file)
+def tell(**answer):
+    print(json.dumps(answer), flush=True)
+note("started")
+if does == "dies":
+    sys.exit(5)
+if does == "sleeps":
+    # As the executors' Python does, it leaves our group.
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    note("asleep")
+    time.sleep(600)
+tell(up=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if request is None:
+        note("ended")
+        sys.exit(0)
+    note("asked")
+    if does == "works":
+        tell(found={Path(path).parent.name: [] for path in request})
+    else:
+        tell(**{does: "so it is"})
+"""
 
 
 @pytest.fixture
-def spark(monkeypatch: pytest.MonkeyPatch) -> Spark:
-    return Spark(monkeypatch)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the worker notes; its folder is made beside it."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(module, "PROGRAM", (sys.executable, "-c", WORKER, str(tmp_path / "log")))
+    return tmp_path / "log"
 
 
-def has(spark: Spark, what: str) -> Callable[[], bool]:
-    return lambda: what in spark.done
+def noted(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8").split() if log.exists() else []
 
 
-def _fail_once(moment: Callable[[], bool], error: BaseException) -> None:
-    """Start Spark in a block that fails at that moment."""
-    with spark_worker(JAVA) as worker:
-        worker.start()
-        assert until(moment, WAIT_S_MAX)
-        raise error
+def check_once(does: str) -> None:
+    with spark_worker(Path(does)) as running:
+        running.check([RUN])
 
 
-def test_spark_is_warm_when_a_check_comes_late_and_ends_with_the_block(spark: Spark) -> None:
-    with spark_worker(JAVA) as worker:
-        worker.start()
-        worker.start()
-        assert until(has(spark, "warm"), WAIT_S_MAX)
-        assert {"run": []} == worker.check([RUN])
-    assert ["up", "warm", "check", "down"] == spark.done
+def test_spark_is_started_once_answers_and_ends_with_the_block(log: Path) -> None:
+    with spark_worker(Path("works")) as running:
+        running.start()
+        running.start()
+        assert {"run": []} == running.check([RUN])
+        assert {"run": []} == running.check([RUN])
+    assert ["started", "asked", "asked", "ended"] == noted(log)
+    assert [log] == list(log.parent.iterdir())
 
 
-def test_spark_that_has_a_check_waiting_does_not_warm_up_first(spark: Spark) -> None:
-    spark.up.clear()
-    with spark_worker(JAVA) as worker:
-        threading.Timer(0.01, spark.up.set).start()
-        assert {"run": []} == worker.check([RUN])
-    assert ["up", "check", "down"] == spark.done
+def test_spark_that_is_asked_is_started(log: Path) -> None:
+    check_once("works")
+    assert ["started", "asked", "ended"] == noted(log)
 
 
-def test_spark_that_was_not_started_is_not_there(spark: Spark) -> None:
-    with spark_worker(JAVA):
+def test_spark_that_nobody_starts_is_not_there(log: Path) -> None:
+    with spark_worker(Path("works")):
         pass
-    with pytest.raises(KeyError), spark_worker(JAVA):
+    with pytest.raises(KeyError), spark_worker(Path("works")):
         raise KeyError
-    assert [] == spark.done
+    assert [] == noted(log)
 
 
-def test_spark_without_a_check_ends_with_the_block(spark: Spark) -> None:
-    with spark_worker(JAVA) as worker:
-        worker.start()
-        assert until(has(spark, "warm"), WAIT_S_MAX)
-    assert ["up", "warm", "down"] == spark.done
+def test_spark_that_nobody_asks_ends_with_the_block(log: Path) -> None:
+    with spark_worker(Path("works")) as running:
+        running.start()
+    assert ["started", "ended"] == noted(log)
 
 
-def test_failure_of_spark_is_raised_by_the_check(spark: Spark) -> None:
-    spark.fails = UsageError("no such Java")
-    with pytest.raises(UsageError, match="no such Java"), spark_worker(JAVA) as worker:
-        worker.check([RUN])
-
-
-def test_failure_of_spark_without_a_check_is_not_raised_and_prints_nothing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("does", "error", "said"),
+    [
+        ("usage", UsageError, "^so it is$"),
+        ("crash", RuntimeError, "in Spark's process:\nso it is"),
+        ("dies", FencepostError, "Spark: its process ended with exit code 5 before it answered"),
+    ],
+)
+def test_what_is_wrong_with_spark_is_told_to_whoever_asks(
+    log: Path, does: str, error: type[Exception], said: str
 ) -> None:
-    monkeypatch.setattr(module, "spark_session", lambda *_, **__: 1 // 0)
-    with spark_worker(JAVA) as worker:
-        worker.start()
-    assert ("", "") == capsys.readouterr()
+    with pytest.raises(error, match=said):
+        check_once(does)
+    assert [log] == list(log.parent.iterdir())
 
 
-def test_error_of_the_block_ends_spark_and_is_the_one_that_is_raised(spark: Spark) -> None:
-    with pytest.raises(KeyError, match="a run failed"):
-        _fail_once(has(spark, "warm"), KeyError("a run failed"))
-    assert ["up", "warm", "down"] == spark.done
-
-
-def test_error_of_the_block_kills_what_spark_started_and_silences_what_it_logs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+def test_what_is_wrong_with_spark_is_nobodys_loss_when_nobody_asks(
+    log: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    started: list[subprocess.Popen[bytes]] = []
+    with spark_worker(Path("dies")) as running:
+        running.start()
+        assert until(lambda: noted(log) == ["started"], WAIT_S_MAX)
+    assert ("", "") == capfd.readouterr()
 
-    @contextmanager
-    def session(_java_home: Path, *, env: Mapping[str, str]) -> Iterator[None]:
-        with subprocess.Popen(["sleep", "60"], env=env) as process:
-            started.append(process)
-            # PySpark too waits for the answer of a process that has been killed.
-            process.wait()
-            logging.error("Exception while sending command.")
-            raise ConnectionResetError
-        yield
 
-    monkeypatch.setattr(module, "spark_session", session)
-    before = logging.root.manager.disable
+def test_spark_that_is_not_up_in_time_is_told(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "START_S_MAX", 0.0)
+    with pytest.raises(FencepostError, match="Spark: not up after 0 s"):
+        check_once("sleeps")
+    assert [] == list(log.parent.glob("fencepost-spark-*"))
+
+
+def test_error_of_the_block_ends_at_once_all_that_spark_started_and_is_the_one_that_is_told(
+    log: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tokens: list[str] = []
+
+    def fail() -> None:
+        with spark_worker(Path("sleeps")) as running:
+            running.start()
+            tokens.append(running._token)
+            assert until(lambda: "asleep" in noted(log), WAIT_S_MAX)
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        _fail_once(lambda: len(started) == 1, KeyboardInterrupt())
-    assert -9 == started[0].returncode
-    assert [] == caplog.records
-    assert ("", "") == capsys.readouterr()
-    assert before == logging.root.manager.disable
-    assert "spark" not in {thread.name for thread in threading.enumerate()}
+        fail()
+    assert [] == list(tokens_alive(tokens[0], 0))
+    assert ("", "") == capfd.readouterr()
+    assert [log] == list(log.parent.iterdir())
+
+
+def test_folder_of_a_process_that_is_dead_goes_and_others_stay(log: Path) -> None:
+    ours = identity_of(os.getpid())
+    assert ours is not None
+    names = {
+        "dead": f"fencepost-spark-{ours.pid}-{ours.start - 1}-abc",
+        "alive": f"fencepost-spark-{ours.pid}-{ours.start}-abc",
+        "foreign": "fencepost-spark-what-is-this",
+    }
+    for name in names.values():
+        (log.parent / name).mkdir()
+        (log.parent / name / "file").touch()
+    made = module._new_folder()
+    assert {names["alive"], names["foreign"], made.name} == {path.name for path in log.parent.iterdir()}
+    assert made.name.startswith(names["alive"].removesuffix("abc"))

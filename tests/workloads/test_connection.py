@@ -12,6 +12,7 @@ from kio.schema.api_versions.v0.request import ApiVersionsRequest
 from kio.schema.api_versions.v0.response import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 
+from harness import limits
 from tests.workloads.peers import framed, peer
 from workloads.connection import FRAME_BYTES_MAX, Connection, NoAnswer, NotSent
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.slow
 TOLD = struct.pack(">hi", 0, 0)
 
 
-def soon(seconds: float = 10.0) -> float:
+def soon(seconds: float = limits.CONDITION_WAIT_S_MAX) -> float:
     """A deadline."""
     return time.monotonic() + seconds
 

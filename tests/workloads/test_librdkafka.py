@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
 from harness import limits
@@ -151,6 +151,36 @@ def test_record_that_was_sent_again_by_itself_may_have_been_appended_by_the_firs
     assert 2 == [key for key, _ in broker.seen].count(versions.PRODUCE)
     assert [(0, 0)] == spans(all_of(broker.log))
     assert ([], 1) == (ops(client, OpType.FAIL), len(ops(client, OpType.INFO)))
+
+
+def test_reading_waits_for_the_library_before_it_asks_again(
+    client: LibrdkafkaClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    refusals = [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE]
+
+    class Refused:
+        def __init__(self, _config: object) -> None:
+            pass
+
+        def get_watermark_offsets(self, _place: object, timeout: float) -> tuple[int, int]:
+            calls.append("ask")
+            if refusals:
+                raise KafkaException(KafkaError(refusals.pop()))
+            return 0, 0
+
+        def assign(self, _places: object) -> None:
+            pass
+
+        def poll(self, timeout: float) -> None:
+            calls.append("wait" if timeout > 0 else "poll")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(librdkafka, "Consumer", Refused)
+    assert [] == client.read_all(TP.topic, TP.partition)
+    assert ["ask", "wait", "ask", "wait", "ask"] == calls
 
 
 def test_topic_that_cannot_be_made_is_told(client: LibrdkafkaClient) -> None:

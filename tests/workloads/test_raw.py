@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import limits
 from harness.history import History, read_history
 from harness.model import Op, OpType, PreconditionError
 from targets.broker.core.messages import (
@@ -49,7 +50,8 @@ def history(tmp_path: Path) -> Iterator[History]:
 @pytest.fixture
 def client(broker: TinyBroker, history: History) -> RawClient:
     """A client of that broker."""
-    return RawClient(history=history, bootstrap=lambda: [f"127.0.0.1:{broker.port}"], timeout_s=10.0)
+    nodes = [f"127.0.0.1:{broker.port}"]
+    return RawClient(history=history, bootstrap=lambda: nodes, timeout_s=limits.CONDITION_WAIT_S_MAX)
 
 
 def ops(history: History, *types: OpType) -> list[Op]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from tests.broker.stacks.face import FETCH_BYTES, SECONDS, Place, Reader, Record, until
@@ -18,18 +17,6 @@ with warnings.catch_warnings():
     from kafka.errors import KafkaError
 
 
-@contextmanager
-def _closing(client: Any) -> Iterator[Any]:
-    """Close a client of kafka-python, and the sockets that it leaves to the garbage collector."""
-    try:
-        yield client
-    finally:
-        client.close()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
-
-
 class KafkaPython:
     """kafka-python, in pure Python; other codecs than gzip only with packages of their own."""
 
@@ -40,7 +27,7 @@ class KafkaPython:
 
     @contextmanager
     def _admin(self) -> Iterator[Any]:
-        with _closing(kafka.admin.KafkaAdminClient(bootstrap_servers=list(self._bootstrap()))) as admin:
+        with closing(kafka.admin.KafkaAdminClient(bootstrap_servers=list(self._bootstrap()))) as admin:
             yield admin
 
     def create(self, topic: str, partitions: int, replicas: int) -> str:
@@ -81,7 +68,7 @@ class KafkaPython:
             enable_idempotence=False,
             linger_ms=0 if singly else 100,
         )
-        with _closing(made) as producer:
+        with closing(made) as producer:
             asked = []
             for timestamp, value in values.items():
                 asked.append(producer.send(place[0], value, partition=place[1], timestamp_ms=timestamp))
@@ -100,7 +87,7 @@ class KafkaPython:
             max_partition_fetch_bytes=FETCH_BYTES,
             check_crcs=True,
         )
-        with _closing(made) as consumer:
+        with closing(made) as consumer:
             yield consumer
 
     def bounds(self, place: Place) -> tuple[int, int]:

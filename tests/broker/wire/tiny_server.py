@@ -156,11 +156,21 @@ def running(folder: Path) -> Iterator[TinyBroker]:
     try:
         yield broker
     finally:
+        asyncio.run_coroutine_threadsafe(_shut(server, broker), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
-        server.close()
-        for transport in broker.transports:
-            transport.abort()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
+
+
+async def _shut(server: asyncio.Server, broker: TinyBroker) -> None:
+    """Accept no more, let what was accepted get its transport, and close all: asyncio leaks it otherwise."""
+    for listener in server.sockets:
+        asyncio.get_running_loop().remove_reader(listener)
+    while broker.transports or asyncio.all_tasks() - {asyncio.current_task()}:
+        while broker.transports:
+            broker.transports.pop().abort()
+        await asyncio.sleep(0)
+    server.close()
+    # A transport that was aborted closes its socket in the loop's next round.
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
