@@ -47,6 +47,7 @@ _RANKS: Final[Mapping[tuple[Source, str], int]] = {
 _SOURCE_RANKS: Final[Mapping[Source, int]] = {
     Source.RUNNER: 1,
     Source.NEMESIS: 1,
+    Source.SIMULATOR: 1,
     Source.ZOOKEEPER: 2,
     Source.CLIENT: 2,
     Source.FABRIC: 3,

@@ -29,12 +29,7 @@ def test_long_history_keeps_proof_and_faults_before_all_else() -> None:
     assert {op.index for op in ops if op.f in ("kill", "truncate", "leaderAndISR")} <= kept
 
 
-NO_RANK = pytest.mark.xfail(strict=True, raises=KeyError, reason="harness/report/cell.py has no rank for it")
-
-
-@pytest.mark.parametrize(
-    "source", [pytest.param(each, marks=NO_RANK if each is Source.SIMULATOR else ()) for each in Source]
-)
+@pytest.mark.parametrize("source", Source)
 def test_long_history_may_have_ops_of_any_source(source: Source) -> None:
     _, ops = scenario1("hw")
     filler = replace(ops[0], source=source, type=OpType.INFO, f="anything")
