@@ -23,7 +23,7 @@ from harness.events import (
     Printed,
     Truncate,
 )
-from harness.fabric.rules import Link, link_matches
+from harness.fabric.core.rules import Link, link_matches
 from harness.model import Op, Source
 
 _BITES: Final = (Lost, Delayed, Doubled)

@@ -24,10 +24,6 @@ LEADER_AND_ISR: Final = 4
 CONTROLLED_SHUTDOWN: Final = 7
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 
-ANY: Final = "*"
-UNKNOWN: Final = "?"
-ZOOKEEPER_API: Final = "ZooKeeper"
-
 # Kafka's own numbers and names, as far as a broker in ZooKeeper mode hears them from its peers and clients.
 API_NAMES: Final[dict[int, str]] = {
     0: "Produce",

@@ -17,6 +17,8 @@ HEAD_BYTES: Final = 64 * 1024
 HELD_BYTES_MAX: Final = 8 * 1024 * 1024
 # Requests that wait for an answer on one connection; the oldest is forgotten beyond this.
 PENDING_REQUESTS_MAX: Final = 10_000
+# Answers to doubled requests that one connection waits for; no further request is doubled beyond this.
+DOUBLED_ANSWERS_MAX: Final = 10_000
 
 # What a hold remembers of the frames that passed it by, to say so when nothing was held.
 PASSED_KINDS_MAX: Final = 24

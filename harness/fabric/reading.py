@@ -18,13 +18,12 @@ from typing import Final, Protocol, TypeAlias
 
 from harness.fabric.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
 from harness.fabric.commands import Command, Commands, Obeyed, leader_and_isr, obeyed
+from harness.fabric.core.rules import UNKNOWN, ZOOKEEPER_API, Direction, Link, Seen
 from harness.fabric.frames import (
     FETCH,
     LEADER_AND_ISR,
     LENGTH,
     OFFSET_FOR_LEADER_EPOCH,
-    UNKNOWN,
-    ZOOKEEPER_API,
     RequestHeader,
     Unreadable,
     answer_correlation,
@@ -33,7 +32,6 @@ from harness.fabric.frames import (
     request_header,
 )
 from harness.fabric.limits import PENDING_REQUESTS_MAX
-from harness.fabric.rules import Direction, Link, Seen
 from harness.fabric.witness import Answers, Commanded, Fetched, Note, Obedience, Questions, Witness
 
 BROKER_CLIENT: Final = re.compile(r"broker-(\d+)(?:-.*)?|(\d+)", re.DOTALL)
@@ -54,8 +52,8 @@ class Reading(Protocol):
     def answer(self, frame: bytes) -> Read:
         """Say what an answer is; frame begins with its length."""
 
-    def doubled(self, correlation: int) -> bool:
-        """Remember a request twice, since it is sent twice; False when that cannot be."""
+    def sent_again(self, correlation: int) -> None:
+        """Expect a second answer to a request."""
 
 
 class ZooKeeperReading:
@@ -66,9 +64,9 @@ class ZooKeeperReading:
         self._request = Seen(link=link, api=ZOOKEEPER_API, direction=Direction.REQUEST)
         self._answer = Seen(link=link, api=ZOOKEEPER_API, direction=Direction.ANSWER)
 
-    def doubled(self, correlation: int) -> bool:  # noqa: ARG002
-        """Refuse: a session's packets are numbered, and its server would take a second for a new one."""
-        return False
+    def sent_again(self, correlation: int) -> None:
+        """Fail: a session's packets are numbered, and its server would accept a second one as a new one."""
+        raise AssertionError(f"ZooKeeper packet {correlation} was sent again; expected no packet to have a number")
 
     def request(self, frame: bytes) -> Read:  # noqa: ARG002
         """Say that it is a packet to ZooKeeper."""
@@ -87,7 +85,6 @@ class _Pending:
     api_key: int
     version: int
     places: Places
-    surplus: bool = False
     commands: tuple[Command, ...] = ()
 
 
@@ -142,27 +139,26 @@ class KafkaReading:
             direction=Direction.REQUEST,
             version=header.version,
             offsets=_by_topic(places),
-            correlation=header.correlation,
+            correlation=header.correlation if is_whole(frame) else -1,
         )
         return seen, note
 
-    def doubled(self, correlation: int) -> bool:
-        """Remember a request twice, since it is sent twice; False when it is not known any more."""
+    def sent_again(self, correlation: int) -> None:
+        """Expect a second answer to a request."""
         for place, request in enumerate(self._pending):
-            if request.correlation == correlation:
-                if len(self._pending) == self._pending.maxlen:
-                    return False
-                self._pending.insert(place + 1, replace(request, surplus=True))
-                return True
-        return False
+            if request.correlation == correlation and len(self._pending) < PENDING_REQUESTS_MAX:
+                self._pending.insert(place + 1, request)
+                return
 
     def answer(self, frame: bytes) -> Read:
         """Say what an answer is, through the request that it belongs to."""
+        correlation = -1
         try:
             correlation, size = answer_correlation(frame, LENGTH.size)
             request = self._take_pending(correlation)
         except Unreadable as error:
-            return self._unreadable(UNKNOWN, -1, Direction.ANSWER, str(error)), None
+            seen = self._unreadable(UNKNOWN, -1, Direction.ANSWER, str(error))
+            return replace(seen, correlation=correlation), None
         try:
             note = self._answer_note(request, frame, LENGTH.size + size)
         except Unreadable as error:
@@ -175,7 +171,6 @@ class KafkaReading:
             version=request.version,
             offsets=_by_topic(request.places),
             correlation=correlation,
-            surplus=request.surplus,
         )
         return seen, note
 

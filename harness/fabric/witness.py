@@ -13,10 +13,9 @@ from typing import Final, TypeAlias
 from harness import events
 from harness.events import Event, OfLinkAndPartition
 from harness.fabric.bodies import EpochAnswer, EpochQuestion, FetchBody
-from harness.fabric.frames import UNKNOWN
-from harness.fabric.rules import Direction, Link
+from harness.fabric.core.rules import UNKNOWN, Direction, Link
 
-Record: TypeAlias = Callable[[Event], None]
+Recorder: TypeAlias = Callable[[Event], None]
 
 # Brokers make topics of their own (__consumer_offsets) once a client asks for a group: no run is about them.
 BROKERS_OWN: Final = "__"
@@ -69,7 +68,7 @@ Note: TypeAlias = FetchBody | Questions | Answers | Commanded | Fetched
 class Witness:
     """Write what was handed on into the history; belongs to the fabric's thread."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Recorder) -> None:
         self._all = record
         self._unreadable: set[tuple[Link, str, int, Direction]] = set()
 

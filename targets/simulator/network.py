@@ -1,24 +1,23 @@
 """
-The simulated network: connections between nodes, clients and ZooKeeper, under the rules that stand on their links.
+The simulated network: connections between nodes, clients and ZooKeeper, in virtual time.
 
-Rules:   frames of one connection and direction arrive in order; between connections chance decides, where there is
-         any. A rule judges a frame when it would arrive: what was sent before the rule is held or lost as well.
-         The end of a side comes after all that it sent, so that what a killed node had sent still arrives.
-         A connection that lost frames to a cut is reset when the cut heals.
+Frames of one connection and direction arrive in order; between connections chance decides, where there is any.
+What rules do to frames is the core's (harness/fabric/core/links.py); it judges a frame when it would arrive, so
+that what was sent before the rule is held or lost as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from harness import events
-from harness.fabric.rules import Cut, Link, seen_value
+from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, Record, Reset, Wake
+from harness.fabric.core.links import LinkCore
 from targets.broker.core.messages import Request
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
-from targets.simulator.rules import Standing, seen_of
-from targets.simulator.witness import Record, Witness
+from targets.simulator.witness import Recorder, Witness
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +39,8 @@ class Network:
     def __init__(self, clock: Clock, latency: Latency, witness: Witness) -> None:
         self.ends: dict[str, End] = {}
         self.pipes: dict[int, Pipe] = {}
-        self.record: Record | None = None
-        self.rules = Standing()
+        self.record: Recorder | None = None
+        self.core = LinkCore()
         self.refused = 0
         self._clock = clock
         self._low_ns = latency.low_ns
@@ -53,25 +52,35 @@ class Network:
     def dial(self, src: str, dst: str, channel: str, *, outside: bool = False) -> Pipe:
         """Open a connection; where nobody listens it ends after a while, as one that is refused."""
         self._dialled += 1
-        pipe = Pipe(self._dialled, (src, dst), channel, outside)
+        pipe = Pipe((src, dst), self._dialled, channel, outside)
         self.pipes[pipe.number] = pipe
+        if not outside:
+            self.core.connections[pipe] = None
         end = self.ends.get(dst)
         if end is None or not end.listening:
             self.refused += 1
             pipe.lanes[REQUESTS].open = False
+            pipe.over = True
             self._end_later(pipe)
         return pipe
 
     def send(
-        self, pipe: Pipe, direction: int, body: Any, request: Request | None = None, *, end: bool = False
+        self,
+        pipe: Pipe,
+        direction: int,
+        body: Any,
+        request: Request | None = None,
+        *,
+        tag: int = -1,
+        end: bool = False,
     ) -> None:
-        """Put a frame on its way; it is gone when nobody is there to receive it."""
+        """Put a frame on its way, unless its receiver is gone or it is a surplus answer."""
         lane = pipe.lanes[direction]
-        if pipe.over or not lane.open:
+        if pipe.over or not lane.open or (direction == ANSWERS and not pipe.takes_answer(tag)):
             return
         due = max(self._clock.now_ns + self._draw(), lane.last_due_ns)
         lane.last_due_ns = due
-        lane.frames.append(Frame(due, body, request, end))
+        lane.frames.append(Frame(due, pipe.link, DIRECTIONS[direction], body, request, tag, end=end))
         if lane.planned_ns < 0:
             self._plan(pipe, direction, due)
 
@@ -79,7 +88,7 @@ class Network:
         """End one side: REQUESTS is who sends requests. What it sent still arrives, and then the end."""
         if pipe.over:
             return
-        self._forget(pipe, 1 - side)
+        self.obey(self.core.lose_receiver(pipe.lanes[1 - side]))
         if pipe.lanes[side].open:
             self.send(pipe, side, None, end=True)
         else:
@@ -94,19 +103,16 @@ class Network:
 
     def reset(self, pipe: Pipe, reason: str) -> None:
         """End both sides at once, whatever is under way."""
-        if not pipe.over:
-            for direction in (REQUESTS, ANSWERS):
-                self._drop(pipe, direction, reason)
-            self._end_later(pipe)
+        self.obey(self.core.reset(pipe, reason))
 
     def _end_later(self, pipe: Pipe) -> None:
-        pipe.over = True
         self._clock.after(self._draw(), ("ended", pipe.number))
 
     def on_ended(self, number: int) -> None:
         """Tell those who are still there that a connection was reset or refused."""
-        pipe = self.pipes.pop(number, None)
+        pipe = self.pipes.get(number)
         if pipe is not None:
+            self._remove(pipe)
             for direction in (REQUESTS, ANSWERS):
                 end = self.ends.get(pipe.receiver(direction))
                 if pipe.lanes[direction].open and end is not None:
@@ -115,17 +121,7 @@ class Network:
     def _remove(self, pipe: Pipe) -> None:
         pipe.over = True
         self.pipes.pop(pipe.number, None)
-
-    def _forget(self, pipe: Pipe, direction: int) -> None:
-        """Nobody receives in that direction any more."""
-        pipe.lanes[direction].open = False
-        self._drop(pipe, direction, "its destination's connection is closed")
-
-    def _drop(self, pipe: Pipe, direction: int, reason: str) -> None:
-        frames = pipe.lanes[direction].frames
-        for frame in frames:
-            self._record_drop(pipe, direction, frame, reason)
-        frames.clear()
+        self.core.connections.pop(pipe, None)
 
     # --- frames ----------------------------------------------------------------------------------------------
     def _draw(self) -> int:
@@ -138,7 +134,7 @@ class Network:
     def _plan_next(self, pipe: Pipe, direction: int) -> None:
         lane = pipe.lanes[direction]
         if lane.frames and lane.planned_ns < 0:
-            self._plan(pipe, direction, max(lane.frames[0].due_ns, self._clock.now_ns))
+            self._plan(pipe, direction, max(lane.frames[0].came_ns, self._clock.now_ns))
 
     def on_due(self, number: int, direction: int, planned_ns: int) -> None:
         """Judge a lane's first frame, and hand it on, lose it or leave it where it is."""
@@ -149,85 +145,56 @@ class Network:
         lane.planned_ns = -1
         if not lane.frames:
             return
-        frame = lane.frames[0]
-        if not (pipe.outside or self.rules.idle) and not self._passes(pipe, direction, frame):
-            return
-        lane.frames.popleft()
+        effects: Iterable[Effect]
+        if pipe.outside:
+            effects = (Pass(lane.frames.popleft()),)
+        else:
+            effects = self.core.judge(pipe, lane, self._clock.now_ns)
+        for effect in effects:
+            match effect:
+                case Pass(frame=Frame() as frame):
+                    self._arrive(pipe, direction, frame)
+                case Lose():
+                    self._plan_next(pipe, direction)
+                case Later(at_ns=at_ns):
+                    self._plan(pipe, direction, at_ns)
+                case _:
+                    self.obey((effect,))
+
+    def _arrive(self, pipe: Pipe, direction: int, frame: Frame) -> None:
         self._plan_next(pipe, direction)
+        end = self.ends[pipe.receiver(direction)]
         if frame.end:
-            self._end_side(pipe, direction)
+            # Whoever hears the end closes too, and who has ended receives nothing any more.
+            self._remove(pipe)
+            end.on_end(pipe)
             return
-        if self.record is not None and not pipe.outside:
+        if self.record is not None and not (pipe.outside or frame.copy):
             self._witness.passed(self.record, pipe, direction, frame)
-        self.ends[pipe.receiver(direction)].on_frame(pipe, direction, frame)
+        end.on_frame(pipe, direction, frame)
 
-    def _end_side(self, pipe: Pipe, direction: int) -> None:
-        # Whoever hears the end closes too, and who has ended receives nothing any more.
-        self._remove(pipe)
-        self.ends[pipe.receiver(direction)].on_end(pipe)
+    # --- what the core says ----------------------------------------------------------------------------------
+    def obey(self, effects: Iterable[Effect]) -> None:
+        """Do what the core says, in its order."""
+        for effect in effects:
+            match effect:
+                case Record():
+                    if self.record is not None:
+                        self.record(effect.event)
+                case Held():
+                    effect.hold.note_held(effect.seen)
+                case Over():
+                    effect.hold.note_over()
+                case Reset(connection=Pipe() as pipe):
+                    self._end_later(pipe)
+                case Wake():
+                    self._wake()
+                case _:
+                    raise AssertionError(f"{effect}: expected an effect that is of no lane")
 
-    def _passes(self, pipe: Pipe, direction: int, frame: Frame) -> bool:
-        """Judge the first frame by the rules that stand now; what does not pass is dealt with here."""
-        lane = pipe.lanes[direction]
-        cut = self.rules.cut_of(pipe.link)
-        if cut is not None:
-            if not frame.end:
-                self._lose(pipe, direction, frame, cut)
-            return False
-        if frame.end:
-            return True
-        seen = seen_of(pipe.link, frame.request, DIRECTIONS[direction])
-        hold = self.rules.hold_of(seen)
-        if hold is not None:
-            if frame.hold is not hold:
-                frame.hold = hold
-                hold.note_held(seen)
-                self.tell(events.Held(**seen_value(seen)))
-            return False
-        delay = self.rules.delay_of(seen)
-        if delay is not None and (late := frame.due_ns + delay.delay_ns) > self._clock.now_ns:
-            if pipe.link not in delay.bitten:
-                delay.bitten.add(pipe.link)
-                self.tell(events.Delayed(**seen_value(seen)))
-            self._plan(pipe, direction, late)
-            return False
-        # ZooKeeper's own requests are numbered: a second one would not be taken for the first.
-        twice = direction == REQUESTS and frame.request is not None and not frame.copy
-        if twice and self.rules.doubled(seen):
-            lane.frames.insert(1, Frame(frame.due_ns, frame.body, frame.request, copy=True))
-            self.tell(events.Doubled(**seen_value(seen)))
-        return True
-
-    def _lose(self, pipe: Pipe, direction: int, frame: Frame, cut: Cut) -> None:
-        cut.frames_lost += 1
-        self.note_lost(cut, pipe.link)
-        pipe.torn = True
-        if cut.close:
-            self.reset(pipe, "its link is cut")
-            return
-        pipe.lanes[direction].frames.popleft()
-        self._record_drop(pipe, direction, frame, "its link is cut")
-        self._plan_next(pipe, direction)
-
-    def _record_drop(self, pipe: Pipe, direction: int, frame: Frame, reason: str) -> None:
-        if frame.hold is not None:
-            seen = seen_of(pipe.link, frame.request, DIRECTIONS[direction])
-            self.tell(events.Dropped(**seen_value(seen), reason=reason))
-
-    def note_lost(self, cut: Cut, link: Link) -> None:
-        """Record that a cut bit on a link, the first time that it does."""
-        if link not in cut.bitten:
-            cut.bitten.add(link)
-            self.tell(events.Lost(link=link))
-
-    def tell(self, event: events.Event) -> None:
-        """Record one op of the fabric's, when somebody listens."""
-        if self.record is not None:
-            self.record(event)
-
-    def wake(self) -> None:
+    def _wake(self) -> None:
         """Judge again every first frame that waits."""
         for pipe in self.pipes.values():
             for direction, lane in enumerate(pipe.lanes):
-                if lane.frames and lane.frames[0].due_ns <= self._clock.now_ns and not pipe.over:
+                if lane.frames and lane.frames[0].came_ns <= self._clock.now_ns and not pipe.over:
                     self._plan(pipe, direction, self._clock.now_ns)

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import (
     Answer,
@@ -40,7 +41,6 @@ from targets.simulator.disk import SimDisk
 from targets.simulator.network import Network
 from targets.simulator.peers import Inbounds, Outbounds
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
-from targets.simulator.rules import ZOOKEEPER
 from targets.simulator.session import ZkClient
 from targets.simulator.trace import Detail, Trace
 

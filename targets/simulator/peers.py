@@ -24,20 +24,11 @@ ANSWER_NS_MAX: Final = 30 * NS_PER_S
 
 
 @dataclass(slots=True)
-class _Incoming:
-    """A request that came: its sender's tag, itself, and whether it is the second of a doubled one."""
-
-    tag: int
-    request: Request
-    copy: bool
-
-
-@dataclass(slots=True)
 class _Inbound:
-    """One connection in: the request under way, and those that wait for its answer."""
+    """One connection in: the request under way with its sender's tag, and those that wait for its answer."""
 
-    current: _Incoming | None = None
-    waiting: deque[_Incoming] = field(default_factory=deque)
+    current: tuple[int, Request] | None = None
+    waiting: deque[tuple[int, Request]] = field(default_factory=deque)
     count: int = 0
 
 
@@ -54,26 +45,26 @@ class Inbounds:
         inbound = self._open.get(pipe.number)
         if inbound is None:
             inbound = self._open[pipe.number] = _Inbound()
-        tag, request = frame.body
-        inbound.waiting.append(_Incoming(tag, request, frame.copy))
+        inbound.waiting.append(frame.body)
         self._next(pipe.number, inbound)
 
     def _next(self, number: int, inbound: _Inbound) -> None:
         while inbound.current is None and inbound.waiting:
             incoming = inbound.waiting.popleft()
+            request = incoming[1]
             inbound.count += 1
-            if not (isinstance(incoming.request, ProduceRequest) and incoming.request.acks == 0):
+            if not (isinstance(request, ProduceRequest) and request.acks == 0):
                 inbound.current = incoming
-            self._post(Received(caller=Caller(connection=number, number=inbound.count), request=incoming.request))
+            self._post(Received(caller=Caller(connection=number, number=inbound.count), request=request))
 
     def answer(self, to: Caller, response: Response) -> None:
         """Send the answer to the request under way, then take up the next."""
         inbound, pipe = self._open.get(to.connection), self._network.pipes.get(to.connection)
         if inbound is None or inbound.current is None:
             return
-        incoming, inbound.current = inbound.current, None
-        if pipe is not None and not incoming.copy:
-            self._network.send(pipe, ANSWERS, (incoming.tag, response), incoming.request)
+        (tag, request), inbound.current = inbound.current, None
+        if pipe is not None:
+            self._network.send(pipe, ANSWERS, (tag, response), request, tag=tag)
         self._next(to.connection, inbound)
 
     def on_end(self, pipe: Pipe) -> None:
@@ -146,7 +137,7 @@ class Outbounds:
     def _send(self, lane: _Lane, tag: int, request: Request) -> None:
         assert lane.pipe is not None, "a question is sent on a connection"
         lane.asked[tag] = self._clock.now_ns
-        self._network.send(lane.pipe, REQUESTS, (tag, request), request)
+        self._network.send(lane.pipe, REQUESTS, (tag, request), request, tag=tag)
         if not lane.watched:
             lane.watched = True
             self._clock.after(ANSWER_NS_MAX, ("late", self._name, self._life, lane.pipe.number))

@@ -1,69 +1,103 @@
-"""A connection: two ends, and a lane of frames each way. Plain data; the network moves what is in it."""
+"""A connection of the simulator: the core's, with what virtual time adds. Plain data; the network moves it."""
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from harness.fabric.rules import Direction, Link
-from targets.broker.core.messages import Request
-from targets.simulator.rules import SimHold
+from harness.fabric.core import lanes
+from harness.fabric.core.lanes import ANSWERS, DIRECTIONS, REQUESTS, Connection
+from harness.fabric.core.rules import ZOOKEEPER_API, Direction, Link, Seen
+from targets.broker.core.messages import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    FetchRequest,
+    LeaderAndIsrRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    OffsetForLeaderEpochRequest,
+    ProduceRequest,
+    Request,
+    StopReplicaRequest,
+)
 
-REQUESTS: Final = 0
-ANSWERS: Final = 1
-DIRECTIONS: Final = (Direction.REQUEST, Direction.ANSWER)
+__all__ = ["ANSWERS", "API_OF", "DIRECTIONS", "REQUESTS", "End", "Frame", "Lane", "Pipe"]
+
+API_OF: Final[dict[type[Request], str]] = {
+    ProduceRequest: "Produce",
+    FetchRequest: "Fetch",
+    ListOffsetsRequest: "ListOffsets",
+    MetadataRequest: "Metadata",
+    LeaderAndIsrRequest: "LeaderAndIsr",
+    StopReplicaRequest: "StopReplica",
+    CreateTopicsRequest: "CreateTopics",
+    DeleteTopicsRequest: "DeleteTopics",
+    OffsetForLeaderEpochRequest: "OffsetForLeaderEpoch",
+}
 
 
 @dataclass(slots=True, eq=False)
-class Frame:
+class Frame(lanes.Frame):
     """
     Something under way.
 
-    Shapes:  body is the receiver's business; request is what it asks or answers, None on a link to ZooKeeper.
-             end: no frame but the end of the side that sent. copy: the second of a doubled request.
+    Attributes:
+        body: The receiver's business.
+        request: What it asks or answers; None on a link to ZooKeeper.
+        tag: The sender's number of the request, -1 where nothing is numbered.
     """
 
-    due_ns: int
+    link: Link
+    direction: Direction
     body: Any
     request: Request | None
-    end: bool = False
-    copy: bool = False
-    hold: SimHold | None = None
+    tag: int
+
+    @property
+    def seen(self) -> Seen:
+        """What rules know of it, made only when there are rules: an answer is known by its request."""
+        if self.request is None:
+            return Seen(link=self.link, api=ZOOKEEPER_API, direction=self.direction)
+        offsets: tuple[tuple[str, int], ...] = ()
+        if isinstance(self.request, FetchRequest):
+            offsets = tuple((part.tp.topic, part.fetch_offset) for part in self.request.partitions)
+        return Seen(
+            link=self.link,
+            api=API_OF[type(self.request)],
+            direction=self.direction,
+            offsets=offsets,
+            correlation=self.tag,
+        )
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
+class Lane(lanes.Lane):
     """
-    One direction: frames go on in their order; one that is stopped stops all behind it.
+    One direction.
 
-    Shapes:  open: whether who receives is still there. planned_ns is when its first frame is looked at, -1 when
-             that is not planned. last_due_ns: no later frame overtakes it.
+    Attributes:
+        planned_ns: When its first frame is looked at, -1 when that is not planned.
+        last_due_ns: No later frame overtakes it.
     """
 
-    frames: deque[Frame] = field(default_factory=deque)
-    open: bool = True
     planned_ns: int = -1
     last_due_ns: int = 0
 
 
 @dataclass(slots=True, eq=False)
-class Pipe:
+class Pipe(Connection):
     """
-    One connection.
+    One connection; its link is (who dialled, who was dialled).
 
-    Shapes:  link is (who dialled, who was dialled). outside: a client's, which no rule of the links is about.
-             torn: a cut took frames of it, so it is reset when the cut heals. over: nothing passes any more.
-             last_offsets is what the witness last told of each partition's fetches.
+    Attributes:
+        outside: A client's, which no rule is about.
+        last_offsets: What the witness last recorded of each partition's fetches.
     """
 
     number: int
-    link: Link
     channel: str
     outside: bool
-    lanes: tuple[Lane, Lane] = field(default_factory=lambda: (Lane(), Lane()))
-    torn: bool = False
-    over: bool = False
+    lanes: tuple[Lane, Lane] = field(default_factory=lambda: (Lane(), Lane()), kw_only=True)
     last_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @property

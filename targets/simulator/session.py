@@ -13,12 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core.events import Event, ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import ZkChildren, ZkError, ZkExists, ZkNode, ZkOp, ZkResult
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.network import Network
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
-from targets.simulator.rules import ZOOKEEPER
 from targets.simulator.tree import CHILDREN, DATA
 from targets.simulator.zookeeper import ASK, CLOSE, CONNECT, CONNECTED, DONE, FIRED, PING, PONG
 

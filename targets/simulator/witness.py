@@ -20,7 +20,7 @@ from targets.broker.core.rules import Rules, TruncateTo
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
 
 # Receives the fabric's events.
-Record: TypeAlias = Callable[[Event], None]
+Recorder: TypeAlias = Callable[[Event], None]
 
 
 class Witness:
@@ -33,7 +33,7 @@ class Witness:
     def __init__(self, rules: Rules) -> None:
         self.epoch_version = epoch_version(rules)
 
-    def passed(self, record: Record, pipe: Pipe, direction: int, frame: Frame) -> None:
+    def passed(self, record: Recorder, pipe: Pipe, direction: int, frame: Frame) -> None:
         """Record a frame that is handed on, when it is one that the history wants."""
         if isinstance(frame.request, FetchRequest):
             if direction == REQUESTS:
@@ -63,7 +63,7 @@ class Witness:
                     )
                     record(answered)
 
-    def _fetch(self, record: Record, pipe: Pipe, request: FetchRequest) -> None:
+    def _fetch(self, record: Recorder, pipe: Pipe, request: FetchRequest) -> None:
         """Record a follower's fetch offset: a connection's first, and from then on when it changes."""
         for part in request.partitions:
             topic, partition, offset = part.tp.topic, part.tp.partition, part.fetch_offset

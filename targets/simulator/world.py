@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from harness.events import Event, Flush
+from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import OpType, Source
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.state import Config
@@ -23,7 +24,6 @@ from targets.simulator.links import SimLinks
 from targets.simulator.network import Latency, Network
 from targets.simulator.node import Node, Watcher
 from targets.simulator.pipe import End
-from targets.simulator.rules import ZOOKEEPER
 from targets.simulator.trace import Detail, Trace
 from targets.simulator.witness import Witness
 from targets.simulator.zookeeper import ZooKeeper

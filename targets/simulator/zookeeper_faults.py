@@ -14,11 +14,11 @@ from random import Random
 from typing import Any, Final
 
 from harness.events import Step
+from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.network import Latency
-from targets.simulator.rules import ZOOKEEPER
 from targets.simulator.trace import Trace
 from targets.simulator.world import Chance, World
 

@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 
 from harness import limits
 from harness.fabric.fabric import Fabric
-from harness.fabric.rules import Hold
+from harness.fabric.holds import Hold
 from harness.hosts.base import Address
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.events import Event
-from harness.fabric import Fabric
+from harness.fabric.fabric import Fabric
 from harness.hosts.base import Address
 from harness.limits import CONDITION_POLL_S
 from tests.events.as_recorded import as_recorded

@@ -78,25 +78,16 @@ def test_held_frame_is_lost_when_it_is_released_into_a_cut(net: World) -> None:
     assert ["its link is cut"] == [value["reason"] for value in net.values("dropped")]
 
 
-def test_cut_node_takes_every_link_of_the_node(net: World) -> None:
+def test_cut_to_any_node_takes_the_way_to_zookeeper_and_no_link_of_others(net: World) -> None:
     from_a, _ = net.known("broker-1-fetcher")
-    from_b, _ = net.known("broker-2-fetcher")
+    from_b, far_of_b = net.known("broker-2-fetcher")
     keeper, _ = net.connect_zookeeper()
-    cut = net.fabric.cut_node("A")
+    cut = net.fabric.cut("A", "*")
     from_a.send(wire.fetch(1))
     keeper.send(wire.frame(b"ping"))
     until(lambda: cut.frames_lost == 2, "frames to B and to ZooKeeper are lost")
-    assert from_b.silent()
-
-
-def test_cut_node_spares_zookeeper_when_asked(net: World) -> None:
-    near, _ = net.known()
-    keeper, keeper_far = net.connect_zookeeper()
-    cut = net.fabric.cut_node("A", zookeeper=False)
-    keeper.send(wire.frame(b"ping"))
-    keeper_far.expect(wire.frame(b"ping"))
-    near.send(wire.fetch(1))
-    until(lambda: cut.frames_lost == 1, "the frame to B is lost")
+    from_b.send(wire.fetch(1, client_id="broker-2-fetcher", replica_id=2))
+    far_of_b.expect(wire.fetch(1, client_id="broker-2-fetcher", replica_id=2))
 
 
 def test_cut_both_ways_is_recorded_for_each_link(net: World) -> None:

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from harness.events import Event
-from harness.fabric import Fabric
+from harness.fabric.fabric import Fabric
 from harness.fabric.limits import WHOLE_BYTES_MAX
 from harness.hosts.base import Address
 from harness.model import PreconditionError, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.fabric.bodies import EpochAnswer, EpochQuestion, FetchBody
-from harness.fabric.rules import Direction
+from harness.fabric.core.rules import Direction
 from harness.fabric.witness import Answers, Questions, Witness
 from tests.events.as_recorded import into
 

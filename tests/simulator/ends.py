@@ -26,6 +26,7 @@ from tests.events.as_recorded import into
 
 TP = TopicPartition("log", 0)
 HOP_NS = NS_PER_MS // 10
+TAG = 7
 
 
 class Keeper:
@@ -61,11 +62,11 @@ class Room:
 
     def ask(self, pipe: Pipe, body: Any, request: Request | None = None) -> None:
         """A asks B something, a fetch unless told otherwise."""
-        self.network.send(pipe, REQUESTS, body, request or fetch(0))
+        self.network.send(pipe, REQUESTS, body, request or fetch(0), tag=TAG)
 
     def answer(self, pipe: Pipe, body: Any, request: Request | None = None) -> None:
         """B answers A."""
-        self.network.send(pipe, ANSWERS, body, request or fetch(0))
+        self.network.send(pipe, ANSWERS, body, request or fetch(0), tag=TAG)
 
     def settle(self, ms: float = 1_000) -> None:
         """Let everything arrive that may within the time."""

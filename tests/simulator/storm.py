@@ -10,10 +10,10 @@ import sys
 from random import Random
 from typing import Final
 
+from harness.fabric.core.rules import ZOOKEEPER, Hold
 from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_path
 from targets.broker.target import SETTINGS
 from targets.simulator.client import SimClient
-from targets.simulator.rules import ZOOKEEPER, SimHold
 from targets.simulator.trace import Detail, Trace
 from targets.simulator.world import Chance, World
 
@@ -155,7 +155,7 @@ class Storm:
         if not self._rules:
             return False
         rule = self._rules.pop(self.random.randrange(len(self._rules)))
-        if isinstance(rule, SimHold):
+        if isinstance(rule, Hold):
             (self.world.links.drop if self.random.random() < 0.3 else self.world.links.release)(rule)
         else:
             self.world.links.heal(rule)

@@ -208,7 +208,9 @@ def test_doubled_request_comes_twice_the_second_marked_and_in_its_place(room: Ro
     double = room.links.double("Fetch", "A", "B")
     room.ask(pipe, "q")
     room.ask(pipe, "other", question(1))
+    room.settle()
     room.answer(pipe, "a")
+    room.answer(pipe, "the second")
     room.settle()
     assert (["q", ("copy of ", "q"), "other"], ["a"], 1) == (room.b.got, room.a.got, len(room.of("doubled")))
     room.links.heal(double)
@@ -247,7 +249,7 @@ def test_all_is_healed_at_once(room: Room) -> None:
     room.settle()
     room.links.heal_all()
     room.settle(ms=1)
-    assert (["q"], True) == (room.b.got, room.network.rules.idle)
+    assert (["q"], True) == (room.b.got, room.links.core.rules.idle)
 
 
 def test_no_rule_is_about_a_clients_own_connection(room: Room) -> None:
@@ -262,9 +264,10 @@ def test_no_rule_is_about_a_clients_own_connection(room: Room) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (("hold", "Fetsch", "A", "B", "request"), "Fetsch request; expected one of"),
-        (("hold", "Fetch", "A", "B", "sideways"), "Fetch sideways; expected one of"),
-        (("hold", "Fetch", "A", "D", "request"), r"node 'D'; expected one of A, B or \*"),
+        (("hold", "Fetsch", "A", "B", "request"), "unknown api 'Fetsch'.*Did you mean 'Fetch'"),
+        (("hold", "Fetch", "A", "B", "sideways"), "unknown direction 'sideways': expected one of answer, request"),
+        (("hold", "Fetch", "A", "D", "request"), r"unknown node 'D': expected one of \*, A, B"),
+        (("hold", "Produce", "A", "B", "request", 4), "Produce with from_offset=4"),
         (("cut", "D", "A"), "node 'D'"),
         (("delay", "Fetch", "D", "A", "request", 1), "node 'D'"),
         (("double", "Fetch", "D", "A"), "node 'D'"),

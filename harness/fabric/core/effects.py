@@ -1,0 +1,89 @@
+"""What a driver must do after a step of the core, in the order of the list; and what the history has of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from harness.events import Event
+from harness.fabric.core.lanes import Connection, Frame
+from harness.fabric.core.rules import Hold, Pattern, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """Hand the frame on; with `end`, the end of the side that sent."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Lose:
+    """The frame is gone; the next one of its lane is to be judged."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Judge the lane again at that time."""
+
+    at_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Note the frame in the hold: after its record, so that the history has it before anyone who waits for it."""
+
+    hold: Hold
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Note in the hold that it was released or dropped."""
+
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """End both sides of the connection at once."""
+
+    connection: Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Judge every lane again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write an event into the history."""
+
+    event: Event
+
+
+Effect: TypeAlias = Pass | Lose | Later | Held | Over | Reset | Wake | Record
+
+
+def rule_fields(pattern: Pattern) -> dict[str, Any]:
+    """Return a rule as the fields of an event (harness.events.LinkRule, Heal)."""
+    return {
+        "link": (pattern.src, pattern.dst),
+        "api": pattern.api,
+        "direction": pattern.direction.value,
+        "from_offset": pattern.from_offset,
+        "topic": pattern.topic,
+    }
+
+
+def frame_fields(seen: Seen) -> dict[str, Any]:
+    """Return a frame as the fields of an event (harness.events.OfFrame); a Fetch has its highest offset."""
+    return {
+        "link": seen.link,
+        "api": seen.api,
+        "direction": seen.direction.value,
+        "offset": max((offset for _, offset in seen.offsets), default=None),
+    }

@@ -1,0 +1,205 @@
+"""
+The core of the links: what becomes of each frame under the rules in force, decided here and nowhere else.
+
+A driver puts frames into lanes, calls `judge` for a lane whose first frame may go, and the other steps when rules
+or connections change. Every step returns effects, which the driver obeys in their order. The proxy
+(harness/fabric/proxy.py) drives it with sockets, the simulator (targets/simulator/network.py) in virtual time.
+
+    cut      the frame is lost; a connection that lost frames is reset when the cut heals, the end of a side waits
+    hold     the frame stops, and all behind it, until the hold is released or dropped
+    delay    the frame stops until that long after it came, and all behind it
+    double   the request goes on twice; the second answer to it is dropped before any rule sees it
+
+The first that applies decides, in this order. Rules are asked when a frame is judged, not when it was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness import events
+from harness.fabric.core.effects import (
+    Effect,
+    Held,
+    Later,
+    Lose,
+    Over,
+    Pass,
+    Record,
+    Reset,
+    Wake,
+    frame_fields,
+    rule_fields,
+)
+from harness.fabric.core.lanes import Connection, Frame, Lane
+from harness.fabric.core.rules import Cut, Delay, Double, Hold, Link, Rules, Seen, link_matches
+from harness.fabric.limits import DOUBLED_ANSWERS_MAX
+
+
+class LinkCore:
+    """
+    Rules and the connections that they are about.
+
+    Attributes:
+        connections: In the order in which they came. Drivers add and remove them.
+    """
+
+    def __init__(self) -> None:
+        self.rules = Rules()
+        self.connections: dict[Connection, None] = {}
+
+    # --- frames ----------------------------------------------------------------------------------------------
+    def judge(self, connection: Connection, lane: Lane, now_ns: int) -> Sequence[Effect]:
+        """Decide what becomes of a lane's first frame now; no effect: it waits until lanes are woken."""
+        frame, rules = lane.frames[0], self.rules
+        if rules.idle:
+            return (Pass(lane.frames.popleft()),)
+        cut = rules.cut_of(connection.link)
+        if cut is not None:
+            return () if frame.end else self._lose(connection, lane, frame, cut)
+        seen = None if frame.end else frame.seen
+        if seen is None:
+            return (Pass(lane.frames.popleft()),)
+        hold = rules.hold_of(seen)
+        if hold is not None:
+            return _stop(frame, seen, hold)
+        delay = rules.delay_of(seen)
+        if delay is not None and frame.came_ns + delay.delay_ns > now_ns:
+            return _delay(frame, seen, delay)
+        lane.frames.popleft()
+        double = None if frame.copy or seen.correlation < 0 else rules.double_of(seen)
+        if double is None or len(connection.awaited) >= DOUBLED_ANSWERS_MAX:
+            return (Pass(frame),)
+        double.frames_doubled += 1
+        connection.awaited += ((seen.correlation, False), (seen.correlation, True))
+        lane.frames.appendleft(replace(frame, copy=True, hold=None))
+        return Record(events.Doubled(**frame_fields(seen))), Pass(frame)
+
+    def _lose(self, connection: Connection, lane: Lane, frame: Frame, cut: Cut) -> list[Effect]:
+        cut.frames_lost += 1
+        connection.torn = True
+        lost: list[Effect] = [*_bite(cut, connection.link)]
+        if cut.close:
+            return lost + self.reset(connection, "its link is cut")
+        lane.frames.popleft()
+        return [*lost, *_dropped(frame, "its link is cut"), Lose(frame)]
+
+    # --- connections -----------------------------------------------------------------------------------------
+    def on(self, link: Link) -> list[Connection]:
+        """List the open connections on a link, in which either end may be "*"."""
+        return [each for each in self.connections if not each.over and link_matches(link, each.link)]
+
+    def reset(self, connection: Connection, reason: str) -> list[Effect]:
+        """End a connection with all that is under way."""
+        if connection.over:
+            return []
+        connection.over = True
+        return [*(record for lane in connection.lanes for record in _clear(lane, reason)), Reset(connection)]
+
+    def close(self, link: Link) -> list[Effect]:
+        """Reset the link's connections once."""
+        closed = self.on(link)
+        resets = [effect for each in closed for effect in self.reset(each, "its link was closed")]
+        return [Record(events.Close(link=link, connections=len(closed))), *resets]
+
+    def lose_receiver(self, lane: Lane) -> list[Record]:
+        """Drop what a lane has, since the side that receives is gone."""
+        lane.open = False
+        return _clear(lane, "its destination's connection is closed")
+
+    # --- rules -----------------------------------------------------------------------------------------------
+    def place(self, rule: Hold | Cut | Delay | Double) -> list[Effect]:
+        """Put a rule in force; a cut that closes resets its links' connections at once."""
+        match rule:
+            case Hold():
+                self.rules.holds.append(rule)
+                return [Record(events.Hold(**rule_fields(rule.pattern)))]
+            case Delay():
+                self.rules.delays.append(rule)
+                return [Record(events.Delay(**rule_fields(rule.pattern), seconds=rule.seconds))]
+            case Double():
+                self.rules.doubles.append(rule)
+                return [Record(events.Double(**rule_fields(rule.pattern)))]
+            case Cut():
+                self.rules.cuts.append(rule)
+                effects: list[Effect] = [Record(events.Cut(link=link, close=rule.close)) for link in rule.links]
+                for connection in self._under(rule) if rule.close else ():
+                    effects += _bite(rule, connection.link)
+                    effects += self.reset(connection, "its link is cut")
+                return effects
+
+    def heal(self, rule: object) -> list[Effect]:
+        """Undo a cut, a delay or a doubling; a rule that is not in force is passed over."""
+        effects: list[Effect] = []
+        match rule:
+            case Cut() if rule in self.rules.cuts:
+                self.rules.cuts.remove(rule)
+                effects += (Record(events.Heal(link=link)) for link in rule.links)
+                for connection in self._under(rule):
+                    if connection.torn and self.rules.cut_of(connection.link) is None:
+                        effects += self.reset(connection, "its connection has lost bytes to a cut")
+            case Delay() if rule in self.rules.delays:
+                self.rules.delays.remove(rule)
+                effects.append(Record(events.Heal(**rule_fields(rule.pattern))))
+            case Double() if rule in self.rules.doubles:
+                self.rules.doubles.remove(rule)
+                effects.append(Record(events.Heal(**rule_fields(rule.pattern))))
+        return [*effects, Wake()]
+
+    def release(self, hold: object) -> list[Effect]:
+        """Let held frames go on, in order; a hold that is not in force is passed over."""
+        if not isinstance(hold, Hold) or hold not in self.rules.holds:
+            return []
+        self.rules.holds.remove(hold)
+        return [Record(events.Release(**rule_fields(hold.pattern))), Over(hold), Wake()]
+
+    def drop(self, hold: object) -> list[Effect]:
+        """Throw held frames away and reset their connections."""
+        effects = self.release(hold)
+        if not effects:
+            return []
+        wake = effects.pop()
+        for connection in self.connections:
+            if any(lane.frames and lane.frames[0].hold is hold for lane in connection.lanes):
+                effects.append(Record(events.Close(link=connection.link, connections=1)))
+                effects += self.reset(connection, "its hold was dropped")
+        return [*effects, wake]
+
+    def _under(self, cut: Cut) -> list[Connection]:
+        return [each for each in self.connections if not each.over and cut.covers(each.link)]
+
+
+def _stop(frame: Frame, seen: Seen, hold: Hold) -> tuple[Effect, ...]:
+    if frame.hold is hold:
+        return ()
+    frame.hold = hold
+    return Record(events.Held(**frame_fields(seen))), Held(hold, seen)
+
+
+def _delay(frame: Frame, seen: Seen, delay: Delay) -> tuple[Effect, ...]:
+    later = Later(frame.came_ns + delay.delay_ns)
+    if seen.link in delay.bitten:
+        return (later,)
+    delay.bitten.add(seen.link)
+    return Record(events.Delayed(**frame_fields(seen))), later
+
+
+def _bite(cut: Cut, link: Link) -> tuple[Record, ...]:
+    """Record that a cut took something on a link, the first time that it does."""
+    if link in cut.bitten:
+        return ()
+    cut.bitten.add(link)
+    return (Record(events.Lost(link=link)),)
+
+
+def _dropped(frame: Frame, reason: str) -> tuple[Record, ...]:
+    """Record the loss of a frame that was held; others vanish without a line, as on a network."""
+    seen = None if frame.hold is None else frame.seen
+    return () if seen is None else (Record(events.Dropped(**frame_fields(seen), reason=reason)),)
+
+
+def _clear(lane: Lane, reason: str) -> list[Record]:
+    dropped = [record for frame in lane.frames for record in _dropped(frame, reason)]
+    lane.frames.clear()
+    return dropped

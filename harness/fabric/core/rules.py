@@ -1,0 +1,209 @@
+"""
+Which frames a link holds, delays, doubles or loses: patterns, and the rules that are made of them.
+
+A link is (from, to) in the direction of its requests: the answers to A's requests to B are on link (A, B) too.
+"*" stands for any name, "?" for a source that does not name itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+Link: TypeAlias = tuple[str, str]
+
+ANY: Final = "*"
+UNKNOWN: Final = "?"
+ZOOKEEPER: Final = "zookeeper"
+ZOOKEEPER_API: Final = "ZooKeeper"
+NS_PER_S: Final = 1_000_000_000
+
+
+class Direction(StrEnum):
+    """Of a frame on its link: a request goes along it, an answer against it."""
+
+    REQUEST = "request"
+    ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """
+    What rules know of a frame.
+
+    Attributes:
+        offsets: A Fetch's (topic, fetch offset) for every partition that it is about, its session's included;
+            () for all else. An answer has those of its request. A topic may be an id (Fetch v13+).
+        correlation: The number of the request that the frame is or answers. -1: it has none, or cannot be sent
+            twice; no rule doubles it.
+    """
+
+    link: Link
+    api: str
+    direction: Direction
+    version: int = -1
+    offsets: tuple[tuple[str, int], ...] = ()
+    correlation: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldFrame:
+    """A frame that a hold stopped; offset is the highest fetch offset that it is about, None if none."""
+
+    link: Link
+    api: str
+    direction: Direction
+    version: int
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """
+    Which frames a rule is about; "*" stands for any api, source or destination.
+
+    Attributes:
+        from_offset: Only Fetch frames about a fetch offset of at least that.
+        topic: Only Fetch frames about that topic; from_offset then looks at that topic alone.
+    """
+
+    api: str
+    src: str
+    dst: str
+    direction: Direction
+    from_offset: int | None = None
+    topic: str | None = None
+
+    def matches(self, seen: Seen) -> bool:
+        """Whether the rule is about this frame."""
+        if seen.direction is not self.direction or self.api not in (ANY, seen.api):
+            return False
+        if not link_matches((self.src, self.dst), seen.link):
+            return False
+        if self.from_offset is None and self.topic is None:
+            return True
+        least = -1 if self.from_offset is None else self.from_offset
+        return any(offset >= least and self.topic in (None, topic) for topic, offset in seen.offsets)
+
+    def __str__(self) -> str:
+        where = f"{self.api} {self.direction.value} on {self.src}->{self.dst}"
+        since = "" if self.from_offset is None else f" from offset {self.from_offset}"
+        return where + since + ("" if self.topic is None else f" of topic {self.topic}")
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Cut:
+    """
+    Frames on these links are lost, and with `close` their connections are reset.
+
+    Attributes:
+        bitten: The links on which it took a frame or a connection.
+    """
+
+    links: tuple[Link, ...]
+    close: bool
+    frames_lost: int = 0
+    bitten: set[Link] = field(default_factory=set)
+
+    def covers(self, link: Link) -> bool:
+        """Whether the cut takes that link's frames."""
+        return any(link_matches(cut, link) for cut in self.links)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Delay:
+    """
+    Matching frames, and all behind them, go on that much later than they came.
+
+    Attributes:
+        bitten: The links on which it took a frame.
+    """
+
+    pattern: Pattern
+    seconds: float
+    bitten: set[Link] = field(default_factory=set)
+
+    @property
+    def delay_ns(self) -> int:
+        """The same in nanoseconds."""
+        return int(self.seconds * NS_PER_S)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Double:
+    """Matching requests are delivered twice, and the second answer is dropped."""
+
+    pattern: Pattern
+    frames_doubled: int = 0
+
+
+class Hold:
+    """Matching frames stop, and all that is behind them on their connection and direction."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern = pattern
+        self.over = False
+        self._held: list[HeldFrame] = []
+
+    def __repr__(self) -> str:
+        return f"Hold({self.pattern})"
+
+    @property
+    def held(self) -> tuple[HeldFrame, ...]:
+        """All frames that the hold has stopped so far, in order."""
+        return tuple(self._held)
+
+    def note_held(self, seen: Seen) -> HeldFrame:
+        """Add a frame that the hold stopped."""
+        topic = self.pattern.topic
+        offsets = [offset for name, offset in seen.offsets if topic in (None, name)]
+        frame = HeldFrame(
+            link=seen.link,
+            api=seen.api,
+            direction=seen.direction,
+            version=seen.version,
+            offset=max(offsets, default=None),
+        )
+        self._held.append(frame)
+        return frame
+
+    def note_over(self) -> None:
+        """Note that the hold was released or dropped."""
+        self.over = True
+
+
+@dataclass(slots=True)
+class Rules:
+    """All rules in force, in the order in which they were made: the first that matches has the frame."""
+
+    holds: list[Hold] = field(default_factory=list)
+    delays: list[Delay] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    doubles: list[Double] = field(default_factory=list)
+
+    @property
+    def idle(self) -> bool:
+        """Whether every frame passes."""
+        return not (self.holds or self.cuts or self.delays or self.doubles)
+
+    def cut_of(self, link: Link) -> Cut | None:
+        """The first cut that takes the link's frames."""
+        return next((cut for cut in self.cuts if cut.covers(link)), None)
+
+    def hold_of(self, seen: Seen) -> Hold | None:
+        """The first hold that stops the frame."""
+        return next((hold for hold in self.holds if hold.pattern.matches(seen)), None)
+
+    def delay_of(self, seen: Seen) -> Delay | None:
+        """The first delay that is about the frame."""
+        return next((delay for delay in self.delays if delay.pattern.matches(seen)), None)
+
+    def double_of(self, seen: Seen) -> Double | None:
+        """The first doubling that is about the frame."""
+        return next((double for double in self.doubles if double.pattern.matches(seen)), None)
+
+
+def link_matches(asked: Link, link: Link) -> bool:
+    """Whether a link, in which either end may be "*", stands for that link."""
+    return asked[0] in (ANY, link[0]) and asked[1] in (ANY, link[1])

@@ -1,0 +1,179 @@
+"""
+The calls that scenarios, nemeses and schedules make on links; the same for every driver of the core.
+
+    a frame waits      hold, then release (goes on, in order) or drop (thrown away, connection reset)
+    a frame is lost    cut, then heal; a connection that lost bytes is reset when its cut heals
+    a frame is late    delay, then heal
+    a request is sent twice, and the second answer swallowed    double, then heal
+    a connection ends  close_links
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, Generic, TypeVar
+
+from harness.fabric.core.effects import Effect
+from harness.fabric.core.links import LinkCore
+from harness.fabric.core.rules import ANY, Cut, Delay, Direction, Double, Hold, Pattern
+from harness.model import UsageError
+from harness.registry import pick
+
+FETCH_APIS: Final = ("Fetch", ANY)
+_DIRECTIONS: Final = {direction.value: direction for direction in Direction}
+
+H = TypeVar("H", bound=Hold)
+T = TypeVar("T")
+
+
+class LinkVerbs(ABC, Generic[H]):
+    """
+    Links of a cluster; a link is (src, dst) in the direction of its requests, "*" is any name.
+
+    Args:
+        core: What the calls act on.
+        ends: Nodes that a link may name besides "*"; may grow later.
+        apis: Apis that a rule may name besides "*".
+
+    Raises:
+        UsageError: A node, an api or a direction is unknown, or an api other than Fetch has an offset or a topic.
+    """
+
+    def __init__(self, core: LinkCore, ends: Mapping[str, object], apis: Collection[str]) -> None:
+        self.core = core
+        self._ends = ends
+        self._apis = {name: name for name in (*apis, ANY)}
+
+    # --- what a driver adds ----------------------------------------------------------------------------------
+    @abstractmethod
+    def run(self, function: Callable[[], T]) -> T:
+        """Call the function where the core may be used, and return its result."""
+
+    @abstractmethod
+    def obey(self, effects: Sequence[Effect]) -> None:
+        """Do what the core says, in its order."""
+
+    @abstractmethod
+    def make_hold(self, pattern: Pattern) -> H:
+        """Make a hold, not yet in force."""
+
+    # --- calls -----------------------------------------------------------------------------------------------
+    def hold(
+        self,
+        api: str,
+        src: str,
+        dst: str,
+        direction: str,
+        from_offset: int | None = None,
+        *,
+        topic: str | None = None,
+    ) -> H:
+        """Stop every such frame from now on, and all behind it; a Fetch's answer is known by its request."""
+        hold = self.make_hold(self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic))
+        self._step(lambda: self.core.place(hold))
+        return hold
+
+    def release(self, hold: object) -> None:
+        """Let held frames go on, in order; to a connection that has died, they are dropped."""
+        self._step(lambda: self.core.release(hold))
+
+    def release_all(self) -> None:
+        """Release every hold, oldest first."""
+        self.run(lambda: self._each(self.core.release, self.core.rules.holds))
+
+    def drop(self, hold: object) -> None:
+        """Throw held frames away and reset their connections."""
+        self._step(lambda: self.core.drop(hold))
+
+    def cut(self, src: str, dst: str, *, both_ways: bool = False, close: bool = False) -> Cut:
+        """
+        Lose all that is sent on the link (both_ways: on dst -> src too), requests and answers alike.
+
+        Connections stay open and neither side notices, as when a network is partitioned; with close they are
+        reset at once, and every later one at its first frame.
+        """
+        self._check_ends(src, dst)
+        cut = Cut(links=((src, dst), (dst, src)) if both_ways else ((src, dst),), close=close)
+        self._step(lambda: self.core.place(cut))
+        return cut
+
+    def delay(self, api: str, src: str, dst: str, direction: str, seconds: float) -> Delay:
+        """Hand every such frame on that much later than it came, and nothing before it."""
+        delay = Delay(pattern=self._pattern(api, src, dst, direction), seconds=seconds)
+        self._step(lambda: self.core.place(delay))
+        return delay
+
+    def double(self, api: str, src: str, dst: str) -> Double:
+        """Deliver every such request twice from now on; its sender sees one answer, the first."""
+        double = Double(pattern=self._pattern(api, src, dst, Direction.REQUEST))
+        self._step(lambda: self.core.place(double))
+        return double
+
+    def heal(self, rule: object) -> None:
+        """Undo a cut, a delay or a doubling; connections that lost bytes to a cut are reset."""
+        self._step(lambda: self.core.heal(rule))
+
+    def heal_all(self) -> None:
+        """Undo every cut, delay and doubling, and release every hold."""
+
+        def heal_all() -> None:
+            rules = self.core.rules
+            self._each(self.core.heal, (*rules.cuts, *rules.delays, *rules.doubles))
+            self._each(self.core.release, rules.holds)
+
+        self.run(heal_all)
+
+    def close_links(self, src: str, dst: str) -> int:
+        """Reset the link's connections once; return how many there were."""
+        self._check_ends(src, dst)
+
+        def close() -> int:
+            count = len(self.core.on((src, dst)))
+            self.obey(self.core.close((src, dst)))
+            return count
+
+        return self.run(close)
+
+    def connections(self, src: str, dst: str) -> int:
+        """Count the link's connections that are open now."""
+        self._check_ends(src, dst)
+        return self.run(lambda: len(self.core.on((src, dst))))
+
+    # --- parts -----------------------------------------------------------------------------------------------
+    def _step(self, step: Callable[[], Sequence[Effect]]) -> None:
+        self.run(lambda: self.obey(step()))
+
+    def _each(self, step: Callable[[object], Sequence[Effect]], rules: Iterable[object]) -> None:
+        for rule in tuple(rules):
+            self.obey(step(rule))
+
+    def _pattern(
+        self,
+        api: str,
+        src: str,
+        dst: str,
+        direction: str,
+        *,
+        from_offset: int | None = None,
+        topic: str | None = None,
+    ) -> Pattern:
+        self._check_ends(src, dst)
+        pick("api", self._apis, api)
+        if (from_offset, topic) != (None, None) and api not in FETCH_APIS:
+            raise UsageError(
+                f"links: {api} with from_offset={from_offset}, topic={topic!r}; expected neither: "
+                "only a Fetch is known by its offsets"
+            )
+        return Pattern(
+            api=api,
+            src=src,
+            dst=dst,
+            direction=pick("direction", _DIRECTIONS, direction),
+            from_offset=from_offset,
+            topic=topic,
+        )
+
+    def _check_ends(self, *names: str) -> None:
+        for name in names:
+            pick("node", {ANY: ANY, **self._ends}, name)

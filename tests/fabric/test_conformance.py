@@ -1,0 +1,194 @@
+"""The same script of rules and frames, through the proxy on loopback and in the simulator: the same events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+from harness.fabric.core.rules import Hold
+from harness.fabric.core.verbs import LinkVerbs
+from targets.broker.core.messages import EpochAnswer, EpochQuestion, ErrorCode, TopicPartition
+from targets.broker.core.messages import OffsetForLeaderEpochRequest as Question
+from targets.broker.core.messages import OffsetForLeaderEpochResponse as Answer
+from targets.simulator.pipe import ANSWERS, REQUESTS
+from tests.fabric import wire
+from tests.fabric.nodes import World, until
+from tests.simulator.ends import Keeper, Room, fetch
+
+Step: TypeAlias = tuple[Any, ...]
+# What arrived at B and at A, by correlation.
+Arrived: TypeAlias = tuple[list[int], list[int]]
+
+TP: Final = TopicPartition("t", 0)
+FETCH: Final = ("Fetch", "A", "B")
+QUESTION: Final = ("OffsetForLeaderEpoch", "A", "B")
+LIFTS: Final = ("release", "drop", "heal")
+
+# dial | fetch CORRELATION OFFSET | question CORRELATION | answer CORRELATION | VERB NAME ARGUMENTS
+SCRIPT: Final[tuple[Step, ...]] = (
+    ("dial",),
+    ("fetch", 1, 0),
+    ("answer", 1),
+    # Held from an offset on, with what is behind it; released in order, into a second hold.
+    ("hold", "h", *FETCH, "request", 5),
+    ("hold", "all", "*", "*", "*", "request"),
+    ("release", "all"),
+    ("fetch", 2, 4),
+    ("fetch", 3, 5),
+    ("question", 4),
+    ("hold", "again", *FETCH, "request"),
+    ("release", "h"),
+    ("release", "again"),
+    ("release", "again"),
+    ("hold", "answers", *QUESTION, "answer"),
+    ("answer", 2),
+    ("answer", 3),
+    ("answer", 4),
+    ("release", "answers"),
+    # Twice there and once back; a hold of answers is not about the second.
+    ("double", "d", *QUESTION),
+    ("double", "f", *FETCH),
+    ("question", 5),
+    ("fetch", 6, 6),
+    ("hold", "answers", "*", "A", "B", "answer"),
+    ("answer", 5),
+    ("answer", 5),
+    ("answer", 6),
+    ("release", "answers"),
+    ("answer", 6),
+    ("heal", "d"),
+    ("heal", "f"),
+    # Late, once recorded for its link, and on when it is healed.
+    ("delay", "l", *FETCH, "request", 3600.0),
+    ("fetch", 7, 7),
+    ("question", 8),
+    ("heal", "l"),
+    # Held, then lost when it is released into a cut; reset when the cut heals.
+    ("hold", "h", *FETCH, "request"),
+    ("fetch", 9, 8),
+    ("cut", "c", "A", "B"),
+    ("release", "h"),
+    ("heal", "c"),
+    ("dial",),
+    ("fetch", 10, 8),
+    # Thrown away with its connection.
+    ("hold", "h", *FETCH, "request"),
+    ("fetch", 11, 9),
+    ("drop", "h"),
+    ("dial",),
+    ("fetch", 12, 9),
+    # Held in both directions when the link is closed.
+    ("hold", "h", *FETCH, "request"),
+    ("hold", "answers", *FETCH, "answer"),
+    ("answer", 12),
+    ("fetch", 13, 10),
+    ("close_links", "n", "A", "B"),
+    ("heal_all", "n"),
+    ("dial",),
+    ("fetch", 14, 10),
+    # A cut that closes, now and later.
+    ("cut", "c", "A", "B", True),
+    ("dial",),
+    ("fetch", 15, 11),
+    ("heal", "c"),
+    ("dial",),
+    ("fetch", 16, 11),
+    ("heal_all", "n"),
+)
+
+
+def act(links: LinkVerbs[Any], made: dict[str, Any], verb: str, name: str, *arguments: Any) -> None:
+    """Call a verb of either driver, and keep what it returns under a name."""
+    if verb in LIFTS:
+        getattr(links, verb)(made[name])
+    elif verb == "cut":
+        made[name] = links.cut(*arguments[:2], close=bool(arguments[2:]))
+    else:
+        made[name] = getattr(links, verb)(*arguments)
+
+
+class Simulated:
+    """A script in virtual time."""
+
+    def __init__(self) -> None:
+        self.room = Room()
+        self.made: dict[str, Any] = {}
+        self.requests: dict[int, Any] = {}
+
+    def step(self, what: str, *rest: Any) -> Arrived:
+        room, network = self.room, self.room.network
+        if what == "dial":
+            self.pipe = room.dial()
+        elif what == "answer":
+            answer = EpochAnswer(tp=TP, error=ErrorCode.NONE, leader_epoch=-1, end_offset=21)
+            body, request = (rest[0], Answer(answers=(answer,))), self.requests[rest[0]]
+            network.send(self.pipe, ANSWERS, body, request, tag=rest[0])
+        elif what in ("fetch", "question"):
+            request = fetch(rest[1], "t") if what == "fetch" else question()
+            self.requests[rest[0]] = request
+            network.send(self.pipe, REQUESTS, (rest[0], request), request, tag=rest[0])
+        else:
+            act(room.links, self.made, what, *rest)
+        room.settle(ms=10)
+        return _correlations(room.b), _correlations(room.a)
+
+
+class Proxied:
+    """A script on sockets; each step waits for what the simulator has seen in it."""
+
+    def __init__(self, net: World) -> None:
+        self.net = net
+        self.made: dict[str, Any] = {}
+        self.requests: dict[int, bytes] = {}
+        self.answers: dict[int, bytes] = {}
+
+    def step(self, expected: Arrived, events: Sequence[Any], what: str, *rest: Any) -> None:
+        if what == "dial":
+            self.near, self.far = self.net.connect()
+            self.reset = False
+        elif what == "answer":
+            self.far.send(self.answers[rest[0]])
+        elif what == "fetch":
+            self.requests[rest[0]] = wire.fetch(rest[1], correlation=rest[0])
+            self.answers[rest[0]] = wire.answer(rest[0], b"records")
+            self.near.send(self.requests[rest[0]])
+        elif what == "question":
+            self.requests[rest[0]] = wire.epoch_question(0, correlation=rest[0])
+            self.answers[rest[0]] = wire.epoch_answer(0, correlation=rest[0])
+            self.near.send(self.requests[rest[0]])
+        else:
+            act(self.net.fabric, self.made, what, *rest)
+        self.far.expect(*(self.requests[correlation] for correlation in expected[0]))
+        self.near.expect(*(self.answers[correlation] for correlation in expected[1]))
+        until(lambda: len(self.net.record) >= len(events), f"{what} {rest}: {events[-2:]}, {self.net.record[-2:]}")
+
+    def expect_reset(self) -> None:
+        self.reset = True
+        self.near.expect_reset()
+        self.far.expect_reset()
+
+
+def test_proxy_and_simulator_record_the_same_events_and_deliver_the_same_frames(net: World) -> None:
+    simulated, proxied = Simulated(), Proxied(net)
+    for step in SCRIPT:
+        arrived = simulated.step(*step)
+        proxied.step(arrived, simulated.room.told, *step)
+        if simulated.pipe.over and not proxied.reset:
+            proxied.expect_reset()
+        assert [(f, dict(value)) for f, value in simulated.room.told] == net.record, step
+    verbs = {"hold", "release", "cut", "heal", "delay", "double", "close"}
+    assert {*verbs, "held", "lost", "delayed", "doubled", "dropped"} <= {f for f, _ in net.record}
+    holds = [(name, rule) for name, rule in simulated.made.items() if isinstance(rule, Hold)]
+    assert [len(rule.held) for _, rule in holds] == [len(proxied.made[name].held) for name, _ in holds]
+
+
+def question() -> Question:
+    """A follower's question where epoch 4 ends."""
+    return Question(questions=(EpochQuestion(tp=TP, leader_epoch=4),))
+
+
+def _correlations(keeper: Keeper) -> list[int]:
+    """What arrived at an end since the last step; a copy counts like any other."""
+    got = [body[1] if body[0] == "copy of " else body for body in keeper.got]
+    keeper.got.clear()
+    return [body[0] for body in got]
