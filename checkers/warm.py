@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from checkers import CHECKERS
 from checkers.spark import check_runs
-from harness.model import Op, OpType, Source
+from harness.events import Batch, Event, LeaderAndIsr, Produce, Read, Setup, Snapshot
+from harness.model import Op, OpType
 from harness.run.store import Run, write_parquet
 
 
@@ -36,25 +37,52 @@ def _stored(folder: Path, *, kept: bool) -> Path:
 
 def _ops(kept: bool) -> list[Op]:
     """A run of one broker that acknowledged one record and showed it to a reader."""
-    records = [[0, "0" * 16, "m1-1"]]
-    log = {"log_start_offset": 0, "log_end_offset": 1, "epochs": [[0, 0]], "batches": int(kept)}
-    told: list[tuple[Source, str, str, dict[str, Any]]] = [
-        (Source.RUNNER, "runner", "setup", {"nodes": {"A": 1}, "replicas": ["A"]}),
-        (Source.ZOOKEEPER, "zookeeper", "leaderAndISR", {"leader": "A", "epoch": 0, "isr": ["A"]}),
-        (Source.CLIENT, "client-1", "produce", {"value": "m1-1", "acks": -1, "offset": 0}),
-        (Source.CLIENT, "client-1", "read", {"records": [[0, "m1-1"]], "high_watermark": 1}),
-        (Source.LOG, "A", "snapshot", log),
-        (Source.LOG, "A", "batch", {"base": 0, "last": 0, "epoch": 0, "records": records}),
+    here: dict[str, Any] = {"topic": "t", "partition": 0}
+    batch = Batch(
+        **here,
+        base=0,
+        last=0,
+        epoch=0,
+        magic=2,
+        crc=0,
+        codec="none",
+        position=0,
+        segment="0.log",
+        records=((0, "0" * 16, "m1-1"),),
+    )
+    snapshot = Snapshot(
+        **here,
+        log_start_offset=0,
+        log_end_offset=1,
+        high_watermark=None,
+        epochs=((0, 0),),
+        problems=(),
+        batches=int(kept),
+    )
+    setup = Setup(
+        **here,
+        scenario="",
+        protocol="",
+        rules={},
+        host="",
+        target="",
+        seed=0,
+        power_tier="",
+        nodes={"A": 1},
+        replicas=("A",),
+        records={},
+        min_isr=1,
+        unclean=False,
+    )
+    told: list[tuple[str, Event]] = [
+        ("runner", setup),
+        ("zookeeper", LeaderAndIsr(**here, leader="A", epoch=0, isr=("A",), zk_version=0)),
+        ("client-1", Produce(**here, name="", acks=-1, codec="none", value="m1-1", offset=0)),
+        ("client-1", Read(**here, records=((0, "m1-1"),), high_watermark=1)),
+        ("A", snapshot),
+        ("A", batch),
     ]
     return [
-        Op(
-            index=index,
-            time_ns=index,
-            source=source,
-            process=process,
-            type=OpType.OK,
-            f=f,
-            value={"topic": "t", "partition": 0, **value},
-        )
-        for index, (source, process, f, value) in enumerate(told if kept else told[:-1])
+        Op.of(event, index=index, time_ns=index, process=process, type=OpType.OK)
+        for index, (process, event) in enumerate(told if kept else told[:-1])
     ]

@@ -9,9 +9,10 @@ import pytest
 
 from harness.environment import ENVIRONMENTS
 from harness.environment.real import RealEnvironment
+from harness.events import Done
 from harness.history import History
 from harness.hosts import HOSTS
-from harness.model import HistoryError, OpType, Source, UsageError
+from harness.model import HistoryError, OpType, UsageError
 from harness.registry import load
 from harness.run.environment import MakeEnvironment
 from targets.broker.target import TARGET
@@ -36,7 +37,7 @@ def test_cluster_before_the_environment_is_open_is_refused_and_its_history_close
     with pytest.raises(UsageError, match="environment local: no ZooKeeper; expected open before open_cluster"):
         environment.open_cluster(cluster_spec(TARGET, "hw", {}, []), tmp_path, history)
     with pytest.raises(HistoryError):
-        history.record(Source.RUNNER, "runner", OpType.INFO, "late")
+        history.record("runner", OpType.INFO, Done())
 
 
 def test_unknown_client_is_refused(tmp_path: Path) -> None:
