@@ -6,13 +6,9 @@ from typing import Any
 
 import pytest
 
-<<<<<<< ours
 from harness.effect import DOWN, RENAMED_FAULTS, Band, Effect, Nature, nature_of
-=======
-from harness.effect import DOWN, Band, Effect, Nature, nature_of
 from harness.events import Injection
 from harness.events.codec import encode
->>>>>>> theirs
 from harness.model import HistoryError, Op, OpType, Source
 from nemesis import NEMESES
 from tests.events.filled import filled
