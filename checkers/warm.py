@@ -22,7 +22,7 @@ from harness.run.store import Run, write_parquet
 
 def warm_up(session: SparkSession) -> None:
     """Check a run that kept its one record and a run that lost it, and forget what was found."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=session.sparkContext._temp_dir) as folder:
         # Three runs on two cores are joined in fewer files, as a suite's are.
         paths = [_stored(Path(folder) / name, kept=name != "lost") for name in ("kept", "lost", "again")]
         check_runs(session, paths, CHECKERS)
@@ -36,34 +36,10 @@ def _stored(folder: Path, *, kept: bool) -> Path:
 
 
 def _ops(kept: bool) -> list[Op]:
-    """Return the history of a run of one broker that acknowledged one record and showed it to a reader."""
-    place: dict[str, Any] = {"topic": "t", "partition": 0}
-    setup = Setup(
-        **place,
-        scenario="warm-up",
-        protocol="kip380",
-        rules={},
-        host="none",
-        target="none",
-        seed=0,
-        power_tier="none",
-        nodes={"A": 1},
-        replicas=("A",),
-        records={"m1": ("m1.0",)},
-        min_isr=1,
-        unclean=False,
-    )
-    snapshot = Snapshot(
-        **place,
-        log_start_offset=0,
-        log_end_offset=1,
-        high_watermark=1,
-        epochs=((0, 0),),
-        problems=(),
-        batches=int(kept),
-    )
+    """A run of one broker that acknowledged one record and showed it to a reader."""
+    here: dict[str, Any] = {"topic": "t", "partition": 0}
     batch = Batch(
-        **place,
+        **here,
         base=0,
         last=0,
         epoch=0,
@@ -72,17 +48,41 @@ def _ops(kept: bool) -> list[Op]:
         codec="none",
         position=0,
         segment="0.log",
-        records=((0, "0" * 16, "m1.0"),),
+        records=((0, "0" * 16, "m1-1"),),
     )
-    events: list[tuple[str, Event]] = [
+    snapshot = Snapshot(
+        **here,
+        log_start_offset=0,
+        log_end_offset=1,
+        high_watermark=None,
+        epochs=((0, 0),),
+        problems=(),
+        batches=int(kept),
+    )
+    setup = Setup(
+        **here,
+        scenario="",
+        protocol="",
+        rules={},
+        host="",
+        target="",
+        seed=0,
+        power_tier="",
+        nodes={"A": 1},
+        replicas=("A",),
+        records={},
+        min_isr=1,
+        unclean=False,
+    )
+    told: list[tuple[str, Event]] = [
         ("runner", setup),
-        ("zookeeper", LeaderAndIsr(**place, leader="A", epoch=0, isr=("A",), zk_version=0)),
-        ("client-1", Produce(**place, name="m1", acks=-1, codec="none", value="m1.0", offset=0)),
-        ("client-1", Read(**place, records=((0, "m1.0"),), high_watermark=1)),
+        ("zookeeper", LeaderAndIsr(**here, leader="A", epoch=0, isr=("A",), zk_version=0)),
+        ("client-1", Produce(**here, name="", acks=-1, codec="none", value="m1-1", offset=0)),
+        ("client-1", Read(**here, records=((0, "m1-1"),), high_watermark=1)),
         ("A", snapshot),
         ("A", batch),
     ]
     return [
         Op.of(event, index=index, time_ns=index, process=process, type=OpType.OK)
-        for index, (process, event) in enumerate(events if kept else events[:-1])
+        for index, (process, event) in enumerate(told if kept else told[:-1])
     ]

@@ -50,14 +50,6 @@ def test_every_plug_in_has_a_line_and_a_test(tree: Tree) -> None:
     assert [] == tidy_docs.plug_ins(tree, TABLES)
 
 
-def test_every_line_that_the_code_writes_into_a_history_is_told_of(tree: Tree) -> None:
-    assert [] == tidy_docs.untold(tree)
-
-
-def test_every_line_that_the_page_of_histories_tells_of_is_written(tree: Tree) -> None:
-    assert [] == tidy_docs.unwritten(tree, NEMESES)
-
-
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -125,14 +117,3 @@ def test_plug_in_without_a_line_or_a_test_is_found() -> None:
         "FAULTS: pause has no line in docs/a.md; expected one",
         "scenarios: no test names s-1; expected one",
     ] == tidy_docs.plug_ins(tree, tables)
-
-
-def test_line_of_a_history_that_is_not_told_of_is_found() -> None:
-    tree = {"docs/history.md": "| log | x | `batch` | ok |\n", "harness/x.py": "self.record(S, n, T, 'tea', {})\n"}
-    assert ["harness/x.py:1: writes 'tea'; expected a line in docs/history.md"] == tidy_docs.untold(tree)
-
-
-def test_line_that_nothing_writes_is_found() -> None:
-    page = "| source | process | f |\n| log | `A` | `batch` `tea` | ok |\n| nemesis | n | `kill` | ok |\n"
-    tree = {"docs/history.md": page, "harness/x.py": "self.record(S, n, T, 'batch', {})\n"}
-    assert ["docs/history.md: tells of tea; nothing writes it"] == tidy_docs.unwritten(tree, ("kill",))

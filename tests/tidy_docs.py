@@ -6,22 +6,18 @@ Shapes:  as in tests/tidy.py.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
-from tests.tidy import PACKAGES, Tree, modules
+from tests.tidy import Tree
 
 _LINK: Final = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FENCE: Final = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NAMED: Final = re.compile(r"`([\w.-]+/[\w./-]*|[\w-]+\.(?:py|toml|in|md|txt))`")
 _MAKE: Final = re.compile(r"`make ([a-z][a-z0-9-]*)")
 _RULE: Final = re.compile(r"RULES=\"?([a-z_]+)=|--rule ([a-z_]+)=")
-# Calls that write a line of the history, and where among their arguments its name stands.
-_TELLERS: Final = frozenset({"observe", "observe_replica", "tell", "record", "_record", "_say", "_recorded"})
-_PAGE: Final = "docs/history.md"
 
 
 def pages(tree: Tree) -> Iterator[tuple[str, str]]:
@@ -121,47 +117,3 @@ def plug_ins(tree: Tree, tables: Mapping[str, tuple[Iterable[str], str]]) -> lis
             if not re.search(rf"[\"' ,]{re.escape(name)}[\"' ,:]", tests):
                 found.append(f"{table}: no test names {name}; expected one")
     return found
-
-
-def untold(tree: Tree) -> list[str]:
-    """Find lines that the code writes into a history and that docs/history.md does not tell of."""
-    told = set(re.findall(r"`([A-Za-z-]+)`", tree[_PAGE]))
-    return [
-        f"{path}:{line}: writes {name!r}; expected a line in {_PAGE}"
-        for path, line, name in _written(tree)
-        if name not in told
-    ]
-
-
-def unwritten(tree: Tree, faults: Iterable[str]) -> list[str]:
-    """Find lines that docs/history.md tells of and that nothing in the code writes."""
-    written = {name for _, _, name in _written(tree)} | set(faults)
-    told = re.findall(r"^\| \w+ \| [^|]+ \| ([^|]+) \|", tree[_PAGE], re.MULTILINE)
-    names = {name for cell in told for name in re.findall(r"`([A-Za-z-]+)`", cell)}
-    return [f"{_PAGE}: tells of {name}; nothing writes it" for name in sorted(names - written)]
-
-
-def _written(tree: Tree) -> Iterator[tuple[str, int, str]]:
-    """Every (file, line, name) of a line of the history that is written under a name that stands in the code."""
-    for path, module in modules(tree, *PACKAGES):
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call) and _last_name(node.func) in _TELLERS:
-                texts = [
-                    arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
-                ]
-                # A process's name stands before the line's own.
-                yield from ((path, node.lineno, text) for text in texts[-1:])
-            elif isinstance(node, ast.FunctionDef) and node.name == "snapshot_ops":
-                yield from ((path, pair.lineno, name) for pair, name in _pairs(node))
-
-
-def _pairs(node: ast.AST) -> Iterator[tuple[ast.Tuple, str]]:
-    """Every (name, value) pair below whose name stands in the code."""
-    for inner in ast.walk(node):
-        match inner:
-            case ast.Tuple(elts=[ast.Constant(value=str(name)), ast.Name()]):
-                yield inner, name
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -23,6 +23,7 @@ from harness.cli.commands import COMMANDS
 from harness.cli.main import INTERRUPTED
 from harness.docs import markdown
 from harness.docs.coverage_page import coverage
+from harness.docs.history_page import history
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.effect import Band, Effect
@@ -202,6 +203,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/nemeses.md": nemeses,
     "docs/scenarios.md": scenarios,
     "docs/cli.md": command_line,
+    "docs/history.md": history,
     "docs/coverage.md": coverage,
 }
 

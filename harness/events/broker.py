@@ -166,7 +166,7 @@ class Stuck(OfPartition):
     """The replica cannot go on following."""
 
     reason: str
-    error: str = ""
+    error: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,16 +33,16 @@ from harness.report.timeline_svg import draw_timeline
 from harness.run.result import RunResult
 
 # How telling an op is when a history is too long to show; smaller stays longer, others come last.
-_RANKS: Final[Mapping[tuple[Source, str], int]] = {
-    (Source.BROKER, "truncate"): 1,
-    (Source.BROKER, "recovered"): 1,
-    (Source.BROKER, "leader"): 1,
-    (Source.BROKER, "follower"): 1,
-    (Source.BROKER, "stuck"): 1,
-    (Source.LOG, "snapshot"): 1,
-    (Source.BROKER, "append"): 4,
-    (Source.LOG, "batch"): 4,
-    (Source.BROKER, "flush"): 5,
+_RANKS: Final[Mapping[type[events.Event], int]] = {
+    events.Truncate: 1,
+    events.Recovered: 1,
+    events.Leader: 1,
+    events.Follower: 1,
+    events.Stuck: 1,
+    events.Snapshot: 1,
+    events.Append: 4,
+    events.Batch: 4,
+    events.Flush: 5,
 }
 _SOURCE_RANKS: Final[Mapping[Source, int]] = {
     Source.RUNNER: 1,
@@ -53,6 +53,7 @@ _SOURCE_RANKS: Final[Mapping[Source, int]] = {
     Source.FABRIC: 3,
     Source.BROKER: 3,
     Source.LOG: 3,
+    Source.SIMULATOR: 1,
 }
 
 
@@ -171,7 +172,7 @@ def chosen(ops: Sequence[Op], *first: Collection[int]) -> tuple[Op, ...]:
         return tuple(ops)
     half = limits.HISTORY_ROWS_MAX // 2
     before = [index for indexes in first for index in sorted(indexes)][:half]
-    ranked = sorted(ops, key=lambda op: (_RANKS.get((op.source, op.f), _SOURCE_RANKS[op.source]), op.index))
+    ranked = sorted(ops, key=lambda op: (_RANKS.get(type(op.event), _SOURCE_RANKS[op.source]), op.index))
     wanted = dict.fromkeys([*before, *(op.index for op in ranked)])
     kept = set(list(wanted)[: limits.HISTORY_ROWS_MAX])
     return tuple(op for op in ops if op.index in kept)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from harness.events import Produce
+from harness.events import Produce, Truncate
 from harness.model import Anomaly, Kind
 from harness.report import svg
 from harness.report.axis import Axis, axis_of
@@ -250,7 +250,7 @@ def _draw_replica(sheet: _Sheet, replica: Replica) -> Iterable[str]:
 def _draw_cut(sheet: _Sheet, node: str, cut: Cut) -> None:
     sheet.y += 3
     reason = REASONS.get(cut.reason, cut.reason)
-    verb = "cut" if cut.op.f == "truncate" else "lost"
+    verb = "cut" if isinstance(cut.op.event, Truncate) else "lost"
     sheet.name(f"{verb} at {seconds(cut.op.time_ns)}", sheet.y + 17, "quiet indent")
     when = f"at {exact(cut.op.time_ns)}, history {cut.op.index}"
     title = f"{node} {verb} {cut.end:,} → {cut.to:,}: {reason}, {when}"

@@ -20,41 +20,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from harness import events
 from harness.effect import Band, Effect, nature_of
-from harness.events import (
-    Append,
-    ControllerNode,
-    Cut,
-    Delay,
-    Double,
-    EpochAnswer,
-    EpochQuestion,
-    Fetch,
-    Follower,
-    FrameUnreadable,
-    Heal,
-    Healed,
-    HighWatermark,
-    Hold,
-    Injection,
-    IsrChanged,
-    Leader,
-    LeaderAndIsr,
-    LinkRule,
-    OfFrame,
-    OfLink,
-    Produce,
-    Read,
-    Recovered,
-    Registrations,
-    Release,
-    Snapshot,
-    SnapshotFailed,
-    Started,
-    Step,
-    Stuck,
-    Truncate,
-)
 from harness.model import Op, OpType, Source, events_of
 from harness.report.limits import CLIENT_LANES_MAX, TIMELINE_ITEMS_MAX, TITLE_LINES_MAX
 from harness.report.reading import Reading, Span
@@ -207,11 +174,11 @@ _OUTCOME_SIGNS: Final = {"ok": "", "fail": " ✗", "info": " ?", "open": " …"}
 
 
 def _steps(reading: Reading) -> Iterator[Item]:
-    steps = (s for s in reading.spans if isinstance(s.event, Step))
+    steps = (s for s in reading.spans if isinstance(s.event, events.Step))
     for number, span in enumerate(steps, start=1):
         yield _bar("scenario", f"{number}{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
     for span in reading.spans:
-        if isinstance(span.event, Healed):
+        if isinstance(span.event, events.Healed):
             yield _bar("scenario", f"healed{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
 
 
@@ -232,16 +199,16 @@ def _operations(reading: Reading) -> Iterator[Item]:
 def _told_apart(span: Span) -> tuple[str, ...]:
     """Neighbours that are equal in this are one bar; an operation without a name is a bar of its own."""
     event = span.event
-    name = event.name if isinstance(event, Produce) and event.name else str(span.first.index)
+    name = event.name if isinstance(event, events.Produce) and event.name else str(span.first.index)
     return (span.first.process, span.first.f, span.outcome, name)
 
 
 def _operation_label(span: Span) -> str:
     sign = _OUTCOME_SIGNS[span.outcome]
     match span.event:
-        case Produce(name=name, value=value):
+        case events.Produce(name=name, value=value):
             return f"{name or value}{sign}"
-        case Read(records=((first, _), *_) as records):
+        case events.Read(records=((first, _), *_) as records):
             return f"read {offsets(first, records[-1][0] + 1)}{sign}"
         case _:
             return f"{span.first.f}{sign}"
@@ -249,7 +216,7 @@ def _operation_label(span: Span) -> str:
 
 def _faults(reading: Reading) -> Iterator[Item]:
     for span in reading.spans:
-        if isinstance(span.event, Injection):
+        if isinstance(span.event, events.Injection):
             name, whom = span.event.name, " ".join(span.event.nodes)
             css = "heal" if nature_of(span.first).heals else "fault"
             yield _bar("nemesis", f"{name} {whom}{_OUTCOME_SIGNS[span.outcome]}", css, span, 1)
@@ -261,30 +228,30 @@ def _faults(reading: Reading) -> Iterator[Item]:
 def _fabric(reading: Reading) -> Iterator[Item]:
     held: dict[tuple[str, ...], Op] = {}
     for op in (op for op in reading.ops if op.source is Source.FABRIC):
-        link = "→".join(op.event.link) if isinstance(op.event, OfLink) else "?"
+        link = "→".join(op.event.link) if isinstance(op.event, events.OfLink) else "?"
         match op.event:
-            case Hold() | Cut() | Delay() | Double() as rule:
+            case events.Hold() | events.Cut() | events.Delay() | events.Double() as rule:
                 held.setdefault((_HELD_APART[op.f], *_about(rule)), op)
-            case Release() | Heal() as end:
+            case events.Release() | events.Heal() as end:
                 ended = [k for k in held if _ends(k, (op.f, *_about(end)))]
                 yield from (_band(held.pop(k), op) for k in ended)
-            case EpochQuestion(leader_epoch=epoch):
+            case events.EpochQuestion(leader_epoch=epoch):
                 yield _mark(("fabric", 0), f"{link} {epoch}?", "ask", op, rank=2)
-            case EpochAnswer(end_offset=end_offset):
+            case events.EpochAnswer(end_offset=end_offset):
                 yield _mark(("fabric", 0), f"{link} ={end_offset}", "answer", op, rank=2)
-            case Fetch(offset=offset):
+            case events.Fetch(offset=offset):
                 yield _mark(("fabric", 1), f"{link} @{offset}", "fetch", op, rank=6)
-            case OfFrame(api=api) | FrameUnreadable(api=api):
+            case events.OfFrame(api=api) | events.FrameUnreadable(api=api):
                 yield _mark(("fabric", 2), f"{op.f} {link} {api}", "held", op, rank=4)
             case _:
                 yield _mark(("fabric", 2), f"{op.f} {link}", "held", op, rank=4)
     yield from (_band(op, None) for op in held.values())
 
 
-def _about(event: OfLink) -> tuple[str, str, str]:
+def _about(event: events.OfLink) -> tuple[str, str, str]:
     """The link of a rule, and the API and direction that it names, "" where it names none."""
     link = "→".join(event.link)
-    if isinstance(event, LinkRule | Heal):
+    if isinstance(event, events.LinkRule | events.Heal):
         return link, event.api or "", event.direction or ""
     return link, "", ""
 
@@ -295,7 +262,7 @@ def _ends(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
 
 
 def _band(first: Op, last: Op | None) -> Item:
-    about = " ".join(filter(None, _about(first.event))) if isinstance(first.event, OfLink) else ""
+    about = " ".join(filter(None, _about(first.event))) if isinstance(first.event, events.OfLink) else ""
     span = Span(first=first, last=last)
     word = _HELD_WORDS[first.f]
     return replace(_bar("fabric", f"{about} {word}", "band", span, 1), row=3, css="band")
@@ -304,12 +271,12 @@ def _band(first: Op, last: Op | None) -> Item:
 def _zookeeper(reading: Reading) -> Iterator[Item]:
     for op in (op for op in reading.ops if op.source is Source.ZOOKEEPER):
         match op.event:
-            case LeaderAndIsr(leader=leader, epoch=epoch, isr=isr):
+            case events.LeaderAndIsr(leader=leader, epoch=epoch, isr=isr):
                 words = f"{leader or 'no leader'} e{epoch} ISR {''.join(map(str, isr))}"
                 yield _mark(("zookeeper", 0), words, "elect", op, rank=2)
-            case ControllerNode(node=node):
+            case events.ControllerNode(node=node):
                 yield _mark(("zookeeper", 1), f"controller {node or 'none'}", "quietly", op, rank=4)
-            case Registrations(nodes=nodes):
+            case events.Registrations(nodes=nodes):
                 names = " ".join(map(str, nodes)) or "none"
                 yield _mark(("zookeeper", 1), f"registered {names}", "quietly", op, rank=5)
 
@@ -339,7 +306,7 @@ def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
     if op.source not in (Source.NEMESIS, Source.BROKER):
         return
     match op.event:
-        case Injection(name=name, nodes=nodes) if op.type is OpType.OK:
+        case events.Injection(name=name, nodes=nodes) if op.type is OpType.OK:
             nature = nature_of(op)
             for node in (node for node in nodes if node in reading.nodes):
                 if nature.band in (Band.DOWN, *_PASSING):
@@ -347,11 +314,11 @@ def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
                     yield node, (_STATES.get(nature.effect, name), css)
                 elif nature.heals & _PASSES:
                     yield node, _RESUMED
-        case Started():
+        case events.Started():
             yield op.process, ("started", "st-up")
-        case Leader(epoch=epoch):
+        case events.Leader(epoch=epoch):
             yield op.process, (f"leader e{epoch}", f"st-leader {epoch_class(epoch)}")
-        case Follower(leader=leader, epoch=epoch):
+        case events.Follower(leader=leader, epoch=epoch):
             words = f"follows {reading.node_of(leader)} e{epoch}"
             yield op.process, (words, f"st-follower {epoch_class(epoch)}")
 
@@ -359,7 +326,7 @@ def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
 def _impaired(reading: Reading) -> Iterator[Item]:
     """Yield every fault under which a node goes on, until it is healed; in a row of its own, as roles change."""
     current: dict[tuple[str, Effect], Item] = {}
-    for op, fault in events_of(reading.ops, Injection):
+    for op, fault in events_of(reading.ops, events.Injection):
         if op.type is not OpType.OK:
             continue
         nature = nature_of(op)
@@ -380,22 +347,22 @@ def _logs(reading: Reading, appended: Mapping[int, Sequence[Piece]]) -> Iterator
     for op in (op for op in reading.ops if op.source in sources):
         node = op.process
         match op.event:
-            case Append(base=base, end=end):
+            case events.Append(base=base, end=end):
                 names = " ".join(piece.name for piece in appended.get(op.index, ()) if piece.name)
                 yield _mark((node, 1), f"{names}@{offsets(base, end)}", "append", op, rank=5)
-            case Truncate(start=start, to=to, reason=reason):
+            case events.Truncate(start=start, to=to, reason=reason):
                 cut = to < start or reason == "full"
                 words = f"cut {start}→{to}" if cut else f"keeps {start}"
                 yield _mark((node, 1), words, "cut" if cut else "kept", op, rank=2)
-            case Recovered(log_end_offset=end):
+            case events.Recovered(log_end_offset=end):
                 yield _mark((node, 1), f"recovered LEO {end}", "kept", op, rank=3)
-            case Stuck(reason=reason):
+            case events.Stuck(reason=reason):
                 yield _mark((node, 1), f"stuck: {reason}", "cut", op, rank=2)
-            case Snapshot(log_end_offset=end):
+            case events.Snapshot(log_end_offset=end):
                 yield _mark((node, 1), f"read LEO {end}", "kept", op, rank=4)
-            case SnapshotFailed():
+            case events.SnapshotFailed():
                 yield _mark((node, 1), "read LEO unreadable", "kept", op, rank=4)
-            case HighWatermark(to=to):
+            case events.HighWatermark(to=to):
                 yield _mark((node, 2), f"HW {to}", "hw", op, rank=5)
-            case IsrChanged(isr=isr):
+            case events.IsrChanged(isr=isr):
                 yield _mark((node, 2), f"ISR {''.join(map(reading.node_of, isr))}", "isr", op, rank=4)

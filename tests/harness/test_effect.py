@@ -7,17 +7,23 @@ from typing import Any
 import pytest
 
 from harness.effect import DOWN, RENAMED_FAULTS, Band, Effect, Nature, nature_of
+from harness.events import Injection
+from harness.events.codec import encode
 from harness.model import HistoryError, Op, OpType, Source
 from nemesis import NEMESES
+from tests.events.filled import filled
 
 
 def op(f: str, **value: Any) -> Op:
-    return Op(index=7, time_ns=0, source=Source.NEMESIS, process="nemesis", type=OpType.OK, f=f, value=value)
+    whole = filled(Source.NEMESIS, f, value)
+    return Op(index=7, time_ns=0, source=Source.NEMESIS, process="nemesis", type=OpType.OK, f=f, value=whole)
 
 
 def test_nature_reads_back_from_what_an_op_carries() -> None:
     nature = Nature(effect=Effect.CLOCK_WRONG, heals=DOWN, band=Band.IMPAIRED)
-    assert nature == nature_of(op("skew", nodes=["A"], **nature.as_value()))
+    skew = Injection(name="skew", nodes=("A",), **nature.as_fields())
+    assert nature == nature_of(Op.of(skew, index=7, time_ns=0, process="nemesis", type=OpType.OK))
+    assert nature == nature_of(op("skew", **encode(skew)))
 
 
 @pytest.mark.parametrize("name", NEMESES)

@@ -9,6 +9,7 @@ import pytest
 from harness.model import OpType, Source
 from harness.report import limits
 from harness.report.cell import chosen, view_of
+from tests.events.filled import filled
 from tests.report.samples import scenario1, unknown1
 
 
@@ -32,7 +33,8 @@ def test_long_history_keeps_proof_and_faults_before_all_else() -> None:
 @pytest.mark.parametrize("source", Source)
 def test_long_history_may_have_ops_of_any_source(source: Source) -> None:
     _, ops = scenario1("hw")
-    filler = replace(ops[0], source=source, type=OpType.INFO, f="anything")
+    value = filled(source, "anything", {})
+    filler = replace(ops[0], source=source, type=OpType.INFO, f="anything", value=value)
     long = [*ops, *(replace(filler, index=len(ops) + n) for n in range(5000))]
     assert limits.HISTORY_ROWS_MAX == len(chosen(long))
 

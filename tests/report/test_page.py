@@ -13,6 +13,7 @@ from harness.report import build_report
 from harness.report.page import headline
 from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
+from tests.events.filled import filled
 from tests.report.pages import Page, problems_of
 from tests.report.recorder import PLACE, TOPIC
 from tests.report.samples import sample, scenario1, suite_of
@@ -227,7 +228,7 @@ def _huge() -> tuple[RunResult, list[Op]]:
                     process=process,
                     type=kind,
                     f=f,
-                    value=more,
+                    value=filled(source, f, more),
                 )
             )
     lost = Anomaly(

@@ -1,0 +1,90 @@
+"""The page of histories: every event by the source that sees it, printed from the classes of harness/events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from harness import events
+from harness.docs import markdown
+from harness.events import EVENTS, FAILED, Event, Injection, Source
+from harness.events.codec import EventKey, keys_of
+
+_INTRODUCTION: Final = """
+A run writes `results/SUITE/RUN/history.jsonl`, one op per line; each line is durable while the run continues.
+Every verdict follows from this file alone.
+
+- An op has `index` (increases by one), `time_ns` (nanoseconds since the run began, by the collector's clock), \
+`source`, `process`, `type` (`invoke`, `ok`, `fail`, `info`), `f` and `value`.
+- `fail` means that the operation definitely did not happen; `info` on a completion means that it may or may not \
+have happened.
+- Offsets count records from 0; an *end* (log end offset, high watermark, `to`) is exclusive.
+- Nodes have letters as names, as in the documents (`A`, `B`, `C`); `id` is the node's broker id, which is random \
+in each run.
+- A value that is about a partition names it as `topic` and `partition`.
+- Each checker lists the sources that it needs; if one is missing from a history, the result is unknown, \
+never valid.
+- A key with a question mark may be absent. A key that is not listed is kept, and no checker reads it.
+- An op whose source and `f` are not listed here is kept as it is, and no checker reads it.
+""".strip()
+_DIGESTS: Final = """
+A record's `digest` is 16 hexadecimal digits over its timestamp, key, value and headers: two replicas agree on an \
+offset when it is equal.
+`value` of a record is its text (UTF-8; otherwise hexadecimal with the prefix `hex:`), or null where the record \
+has none; every value that a client sends is unique within its run.
+""".strip()
+_ORDER: Final = (
+    Source.RUNNER,
+    Source.CLIENT,
+    Source.NEMESIS,
+    Source.FABRIC,
+    Source.ZOOKEEPER,
+    Source.BROKER,
+    Source.LOG,
+    Source.SIMULATOR,
+)
+_ANY_FAULT: Final = "the name of a fault"
+
+
+def history() -> str:
+    """Print docs/history.md from the classes of events."""
+    parts: list[str] = [_INTRODUCTION]
+    for source in _ORDER:
+        module = _module_of(source)
+        parts += [f"## {source.value}", markdown.docstring(module), _table(source)]
+    return markdown.page("The history: every line that a run writes", "harness/events", *parts, _DIGESTS)
+
+
+def _module_of(source: Source) -> object:
+    return getattr(events, source.value)
+
+
+def _table(source: Source) -> str:
+    rows = [(name, _process(kind), _types(kind), _said(kind)) for name, kind in _kinds(source)]
+    return markdown.table(("f", "process", "types", "meaning and keys of `value`"), rows)
+
+
+def _kinds(source: Source) -> Iterator[tuple[str, type[Event]]]:
+    if source is Source.NEMESIS:
+        yield _ANY_FAULT, Injection
+    for table in (EVENTS, FAILED):
+        yield from ((f"`{f}`", kind) for (seen_by, f), kind in table.items() if seen_by is source)
+
+
+def _process(kind: type[Event]) -> str:
+    return f"`{kind.PROCESS}`" if kind.PROCESS else "the node's name"
+
+
+def _types(kind: type[Event]) -> str:
+    return ", ".join(type_.value for type_ in kind.TYPES)
+
+
+def _said(kind: type[Event]) -> str:
+    """Return what the event means, and its keys with their types; one that may be absent has a question mark."""
+    meaning = " ".join(markdown.docstring(kind).split())
+    return " ".join((meaning, "; ".join(map(_key, keys_of(kind))))).strip()
+
+
+def _key(key: EventKey) -> str:
+    text = key.text.removesuffix(" or null") if key.optional and not key.beside else key.text
+    return f"`{key.key}`{'?' if key.optional else ''} ({text}{f': {key.doc}' if key.doc else ''})"
