@@ -13,7 +13,8 @@ from typing import Final
 from checkers import CHECKERS
 from checkers.activity import activity_of
 from checkers.checker import check, partitions
-from checkers.verdict import Records, difference, found_text, parse_expectation, records_of, verdict_of
+from checkers.verdict import Records, difference, found_text, records_of, verdict_of
+from harness.expectation import parse_expectation
 from harness.model import Anomaly, Op, UsageError, Verdict
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec

@@ -14,47 +14,19 @@ where a kind is not about offsets. Losses of what nobody promised are listed, an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from checkers.lost import acked_records
 from checkers.view import setup_of
+from harness.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, Expected
 from harness.model import Anomaly, Kind, Op, UsageError, Verdict, ranges_of
 
 # A record's name -> {offset: index of its ok produce}, in the order in which the scenario names them.
 Records = Mapping[str, Mapping[int, int]]
 
-NONE: Final = "none"
-HANG: Final = "hang"
-_LOSSES: Final = (
-    Kind.LOST,
-    Kind.PERMITTED,
-    Kind.UNCLEAN,
-    Kind.RETURNED,
-    Kind.LAST_STANDING,
-    Kind.UNPROMISED,
-)
-_ABOUT_OFFSETS: Final = frozenset({*_LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORDER})
 _SHOWS_EPOCH: Final = frozenset({Kind.TWO_LEADERS, Kind.LED_TWICE})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """
-    One term of an expectation.
-
-    Shapes:  spans are inclusive (first, last) pairs; names are records' names; nodes () and epoch None are open,
-             but of a hang no node is to blame.
-    """
-
-    kind: Kind
-    spans: tuple[tuple[int, int], ...] = ()
-    names: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    epoch: int | None = None
-    hang: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,17 +65,6 @@ def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
     return _text([unit for anomaly in anomalies for unit in _units(anomaly, records)], records) or NONE
 
 
-def parse_expectation(text: str) -> tuple[Expected, ...]:
-    """
-    Read an expectation.
-
-    Raises:  UsageError naming the term, what is wrong with it and what was expected.
-    """
-    if text.strip() == NONE:
-        return ()
-    return tuple(_term(term.strip()) for term in text.split(","))
-
-
 def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], records: Records) -> str:
     """
     Compare exactly; give "" when all is as expected, else what is missing and what is more, for a person.
@@ -128,7 +89,7 @@ def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], recor
 def _units(anomaly: Anomaly, records: Records) -> list[_Unit]:
     spans = [offset for first, end in anomaly.ranges for offset in range(first, end)]
     # Only a loss is about one named record; what else may stand at its offset is another's.
-    about = records if anomaly.kind in _LOSSES else {}
+    about = records if anomaly.kind in LOSSES else {}
     return [
         _Unit(
             kind=anomaly.kind,
@@ -139,7 +100,7 @@ def _units(anomaly: Anomaly, records: Records) -> list[_Unit]:
                 name for name, acked in about.items() if offset is not None and acked.get(offset) in anomaly.proof
             ),
         )
-        for offset in (spans if anomaly.kind in _ABOUT_OFFSETS and spans else [None])
+        for offset in (spans if anomaly.kind in ABOUT_OFFSETS and spans else [None])
     ]
 
 
@@ -178,7 +139,7 @@ def _text(units: Iterable[_Unit], records: Records) -> str:
     """Fold units into terms: those that a text does not tell apart become one."""
     groups: dict[tuple[Kind, tuple[str, ...], int | None], list[_Unit]] = {}
     for unit in units:
-        nodes = () if unit.kind in _LOSSES else tuple(sorted(unit.nodes))
+        nodes = () if unit.kind in LOSSES else tuple(sorted(unit.nodes))
         epoch = unit.epoch if unit.kind in _SHOWS_EPOCH else None
         groups.setdefault((unit.kind, nodes, epoch), []).append(unit)
     order = list(Kind)
@@ -203,36 +164,3 @@ def _offsets(group: Sequence[_Unit], records: Records) -> list[tuple[int, list[s
     for first, end in ranges_of(unit.offset for unit in left if unit.offset is not None):
         found.append((first, [str(first) if end == first + 1 else f"{first}-{end - 1}"]))
     return found or [(-1, [])]
-
-
-def _term(text: str) -> Expected:
-    word, *rest = text.split() or [""]
-    if text == HANG:
-        return Expected(kind=Kind.STUCK, hang=True)
-    try:
-        kind = Kind(word)
-    except ValueError as error:
-        kinds = ", ".join(kind.value for kind in Kind)
-        raise UsageError(
-            f"expectation {text!r}: {word!r} is no kind; expected {NONE}, {HANG}, or one of {kinds}"
-        ) from error
-    spans: list[tuple[int, int]] = []
-    names: list[str] = []
-    nodes: list[str] = []
-    epoch: int | None = None
-    while rest:
-        token = rest.pop(0)
-        if token == "epoch" and rest and rest[0].isdecimal():
-            epoch = int(rest.pop(0))
-        elif match := re.fullmatch(r"(\d+)(?:-(\d+))?", token):
-            spans.append((int(match[1]), int(match[2] or match[1])))
-        elif re.fullmatch(r"[A-Z]\d*", token):
-            nodes.append(token)
-        elif re.fullmatch(r"[a-z]\w*", token) and token != "epoch":
-            names.append(token)
-        else:
-            raise UsageError(f"expectation {text!r}: {token!r} is no offset, record, node or epoch")
-    if bool(spans or names) != (kind in _ABOUT_OFFSETS):
-        need = "needs offsets: a record's name, 17 or 11-15" if kind in _ABOUT_OFFSETS else "is not about offsets"
-        raise UsageError(f"expectation {text!r}: {kind.value} {need}")
-    return Expected(kind=kind, spans=tuple(spans), names=tuple(names), nodes=tuple(nodes), epoch=epoch)

@@ -1,32 +1,45 @@
-"""
-What a scenario awaits or requires: conditions on what ZooKeeper holds, on files, links, and what nodes tell.
-
-    elected = A|none (ZooKeeper says so)     leader = A (and A says so too)      isr = A B
-    controller = C     controller != C       registered A     gone A             epoch rises
-    checkpoint A = N   checkpoint A >= N     log A = N        settled A (caught up, or stuck)
-    acked NAME (every record)                heard A (of the epoch that ZooKeeper holds)
-    held [answers|requests] API A -> B       asked A -> B          answered A -> B
-    lost A -> B (a cut there has bitten)     delayed API A -> B    doubled API A -> B
-    truncated A        stuck A               awaiting A (a newer epoch)          fenced A
-    unseen A           one-batch NAME
-
-`asked`, `answered` (where an epoch ends), `truncated`, `fenced` and `epoch rises` are about what came since the
-scenario last did something: all steps but `await` and `require` do.
-"""
+"""When each condition holds that a scenario awaits or requires; harness/condition_kinds.py has the conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.condition_kinds import (
+    Acked,
+    Answered,
+    Asked,
+    Awaiting,
+    Checkpoint,
+    Condition,
+    ConditionOfLink,
+    ConditionOfNode,
+    ConditionOfPartition,
+    Controller,
+    Delayed,
+    Doubled,
+    Elected,
+    EpochRises,
+    Fenced,
+    Gone,
+    Heard,
+    Held,
+    InSync,
+    Leads,
+    LogEnds,
+    Lost,
+    OneBatch,
+    Registered,
+    Settled,
+    Stuck,
+    Truncated,
+    Unseen,
+)
 from harness.links import LinkSteps
 from harness.logdir.message_set import OLD_MAGICS
-from harness.marks import Marks
-from harness.model import UsageError
+from harness.marks import Mark, Marks
 from harness.news import News
 from harness.produces import Produces
-
-Condition = Callable[[], bool]
 
 
 class Conditions:
@@ -55,84 +68,85 @@ class Conditions:
         truth = self._cluster.observer.truth(TOPIC, PARTITION)
         self._epoch = -1 if truth is None else truth.leader_epoch
 
-    def of(self, words: Sequence[str]) -> Condition:
-        """Give the condition; UsageError when there is none in such words."""
-        found = self._of_partition(list(words)) or self._of_node(list(words)) or self._of_link(list(words))
-        if found is None:
-            raise UsageError(f"condition {' '.join(words)!r} is unknown (harness/conditions.py has them)")
-        return found
+    def holds(self, condition: Condition) -> bool:
+        """Whether it holds now; UsageError when it is about a hold or a rule that does not exist any more."""
+        match condition:
+            case Elected() | Leads() | InSync() | Controller() | EpochRises() | Acked() | OneBatch():
+                return self._of_partition(condition)
+            case Held() | Asked() | Answered() | Lost() | Delayed() | Doubled():
+                return self._of_link(condition)
+            case _:
+                return self._of_node(condition)
 
-    def _of_partition(self, words: list[str]) -> Condition | None:
+    def _of_partition(self, condition: ConditionOfPartition) -> bool:
         cluster = self._cluster
-        match words:
-            case ["leader", "=", name]:
-                return lambda: self.leads(name)
-            case ["elected", "=", name]:
-                return lambda: cluster.leader() == (None if name == "none" else name)
-            case ["isr", "=", *names]:
-                return lambda: cluster.isr() == frozenset(names)
-            case ["controller", "=", name]:
-                return lambda: cluster.observer.controller() == name
-            case ["controller", "!=", name]:
-                return lambda: cluster.observer.controller() not in (None, name)
-            case ["epoch", "rises"]:
-                return self._rises
-            case ["acked", name]:
-                return lambda: self._produces.acked(name)
-            case ["one-batch", name]:
-                return lambda: self._one_batch(name)
-        return None
+        match condition:
+            case Leads(node):
+                return self.leads(node)
+            case Elected(leader):
+                return cluster.leader() == leader
+            case InSync(nodes):
+                return cluster.isr() == frozenset(nodes)
+            case Controller(True, node):
+                return cluster.observer.controller() == node
+            case Controller(_, node):
+                return cluster.observer.controller() not in (None, node)
+            case EpochRises():
+                return self._rises()
+            case Acked(group):
+                return self._produces.acked(group)
+            case OneBatch(group):
+                return self._one_batch(group)
 
-    def _of_node(self, words: list[str]) -> Condition | None:
+    def _of_node(self, condition: ConditionOfNode) -> bool:
         cluster = self._cluster
-        match words:
-            case ["settled", name]:
-                return lambda: self.settled(name)
-            case ["checkpoint", name, "=", number]:
-                return lambda: cluster.checkpoint(name) == self._marks.number(number)
-            case ["checkpoint", name, ">=", number]:
-                return lambda: cluster.checkpoint(name) >= self._marks.number(number)
-            case ["log", name, "=", number]:
-                return lambda: cluster.log_end(name) == self._marks.number(number)
-            case ["registered", name]:
-                return lambda: cluster.observer.registered(name) != 0
-            case ["gone", name]:
-                return lambda: cluster.observer.registered(name) == 0
-            case ["unseen", name]:
-                return lambda: self._unseen(name)
-            case ["stuck", name]:
-                return lambda: cluster.is_stuck(name)
-            case ["heard", name]:
-                return lambda: self._heard(name)
-            case ["awaiting", name]:
-                return lambda: cluster.is_awaiting(name)
-            case ["truncated", name]:
-                return lambda: self._truncated(name)
-            case ["fenced", name]:
-                return lambda: bool(self._news.of_node("fenced", name))
-        return None
+        match condition:
+            case Settled(node):
+                return self.settled(node)
+            case Checkpoint(node, True, offset):
+                return cluster.checkpoint(node) == self._marks.number(offset)
+            case Checkpoint(node, _, offset):
+                return cluster.checkpoint(node) >= self._marks.number(offset)
+            case LogEnds(node, offset):
+                return cluster.log_end(node) == self._marks.number(offset)
+            case Registered(node):
+                return cluster.observer.registered(node) != 0
+            case Gone(node):
+                return cluster.observer.registered(node) == 0
+            case Unseen(node):
+                return self._unseen(node)
+            case Stuck(node):
+                return cluster.is_stuck(node)
+            case Heard(node):
+                return self._heard(node)
+            case Awaiting(node):
+                return cluster.is_awaiting(node)
+            case Truncated(node):
+                return self._truncated(node)
+            case Fenced(node):
+                return bool(self._news.of_node("fenced", node))
 
-    def _of_link(self, words: list[str]) -> Condition | None:
-        match words:
-            case ["held", *direction, api, src, "->", dst] if direction in ([], ["answers"], ["requests"]):
-                held = self._links.hold_of(api, src, dst, "".join(direction))
-                return lambda: bool(held.held)
-            case ["asked", src, "->", dst]:
-                return lambda: bool(self._news.on_link("epoch-question", src, dst))
-            case ["answered", src, "->", dst]:
-                return lambda: bool(self._news.on_link("epoch-answer", src, dst))
-            case ["lost", src, "->", dst]:
-                return lambda: self._links.has_bitten("lost", src, dst)
-            case ["delayed" | "doubled" as bites, api, src, "->", dst]:
-                return lambda: self._links.has_bitten(bites, src, dst, api)
-        return None
+    def _of_link(self, condition: ConditionOfLink) -> bool:
+        match condition:
+            case Held(api, src, dst, direction):
+                return bool(self._links.hold_of(api, src, dst, direction).held)
+            case Asked(src, dst):
+                return bool(self._news.on_link("epoch-question", src, dst))
+            case Answered(src, dst):
+                return bool(self._news.on_link("epoch-answer", src, dst))
+            case Lost(src, dst):
+                return self._links.has_bitten("lost", src, dst)
+            case Delayed(api, src, dst):
+                return self._links.has_bitten("delayed", src, dst, api)
+            case Doubled(api, src, dst):
+                return self._links.has_bitten("doubled", src, dst, api)
 
-    def saw(self, words: Sequence[str]) -> str:
-        """What stands in place of the condition, for the one who reads why a cell is unknown."""
+    def saw(self, condition: Condition) -> str:
+        """Return what was seen in place of the condition, for the reader who asks why a cell is unknown."""
         cluster, truth = self._cluster, self._cluster.observer.truth(TOPIC, PARTITION)
         logs = {name: (cluster.log_end(name), cluster.checkpoint(name)) for name in self._replicas}
         return (
-            f"{' '.join(words)}; saw partition {truth}, (log end, checkpoint) {logs}, held {self._links.seen()}, "
+            f"{condition}; saw partition {truth}, (log end, checkpoint) {logs}, held {self._links.seen()}, "
             f"down {sorted(cluster.down)}"
         )
 
@@ -207,7 +221,7 @@ class Conditions:
         """All records of a group lie in one batch of the leader's log; messages of old formats lie in none."""
         leader = self._cluster.leader()
         log = self._cluster.log(leader) if leader else None
-        span = (self._marks.number(f"start({name})"), self._marks.number(f"end({name})") - 1)
+        span = (self._marks.number(Mark("start", name)), self._marks.number(Mark("end", name)) - 1)
         if log is None:
             return False
         theirs = [b for b in log.batches if span[0] <= b.base <= span[1]]

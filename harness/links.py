@@ -1,12 +1,7 @@
 """
 What a scenario does to links, and that it bit: a cut, a delay or a doubling must have taken a frame.
 
-    hold answers|requests API A -> B [from N]       release all | release [answers|requests] API A -> B
-    drop API A -> B                                 throw away what is held there, reset its connections
-    cut A -> B [close] | cut A <-> B [close]        delay answers|requests API A -> B SECONDS
-    double API A -> B                               heal all (holds too) | heal A -> B
-
-A link is (from, to) in the direction of its requests; "zookeeper" is the other end of a node's own way there.
+harness/step_kinds.py has the steps.
 """
 
 from __future__ import annotations
@@ -21,9 +16,10 @@ from harness.marks import Marks
 from harness.model import PreconditionError, UsageError
 from harness.news import News
 from harness.parts import Held
+from harness.step_kinds import Cut, Delay, Double, Drop, Heal, HealAll, Hold, LinkAct, Release, ReleaseAll
+from harness.step_order import ends_of
 
 DIRECTIONS: Final = {"requests": "request", "answers": "answer"}
-VERBS: Final = ("hold", "release", "drop", "cut", "delay", "double", "heal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,34 +27,38 @@ class Standing:
     """
     A cut, a delay or a doubling that the scenario made.
 
-    Shapes:  text is its step; ends are (src, dst) for each link; bites is the op by which the fabric tells that
-             it took a frame, since how many such ops there had been before.
+    Attributes:
+        bites: the op by which the fabric reports that it took a frame.
+        since: how many such ops there had been before.
     """
 
-    text: str
-    ends: tuple[tuple[str, str], ...]
+    step: Cut | Delay | Double
     api: str
     bites: str
     since: int
     handle: object
 
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """(src, dst) for each link that it is about."""
+        return ends_of(self.step)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hold:
-    """A hold that stands, in the scenario's words."""
+    """A hold that stands."""
 
-    direction: str
-    api: str
-    src: str
-    dst: str
+    step: Hold
     handle: Held
 
     def is_named(self, api: str, src: str, dst: str, direction: str) -> bool:
         """Whether a scenario means this one; no direction means either."""
-        return (self.api, self.src, self.dst) == (api, src, dst) and direction in ("", self.direction)
+        step = self.step
+        return (step.api, step.src, step.dst) == (api, src, dst) and direction in ("", step.direction)
 
     def __str__(self) -> str:
-        return f"{self.direction} {self.api} {self.src} -> {self.dst}"
+        step = self.step
+        return f"{step.direction} {step.api} {step.src} -> {step.dst}"
 
 
 class LinkSteps:
@@ -67,7 +67,7 @@ class LinkSteps:
 
     Shapes:  api_of gives the api that a scenario's word for one means.
     Raises:  PreconditionError for a rule that is healed, or stands at the end, and never took a frame; UsageError
-             for a step that is none.
+             for a step about a hold or a rule that does not exist any more.
     """
 
     def __init__(self, cluster: Cluster, marks: Marks, news: News, api_of: Callable[[str], str]) -> None:
@@ -78,44 +78,38 @@ class LinkSteps:
         self._holds: list[_Hold] = []
         self.rules: list[Standing] = []
 
-    def act(self, words: tuple[str, ...]) -> None:
+    def act(self, step: LinkAct) -> None:
         """Take a step."""
         fabric = self._cluster.fabric
-        match words:
-            case ("hold", direction, api, src, "->", dst) if direction in DIRECTIONS:
-                self._hold(direction, (api, src, dst), None)
-            case ("hold", direction, api, src, "->", dst, "from", number) if direction in DIRECTIONS:
-                self._hold(direction, (api, src, dst), self._marks.number(number))
-            case ("release", "all"):
+        match step:
+            case Hold():
+                self._hold(step)
+            case ReleaseAll():
                 fabric.release_all()
                 self._holds.clear()
-            case ("release", *direction, api, src, "->", dst) if direction in ([], ["answers"], ["requests"]):
-                for held in self._take(api, src, dst, "".join(direction)):
+            case Release(api, src, dst, direction):
+                for held in self._take(api, src, dst, direction):
                     fabric.release(held)
-            case ("drop", api, src, "->", dst):
+            case Drop(api, src, dst):
                 self._drop(api, src, dst)
-            case ("cut", src, "->" | "<->" as arrow, dst, *rest) if rest in ([], ["close"]):
-                both = arrow == "<->"
-                ends = ((src, dst), (dst, src)) if both else ((src, dst),)
-                cut = partial(fabric.cut, src, dst, both_ways=both, close=bool(rest))
-                self._stand(words, ends, cut, bites="lost")
-            case ("delay", direction, api, src, "->", dst, seconds) if direction in DIRECTIONS:
-                api = self._api_of(api)
-                delay = partial(fabric.delay, api, src, dst, DIRECTIONS[direction], _seconds(seconds))
-                self._stand(words, ((src, dst),), delay, bites="delayed", api=api)
-            case ("double", api, src, "->", dst):
-                api = self._api_of(api)
-                self._stand(words, ((src, dst),), partial(fabric.double, api, src, dst), bites="doubled", api=api)
-            case ("heal", "all"):
+            case Cut(src, both_ways, dst, close):
+                cut = partial(fabric.cut, src, dst, both_ways=both_ways, close=close)
+                self._stand(step, cut, bites="lost")
+            case Delay(direction, word, src, dst, seconds):
+                api = self._api_of(word)
+                delay = partial(fabric.delay, api, src, dst, DIRECTIONS[direction], float(seconds))
+                self._stand(step, delay, bites="delayed", api=api)
+            case Double(word, src, dst):
+                api = self._api_of(word)
+                self._stand(step, partial(fabric.double, api, src, dst), bites="doubled", api=api)
+            case HealAll():
                 standing, self.rules = self.rules, []
                 self._holds.clear()
                 fabric.heal_all()
                 for rule in standing:
                     self._prove(rule)
-            case ("heal", src, "->", dst):
+            case Heal(src, dst):
                 self._heal(src, dst)
-            case _:
-                raise UsageError(f"step {' '.join(words)!r}; expected it in the words of harness/links.py")
 
     def hold_of(self, api: str, src: str, dst: str, direction: str = "") -> Held:
         """The last hold of that api on that link, in that direction or any; UsageError when there is none."""
@@ -133,10 +127,10 @@ class LinkSteps:
         for rule in self.rules:
             self._prove(rule)
 
-    def _hold(self, direction: str, name: tuple[str, str, str], from_offset: int | None) -> None:
-        api, src, dst = name
-        held = self._cluster.fabric.hold(self._api_of(api), src, dst, DIRECTIONS[direction], from_offset)
-        self._holds.append(_Hold(direction=direction, api=api, src=src, dst=dst, handle=held))
+    def _hold(self, step: Hold) -> None:
+        api, offset = self._api_of(step.api), None if step.offset is None else self._marks.number(step.offset)
+        held = self._cluster.fabric.hold(api, step.src, step.dst, DIRECTIONS[step.direction], offset)
+        self._holds.append(_Hold(step=step, handle=held))
 
     def has_bitten(self, bites: str, src: str, dst: str, api: str = "") -> bool:
         """Whether a rule of that kind that stands on that link has taken a frame; UsageError when none stands."""
@@ -151,20 +145,11 @@ class LinkSteps:
 
     def _prove(self, rule: Standing) -> None:
         if not self._bit(rule):
-            raise PreconditionError(f"{rule.text}: no frame was {rule.bites}; expected one at least")
+            raise PreconditionError(f"{rule.step}: no frame was {rule.bites}; expected one at least")
 
-    def _stand(
-        self,
-        words: tuple[str, ...],
-        ends: tuple[tuple[str, str], ...],
-        make: Callable[[], object],
-        *,
-        bites: str,
-        api: str = "",
-    ) -> None:
-        since = self._news.bites
-        text = " ".join(words)
-        self.rules.append(Standing(text=text, ends=ends, api=api, bites=bites, since=since, handle=make()))
+    def _stand(self, step: Cut | Delay | Double, make: Callable[[], object], *, bites: str, api: str = "") -> None:
+        since = self._news.bites  # before it is made: it may bite at once
+        self.rules.append(Standing(step=step, api=api, bites=bites, since=since, handle=make()))
 
     def _take(self, api: str, src: str, dst: str, direction: str = "") -> list[Held]:
         """Take the holds of that name out of the list, oldest first."""
@@ -194,17 +179,7 @@ class LinkSteps:
             self._prove(rule)
 
     def _rule_names(self) -> list[str]:
-        return [rule.text for rule in self.rules]
+        return [str(rule.step) for rule in self.rules]
 
     def _hold_names(self) -> list[str]:
         return list(map(str, self._holds))
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if seconds > 0:
-        return seconds
-    raise UsageError(f"delay of {text!r} seconds; expected a number above 0")

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TypeAlias
 
 from harness.model import UsageError
 
-_MARK: Final = re.compile(r"(?P<side>end|start)\((?P<name>\w+)\)")
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a group of records ends or starts: `end(m2)` is the offset after its last record."""
+
+    side: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.side}({self.name})"
+
+
+# An offset as scenarios write it: a number, or where a group of records ends or starts.
+Offset: TypeAlias = int | Mark
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,17 +50,13 @@ class Marks:
         """Note where a group will lie that is under way."""
         self.offsets[name] = list(range(base, base + len(self.values(name))))
 
-    def number(self, word: str) -> int:
-        """Give a number as scenarios write it: `4`, `end(m1)`, `start(m2)`."""
-        mark = _MARK.fullmatch(word)
-        if mark is None:
-            if word.isdecimal():
-                return int(word)
-            raise UsageError(f"number {word!r}; expected 4, end(m1) or start(m1)")
-        name = mark["name"]
-        if name in self.offsets:
-            found = self.offsets[name]
-            return found[-1] + 1 if mark["side"] == "end" else found[0]
+    def number(self, offset: Offset) -> int:
+        """Return an offset as a number."""
+        if isinstance(offset, int):
+            return offset
+        if offset.name in self.offsets:
+            found = self.offsets[offset.name]
+            return found[-1] + 1 if offset.side == "end" else found[0]
         # Not produced yet: where it will end follows from the draw, if it comes after all that is there.
         after = max((offsets[-1] + 1 for offsets in self.offsets.values()), default=0)
-        return after + (len(self.values(name)) if mark["side"] == "end" else 0)
+        return after + (len(self.values(offset.name)) if offset.side == "end" else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, TypeVar
@@ -20,9 +20,15 @@ def pick(kind: str, table: Mapping[str, T], name: str) -> T:
     """
     if name in table:
         return table[name]
-    near = get_close_matches(name, table, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UsageError(f"unknown {kind} {name!r}: expected one of {', '.join(sorted(table))}.{hint}")
+    raise UsageError(
+        f"unknown {kind} {name!r}: expected one of {', '.join(sorted(table))}.{nearest(name, table, end='')}"
+    )
+
+
+def nearest(name: str, choices: Collection[str], *, end: str = ".") -> str:
+    """Return `end` and the choice that was probably meant, as a sentence to append; "" when none is near."""
+    near = get_close_matches(name, choices, n=1)
+    return f"{end} Did you mean '{near[0]}'?" if near else ""
 
 
 def load(kind: str, table: Mapping[str, str], name: str, attribute: str) -> Any:

@@ -1,13 +1,6 @@
 """
 Play a scenario on a cluster: each step recorded, each condition seen before the next, then heal and read.
 
-    produce NAME acks=0|1|all [...]       see harness/produces.py
-    read [via A]                          a client reads all that it may see
-    FAULT NODES                           a fault of docs/nemeses.md, on all these nodes at once
-    await CONDITION                       wait until it holds
-    require CONDITION                     now, or the cell is unknown
-
-`API` may be `question`: what a restarted follower asks first under the protocol played.
 A step that fails ends the schedule; the cluster is healed and read all the same, and the run is unknown.
 """
 
@@ -21,18 +14,21 @@ from dataclasses import dataclass, field, replace
 from harness import events
 from harness.client import Client
 from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.condition_kinds import Condition, InSync, Leads
 from harness.conditions import Conditions
 from harness.effect import Effect, Nature
 from harness.events import Done, Event, Exited, Healed, Injection, SnapshotFailed
 from harness.fault import Fault, heal, inject, undone_by
 from harness.in_force import FaultInForce
-from harness.links import VERBS, LinkSteps
+from harness.kinds import QUESTION
+from harness.links import LinkSteps
 from harness.logdir.scan import snapshot_events
 from harness.marks import Marks
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
 from harness.news import News
 from harness.produces import Produces
 from harness.schedule import Draw, Scenario, Step
+from harness.step_kinds import Act, Await, Inject, Pass, Produce, Read, Require
 
 _log = logging.getLogger(__name__)
 
@@ -98,12 +94,12 @@ class Play:
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
         cluster.observer.watch(TOPIC, PARTITION)
         self.client.create_topic(TOPIC, [cluster.ids[name] for name in self.scenario.replicas])
-        self._await(["leader", "=", self.scenario.replicas[0]])
-        self._await(["isr", "=", *self.scenario.replicas])
+        self._await(Leads(self.scenario.replicas[0]))
+        self._await(InSync(self.scenario.replicas))
 
     def _step(self, step: Step) -> None:
         about = events.Step(line=step.line, text=step.text, narrative=step.narrative)
-        self._recorded(about, lambda: self._act(step.words))
+        self._recorded(about, lambda: self._act(step.act))
 
     def _recorded(self, step: events.Step, act: Callable[[], None]) -> None:
         """Do it as a step of the history; a step that fails is recorded with its error, and raised."""
@@ -115,35 +111,35 @@ class Play:
             raise
         self._say(OpType.OK, step)
 
-    def _act(self, words: tuple[str, ...]) -> None:
-        if words[0] not in ("await", "require"):
+    def _act(self, act: Act) -> None:
+        if not isinstance(act, Await | Require):
             self._news.turn()
             self.conditions.turn()
-        match words:
-            case ("await", *condition):
+        match act:
+            case Await(condition):
                 self._await(condition)
-            case ("require", *condition):
-                if not self.conditions.of(condition)():
+            case Require(condition):
+                if not self.conditions.holds(condition):
                     raise PreconditionError(f"required and not so: {self.conditions.saw(condition)}")
-            case ("produce", name, *options):
-                self.produces.act(name, options)
-            case ("read",):
+            case Produce():
+                self.produces.act(act)
+            case Read(None):
                 self.client.read_all(TOPIC, PARTITION)
-            case ("read", "via", node):
-                self.client.read_all(TOPIC, PARTITION, via=self.cluster.address_of(node))
-            case (verb, *_) if verb in VERBS:
-                self.links.act(words)
-            case (verb, *nodes) if verb in self.faults and nodes:
-                self._inject(self.faults[verb], nodes)
+            case Read(node):
+                self.client.read_all(TOPIC, PARTITION, via=self.cluster.address_of(str(node)))
+            case Pass(ms):
+                self._let_pass(float(ms) / 1000)
+            case Inject(fault, nodes):
+                self._inject(self.faults[fault], list(nodes))
             case _:
-                raise UsageError(
-                    f"step {' '.join(words)!r}; expected one of produce, read, await, require, "
-                    f"{', '.join((*VERBS, *self.faults))} (harness/runner.py)"
-                )
+                self.links.act(act)
 
     # --- steps -----------------------------------------------------------------------------------------------
-    def _await(self, condition: list[str]) -> None:
-        self.cluster.await_(self.conditions.of(condition), lambda: self.conditions.saw(condition))
+    def _await(self, condition: Condition) -> None:
+        self.cluster.await_(lambda: self.conditions.holds(condition), lambda: self.conditions.saw(condition))
+
+    def _let_pass(self, seconds: float) -> None:
+        self.cluster.time.until(lambda: self.cluster.cancelled, seconds)
 
     def _inject(self, fault: Fault, nodes: list[str]) -> None:
         """Inject into all nodes at once: a power cut that takes two brokers takes them together."""
@@ -166,7 +162,7 @@ class Play:
         self.cluster.record(process, OpType.OK, replace(injection, probe=seen))
 
     def _api(self, word: str) -> str:
-        return self.cluster.target.first_question(self.cluster.rules) if word == "question" else word
+        return self.cluster.target.first_question(self.cluster.rules) if word == QUESTION else word
 
     # --- the end ---------------------------------------------------------------------------------------------
     def _heal(self) -> None:

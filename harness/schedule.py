@@ -19,64 +19,64 @@ A scenario: a written-down schedule with the outcome expected under each protoco
 Records are drawn: `m2 1..3` from 1 to 3, `m3 m2+1..m2+3` from one more than m2 has; `m1 11` is 11. `end(m2)` is
 the offset after the last record of m2. A line with `under` is a step of those protocols alone, one with `unless`
 of all others; a mutant such as `kip320+fence_fetch=no` counts as its protocol too, and a release as the protocol
-of ours to which it corresponds, as `kafka:2.1.1` and as `kafka`. Which words a step may begin with is the runner's
-business (harness/runner.py); harness/settings.py tells which settings there are.
+of ours to which it corresponds, as `kafka:2.1.1` and as `kafka`. harness/step_kinds.py has the steps,
+harness/settings.py the settings, harness/expectation.py the words of an expectation.
+A file is read whole before anything is started: every word in it is checked, also those of its last line.
 """
 
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from harness.effect import RENAMED_FAULTS
+from harness.expectation import check_expectation
+from harness.grammar import Line, Names
+from harness.heads import Count, counts_of, nodes_of
 from harness.model import UsageError
+from harness.registry import nearest
 from harness.settings import Settings, read_settings
+from harness.step_kinds import STEPS, Act
+from harness.step_order import check_order
 from harness.variant import Variant
 
 BROKER_ID_MAX: Final = 999
-_BOUND: Final = re.compile(r"^(?:(?P<name>[a-z]\w*)\+)?(?P<number>\d+)$")
-_RECORDS: Final = re.compile(r"^(?P<name>[a-z]\w*) (?P<low>\S+?)(?:\.\.(?P<high>\S+))?$")
 _HEADS: Final = ("title", "source", "nodes", "records", "settings")
 _NEEDED: Final = ("title", "source", "nodes", "records")
+_ONCE: Final = ("title", "nodes")
+_CONDITIONAL: Final = ("under", "unless")
+# Names of protocols, with their rules as text.
+Protocols: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """
-    One line of a scenario: its words, and the story told above it.
+    One line of a scenario: what is done, and the story told above it.
 
-    Shapes:  text is the whole line. variants are those that it is for, or with `unless` those that it is not
-             for; () when it is for all.
+    Attributes:
+        variants: those that it is for, or with `unless` those that it is not for; () when it is for all.
     """
 
     line: int
-    text: str
+    act: Act
     narrative: str
     variants: tuple[str, ...] = ()
     unless: bool = False
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """The line's words, without those that say for whom it is."""
-        return tuple((self.text.partition(": ")[2] if self.variants else self.text).split())
+    def text(self) -> str:
+        """The whole line."""
+        word = "unless" if self.unless else "under"
+        return f"{word} {', '.join(self.variants)}: {self.act}" if self.variants else str(self.act)
 
     def is_for(self, names: Collection[str]) -> bool:
         """Whether it is a step of the variant that has these names."""
         return not self.variants or any(name in self.variants for name in names) != self.unless
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Count:
-    """How many records: from `low` to `high`, each more than those of `base` when that is named."""
-
-    name: str
-    low: int
-    high: int
-    base: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,59 +130,116 @@ def draw(scenario: Scenario, seed: int) -> Draw:
     return Draw(seed=seed, ids=ids, counts=counts)
 
 
-def read_scenario(path: Path) -> Scenario:
-    """Read a scenario file; raise UsageError naming file, line and what was expected there."""
-    return parse(path.stem, path.read_text(encoding="utf-8"), str(path))
+def read_scenario(path: Path, faults: Collection[str], protocols: Protocols | None = None) -> Scenario:
+    """Read a scenario file; see `parse`."""
+    return parse(path.stem, path.read_text(encoding="utf-8"), str(path), faults, protocols)
 
 
-def parse(name: str, text: str, where: str) -> Scenario:
-    """Read a scenario's text; `where` names it in errors."""
-    heads: dict[str, list[str]] = {}
-    steps: list[Step] = []
-    expectations: dict[str, str] = {}
-    story: list[str] = []
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = raw.strip()
-        if line.startswith("#"):
-            story.append(line.lstrip("# "))
-            continue
-        if not line:
-            continue
-        word, _, rest = line.partition(" ")
-        if word in _HEADS:
-            heads.setdefault(word, []).append(rest.strip())
-        elif word == "expect":
-            _expect(expectations, rest, f"{where}:{number}")
-        else:
-            steps.append(_step(number, line, " ".join(story), f"{where}:{number}"))
-            story = []
-    for head in _NEEDED:
-        if head not in heads:
-            raise UsageError(f"{where}: no line {head!r}; expected one")
-    replicas, nodes = _nodes(heads["nodes"][0], where)
+def parse(
+    name: str, text: str, where: str, faults: Collection[str], protocols: Protocols | None = None
+) -> Scenario:
+    """
+    Read a scenario's text.
+
+    Args:
+        where: what names the text in errors: a file.
+        faults: the names of the faults that steps may inject.
+        protocols: those that `under`, `unless` and `expect` may name, with their rules; None leaves them
+            unchecked. Of a release of another system (`kafka:2.1.1`) the system's name alone is checked.
+
+    Raises:
+        UsageError: a line is wrong; names file and line, what was found, what was expected, and the nearest word.
+    """
+    numbered = enumerate(text.splitlines(), start=1)
+    lines = [_Raw(f"{where}:{number}", number, raw.strip()) for number, raw in numbered]
+    heads = _heads(lines, where)
+    replicas, nodes = nodes_of(*heads["nodes"][0])
+    records = tuple(counts_of(heads["records"]))
+    names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults)
+    steps, expectations = _course(lines, names, protocols)
+    check_order([(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps])
+    settings: dict[str, Any] = {}
+    for place, words in heads.get("settings", ()):
+        settings |= read_settings(words, place)
     return Scenario(
         name=name,
-        title=heads["title"][0],
-        sources=tuple(heads["source"]),
+        title=heads["title"][0][1],
+        sources=tuple(source for _, source in heads["source"]),
         replicas=replicas,
         nodes=nodes,
-        records=_records(", ".join(heads["records"]), where),
-        steps=tuple(steps),
+        records=records,
+        steps=steps,
         expectations=expectations,
-        settings=read_settings(" ".join(heads.get("settings", ())), where),
+        settings=Settings(**settings),
     )
 
 
-def _step(number: int, line: str, narrative: str, where: str) -> Step:
-    word, _, rest = line.partition(" ")
-    if word not in ("under", "unless"):
-        return Step(line=number, text=_present(line), narrative=narrative)
-    names, colon, act = rest.partition(": ")
-    if not colon or not act.strip():
-        raise UsageError(f"{where}: {line!r}; expected '{word} PROTOCOL[, PROTOCOL]: STEP'")
-    variants = tuple(str(Variant.parse(name, where)) for name in names.split(","))
-    text = f"{word} {names}: {_present(act)}"
-    return Step(line=number, text=text, narrative=narrative, variants=variants, unless=word == "unless")
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A line as it stands in the file."""
+
+    where: str
+    number: int
+    text: str
+
+    @property
+    def word(self) -> str:
+        return self.text.partition(" ")[0]
+
+    @property
+    def rest(self) -> str:
+        return self.text.partition(" ")[2].strip()
+
+
+def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]]:
+    """Return what stands behind each word of the head, and where."""
+    heads: dict[str, list[tuple[str, str]]] = {}
+    for line in lines:
+        if line.word in _HEADS:
+            if line.word in heads and line.word in _ONCE:
+                raise UsageError(f"{line.where}: {line.text!r}: a second {line.word!r}; expected one")
+            heads.setdefault(line.word, []).append((line.where, line.rest))
+    for head in _NEEDED:
+        if head not in heads:
+            firsts = [line.word for line in lines if line.text and line.word not in (*_HEADS, "#")]
+            near = get_close_matches(head, firsts, n=1)
+            place = next((line.where for line in lines if near and line.word == near[0]), f"{where}:1")
+            meant = f"; found {near[0]!r}. Did you mean {head!r}?" if near else "; expected one"
+            raise UsageError(f"{place}: no line {head!r}{meant}")
+    return heads
+
+
+def _course(
+    lines: Sequence[_Raw], names: Names, protocols: Protocols | None
+) -> tuple[tuple[Step, ...], dict[str, str]]:
+    """Read the lines that are no head: steps with the stories above them, and expectations."""
+    steps: list[Step] = []
+    expectations: dict[str, str] = {}
+    story: list[str] = []
+    for line in lines:
+        if line.text.startswith("#"):
+            story.append(line.text.lstrip("# "))
+        elif line.word == "expect":
+            _expect(expectations, line, names, protocols)
+        elif line.text and line.word not in _HEADS:
+            steps.append(_step(line, " ".join(story), names, protocols))
+            story = []
+    return tuple(steps), expectations
+
+
+def _step(line: _Raw, narrative: str, names: Names, protocols: Protocols | None) -> Step:
+    text = line.text
+    variants: tuple[str, ...] = ()
+    if line.word in _CONDITIONAL:
+        named, colon, text = line.rest.partition(": ")
+        if not colon or not text.strip():
+            raise UsageError(f"{line.where}: {line.text!r}; expected '{line.word} PROTOCOL[, PROTOCOL]: STEP'")
+        variants = tuple(_variant(each, line.where, protocols) for each in named.split(","))
+    also = () if variants else (*_HEADS, *_CONDITIONAL, "expect")
+    act: Any = Line(_present(text), line.where, names).read(STEPS, also)
+    return Step(
+        line=line.number, act=act, narrative=narrative, variants=variants, unless=line.word == _CONDITIONAL[1]
+    )
 
 
 def _present(act: str) -> str:
@@ -191,45 +248,33 @@ def _present(act: str) -> str:
     return f"{RENAMED_FAULTS[word]} {rest}" if word in RENAMED_FAULTS else act
 
 
-def _expect(expectations: dict[str, str], rest: str, where: str) -> None:
-    protocols, colon, outcome = rest.partition(": ")
+def _variant(text: str, where: str, protocols: Protocols | None) -> str:
+    """Return a variant's own text; UsageError where it is none, or none of those that are known."""
+    variant = Variant.parse(text, where)
+    if protocols is None:
+        return str(variant)
+    name = variant.protocol.partition(":")[0]
+    if name not in protocols:
+        near = nearest(name, protocols)
+        raise UsageError(f"{where}: protocol {name!r}; expected one of {', '.join(protocols)}{near}")
+    rules = protocols[name]
+    for change in variant.changes:
+        rule = change.partition("=")[0]
+        if rule not in rules:
+            raise UsageError(f"{where}: rule {rule!r}; expected one of {', '.join(rules)}{nearest(rule, rules)}")
+    return str(variant)
+
+
+def _expect(expectations: dict[str, str], line: _Raw, names: Names, protocols: Protocols | None) -> None:
+    named, colon, outcome = line.rest.partition(": ")
     if not colon or not outcome.strip():
-        raise UsageError(f"{where}: expect {rest!r}; expected 'expect PROTOCOL[, PROTOCOL]: OUTCOME'")
-    for text in protocols.split(","):
-        variant = str(Variant.parse(text, where))
+        raise UsageError(f"{line.where}: expect {line.rest!r}; expected 'expect PROTOCOL[, PROTOCOL]: OUTCOME'")
+    try:
+        check_expectation(outcome.strip(), names.nodes, names.groups)
+    except UsageError as error:
+        raise UsageError(f"{line.where}: {error}") from error
+    for text in named.split(","):
+        variant = _variant(text, line.where, protocols)
         if variant in expectations:
-            raise UsageError(f"{where}: {variant} is expected to show {expectations[variant]!r} already")
+            raise UsageError(f"{line.where}: {variant} is expected to show {expectations[variant]!r} already")
         expectations[variant] = outcome.strip()
-
-
-def _nodes(text: str, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    replicas: tuple[str, ...] = ()
-    controller: tuple[str, ...] = ()
-    for part in text.split(","):
-        *names, role = part.split()
-        if role == "replicas":
-            replicas = tuple(names)
-        elif role == "controller" and len(names) == 1:
-            controller = tuple(names)
-        else:
-            raise UsageError(f"{where}: nodes {part.strip()!r}; expected 'A B replicas' or 'C controller'")
-    if not replicas or not controller:
-        raise UsageError(f"{where}: nodes {text!r}; expected replicas and one controller")
-    others = tuple(name for name in replicas if name not in controller)
-    return replicas, controller + others
-
-
-def _records(text: str, where: str) -> tuple[Count, ...]:
-    found: list[Count] = []
-    for part in text.split(","):
-        match = _RECORDS.match(part.strip())
-        low, high = (
-            (_BOUND.match(match[side] or match["low"]) for side in ("low", "high")) if match else (None, None)
-        )
-        if match is None or low is None or high is None or low["name"] != high["name"]:
-            raise UsageError(f"{where}: records {part.strip()!r}; expected 'm1 1..4', 'm1 11' or 'm3 m2+1..m2+3'")
-        base = low["name"] or ""
-        if base and base not in {count.name for count in found}:
-            raise UsageError(f"{where}: records {part.strip()!r}: {base!r} is not counted before it")
-        found.append(Count(name=match["name"], low=int(low["number"]), high=int(high["number"]), base=base))
-    return tuple(found)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from harness import limits
 from harness.model import UsageError
+from harness.registry import nearest
 
 
 class MessageFormat(StrEnum):
@@ -34,19 +35,20 @@ class Settings:
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
 
-def read_settings(text: str, where: str) -> Settings:
+def read_settings(text: str, where: str) -> dict[str, Any]:
     """Read `NAME=VALUE NAME=VALUE …`; raise UsageError naming the word, the place and what was expected."""
     found: dict[str, Any] = {}
     for word in text.split():
         name, equals, value = word.partition("=")
         if not equals or name not in _READERS:
             known = ", ".join(_READERS)
-            raise UsageError(f"{where}: setting {word!r}; expected NAME=VALUE with a name of {known}")
+            near = nearest(name, _READERS)
+            raise UsageError(f"{where}: setting {word!r}; expected NAME=VALUE with a name of {known}{near}")
         try:
             found[name] = _READERS[name](value)
         except (ValueError, KeyError) as error:
             raise UsageError(f"{where}: setting {word!r}; expected {name}={_FORMS[name]}") from error
-    return Settings(**found)
+    return found
 
 
 def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:

@@ -6,11 +6,12 @@ It makes sensible steps likely; which of them make sense is seen when they are p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.effect import DOWN, LASTING, Effect
 from harness.fault import Fault
+from harness.step_kinds import Act, Cut, Delay, Double, Heal, Hold, Inject, Release, ReleaseAll
 
 # Under these a node does not run, or does not reach ZooKeeper.
 _AWAY = DOWN | {Effect.CUT_OFF, Effect.PAUSED}
@@ -21,16 +22,17 @@ class Beliefs:
     """
     Who leads, who led before that, what is in force on nodes, and what stands on the links.
 
-    Shapes:  suffering are (node, effect), in the order in which they began.
-             holds are as `release` names them, rules as `heal` does: "A -> B".
+    Attributes:
+        suffering: (node, effect), in the order in which they began.
+        rules: the steps that heal the links on which a cut, a delay or a doubling stands.
     """
 
     leader: str
     before: str
     faults: Mapping[str, Fault]
     suffering: list[tuple[str, Effect]] = field(default_factory=list)
-    holds: list[str] = field(default_factory=list)
-    rules: list[str] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    rules: list[Heal] = field(default_factory=list)
 
     def is_up(self, name: str) -> bool:
         """Whether the node runs, reaches ZooKeeper, and is not paused."""
@@ -40,24 +42,24 @@ class Beliefs:
         """The nodes under any of these effects, in the order in which they came under them."""
         return [name for name, effect in self.suffering if effect in effects]
 
-    def note(self, step: str) -> None:
+    def note(self, act: Act) -> None:
         """Take note of a step that the schedule will take."""
-        verb, _, rest = step.partition(" ")
-        words = rest.split()
-        match verb:
-            case "hold":
-                _put(self.holds, [rest])
-            case "release":
-                _take(self.holds, list(self.holds) if rest == "all" else [rest])
-            case "cut" | "delay" | "double":
-                src, _, dst = next(words[at : at + 3] for at, word in enumerate(words[1:]) if "->" in word)
-                _put(self.rules, [f"{src} -> {dst}"])
-            case "heal":
-                _take(self.rules, [rest])
-            case _ if verb in self.faults:
-                self._note_fault(self.faults[verb], words)
+        match act:
+            case Inject(fault, nodes):
+                self._note_fault(self.faults[fault], nodes)
+            case Hold() if act not in self.holds:
+                self.holds.append(act)
+            case ReleaseAll():
+                self.holds.clear()
+            case Release(api, src, dst, direction):
+                self.holds = [held for held in self.holds if held != Hold(direction, api, src, dst)]
+            case Cut() | Delay() | Double():
+                link = Heal(act.src, act.dst)
+                self.rules += [link] if link not in self.rules else []
+            case Heal():
+                self.rules = [link for link in self.rules if link != act]
 
-    def _note_fault(self, fault: Fault, nodes: list[str]) -> None:
+    def _note_fault(self, fault: Fault, nodes: Sequence[str]) -> None:
         if fault.effect is Effect.LEADER_MOVED:
             self.leader, self.before = nodes[0], self.leader
         ended = fault.heals | ({Effect.PAUSED} if fault.effect.is_down else frozenset())
@@ -66,11 +68,3 @@ class Beliefs:
         alike = DOWN if fault.effect.is_down else {fault.effect}
         if fault.effect in LASTING:
             self.suffering += [(name, fault.effect) for name in nodes if name not in self.under(alike)]
-
-
-def _put(kept: list[str], names: list[str]) -> None:
-    kept += [name for name in names if name not in kept]
-
-
-def _take(kept: list[str], names: list[str]) -> None:
-    kept[:] = [name for name in kept if name not in names]

@@ -11,19 +11,22 @@ Source:  every counterexample of hachikuji/kafka-specification is made of electi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from random import Random
 from typing import Final
 
 from harness.chance.beliefs import Beliefs
 from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.profile import ALWAYS, DEFAULT, Profile
-from harness.chance.stories import PASS, PASS_FETCH, PRODUCE_ALL, PRODUCE_ONE, RELEASE_ONE, STORIES
+from harness.chance.stories import STORIES, Wish
 from harness.effect import DOWN, Effect
+from harness.fabric.frames import ANY
 from harness.fault import Fault
 from harness.schedule import Scenario, parse
+from harness.step_kinds import MEANWHILE, Act, Cut, Delay, Double, Hold, Inject, Pass, Produce, Release, ReleaseAll
 
 REPLICAS: Final = ("A", "B", "C")
-ANY: Final = "*"
+ALL: Final = -1  # acks=all
 QUESTION: Final = "OffsetForLeaderEpoch"
 HOLDS: Final = {
     "hold-command": ("requests", "LeaderAndIsr"),
@@ -44,7 +47,8 @@ def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEF
 
     Shapes:  no expectation: what may be found is for the checkers to say.
     """
-    return parse(f"seed-{seed}", schedule_text(seed, faults, profile), f"the schedule of seed {seed}")
+    text = schedule_text(seed, faults, profile)
+    return parse(f"seed-{seed}", text, f"the schedule of seed {seed}", faults)
 
 
 def schedule_text(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> str:
@@ -58,7 +62,7 @@ class _Drawing:
     def __init__(self, chance: Random, faults: Mapping[str, Fault], profile: Profile) -> None:
         self._chance = chance
         self._profile = profile
-        self._steps: list[str] = []
+        self._steps: list[Act] = []
         self._records: list[str] = []
         three = chance.random() < profile.three_replicas
         self._replicas = REPLICAS if three else REPLICAS[:2]
@@ -97,7 +101,7 @@ class _Drawing:
             f"records  {', '.join((*self._records, *(f'{name} 1' for name in FINAL_RECORDS)))}",
             f"settings {settings}" + (f" replica_lag_ms_max={lag}" if lag else ""),
         ]
-        return "\n".join([*heads, "", *self._steps, ""])
+        return "\n".join([*heads, "", *map(str, self._steps), ""])
 
     def _temper(self) -> tuple[list[str], list[float]]:
         """Give the kinds of moves that this schedule has, and how often each comes."""
@@ -107,7 +111,7 @@ class _Drawing:
                 weights[kind] *= self._chance.choice(self._profile.tempers)
         return list(weights), list(weights.values())
 
-    def _add(self, step: str) -> bool:
+    def _add(self, step: Act) -> bool:
         self._steps.append(step)
         self._beliefs.note(step)
         return True
@@ -123,7 +127,7 @@ class _Drawing:
 
     def _inject(self, fault: Fault) -> bool:
         found = self._sufferers(fault)
-        return bool(found) and self._add(f"{fault.name} {self._chance.choice(found)}")
+        return bool(found) and self._add(Inject(fault.name, (self._chance.choice(found),)))
 
     def _sufferers(self, fault: Fault) -> list[str]:
         """The nodes that a fault may be injected into, as far as one believes."""
@@ -142,42 +146,42 @@ class _Drawing:
     # --- what clients do, and time ---------------------------------------------------------------------------
     def _begin(self) -> None:
         """Mostly something is acknowledged before anything breaks, so that there is something to lose."""
-        self._produce_with("all", 2)
+        self._produce_with(ALL, 2)
         if self._chance.random() < self._profile.begun:
             self._pass(1)
         if self._chance.random() < self._profile.told:
             self._story()
 
     def _produce(self) -> bool:
-        acks = "all" if self._chance.random() < self._profile.acks_all else "1"
+        acks = ALL if self._chance.random() < self._profile.acks_all else 1
         return self._produce_with(acks, self._chance.choice((1, 1, 1, 2, 3)))
 
-    def _produce_with(self, acks: str, count: int) -> bool:
+    def _produce_with(self, acks: int, count: int) -> bool:
         name = f"m{len(self._records) + 1}"
         self._records.append(f"{name} {count}")
-        singly = " singly" if self._chance.random() < 0.15 else ""
-        return self._add(f"produce {name} acks={acks}{singly} meanwhile")
+        singly = self._chance.random() < 0.15
+        return self._add(Produce(name, acks=acks, singly=singly, outcome=MEANWHILE))
 
     def _pass(self, kind: int | None = None) -> bool:
         waits = self._profile.pass_ms
         if kind is None:
             kind = self._chance.choices(range(len(waits)), [share for share, _, _ in waits])[0]
         _, low, high = waits[kind]
-        return self._add(f"pass {self._chance.uniform(low, high):.1f}ms")
+        return self._add(Pass(Decimal(f"{self._chance.uniform(low, high):.1f}")))
 
     # --- who leads, who is there -----------------------------------------------------------------------------
     def _elect(self, fault: Fault) -> bool:
         leader, before = self._beliefs.leader, self._beliefs.before
         others = [name for name in self._replicas if name != leader]
         back = before in others and self._chance.random() < BACK_SHARE
-        return self._add(f"{fault.name} {before if back else self._chance.choice(others)}")
+        return self._add(Inject(fault.name, (before if back else self._chance.choice(others),)))
 
     def _power_loss(self, fault: Fault) -> bool:
         up = self._up()
         if not up:
             return False
         together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
-        return self._add(f"{fault.name} {' '.join(sorted(self._chance.sample(up, together)))}")
+        return self._add(Inject(fault.name, tuple(sorted(self._chance.sample(up, together)))))
 
     def _story(self) -> bool:
         """Tell a story of three replicas that are up, with time as it needs it."""
@@ -189,13 +193,14 @@ class _Drawing:
         story = STORIES[self._chance.choice(self._profile.stories)]
         for step in story(self._chance, (leader, others[0], others[1])):
             match step:
-                case _ if step == PASS:
+                case Wish.PASS:
                     self._pass(self._chance.choice((0, 1, 1, 1)))
-                case _ if step == PASS_FETCH:
+                case Wish.PASS_FETCH:
                     self._pass(2)
-                case _ if step in (PRODUCE_ALL, PRODUCE_ONE):
-                    self._produce_with(step.removeprefix("produce "), self._chance.choice((1, 1, 2)))
-                case _ if step == RELEASE_ONE:
+                case Wish.PRODUCE_ALL | Wish.PRODUCE_ONE:
+                    acks = ALL if step is Wish.PRODUCE_ALL else 1
+                    self._produce_with(acks, self._chance.choice((1, 1, 2)))
+                case Wish.RELEASE_ONE:
                     self._release()
                 case _:
                     self._add(step)
@@ -215,8 +220,8 @@ class _Drawing:
         def hold() -> bool:
             direction, api = HOLDS[kind]
             src, dst = (ANY, self._chance.choice(self._replicas)) if kind == "hold-command" else self._link()
-            name = f"{direction} {api} {src} -> {dst}"
-            return name not in self._beliefs.holds and self._add(f"hold {name}")
+            step = Hold(direction, api, src, dst)
+            return step not in self._beliefs.holds and self._add(step)
 
         return hold
 
@@ -224,25 +229,27 @@ class _Drawing:
         holds = self._beliefs.holds
         if not holds:
             return False
-        every = self._chance.random() < 0.1
-        return self._add("release all" if every else f"release {self._chance.choice(holds)}")
+        if self._chance.random() < 0.1:
+            return self._add(ReleaseAll())
+        held = self._chance.choice(holds)
+        return self._add(Release(held.api, held.src, held.dst, held.direction))
 
     def _cut(self) -> bool:
         src, dst = self._chance.sample(self._replicas, 2)
-        arrow, close = self._chance.choice(("->", "<->")), self._chance.choice(("", " close"))
-        return self._add(f"cut {src} {arrow} {dst}{close}")
+        both_ways, close = self._chance.choice((False, True)), self._chance.choice((False, True))
+        return self._add(Cut(src, both_ways, dst, close))
 
     def _delay(self) -> bool:
         direction, api = self._chance.choice(list(HOLDS.values()))
         src, dst = self._chance.sample(self._replicas, 2)
-        seconds = self._chance.uniform(*self._profile.delay_s)
-        return self._add(f"delay {direction} {api} {ANY if api == 'LeaderAndIsr' else src} -> {dst} {seconds:.3f}")
+        seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
+        return self._add(Delay(direction, api, ANY if api == "LeaderAndIsr" else src, dst, seconds))
 
     def _double(self) -> bool:
         src, dst = self._chance.sample(self._replicas, 2)
         api = self._chance.choice(("LeaderAndIsr", "LeaderAndIsr", "Fetch", QUESTION))
-        return self._add(f"double {api} {ANY if api == 'LeaderAndIsr' else src} -> {dst}")
+        return self._add(Double(api, ANY if api == "LeaderAndIsr" else src, dst))
 
     def _heal(self) -> bool:
         rules = self._beliefs.rules
-        return bool(rules) and self._add(f"heal {self._chance.choice(rules)}")
+        return bool(rules) and self._add(self._chance.choice(rules))

@@ -1,8 +1,6 @@
 """
 Play a random schedule: a scenario of which any step may make no sense, or come to nothing, when its turn comes.
 
-    pass 12ms     let so much time pass, of the run's own kind (harness/chance/pace.py tells what more)
-
 Rules:   what makes no sense is left out, what fails is told, and the schedule goes on.
          At the end the faults are undone, dead sessions too, and the cluster must work again: everybody is in the
          ISR, a last record is acknowledged by all, and all logs end where the leader's does.
@@ -10,7 +8,6 @@ Rules:   what makes no sense is left out, what fails is told, and the schedule g
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,13 +17,14 @@ from harness import events
 from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.pace import ELECTION_MS, VIRTUAL, Pace
 from harness.chance.sense import why_not
+from harness.effect import Effect
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.runner import Play
 from harness.schedule import Scenario, Step
+from harness.step_kinds import MEANWHILE, Act, Inject, Pass, Produce
 
 # What was decided late is over by then: an election that was asked for, a produce that was sent again.
 QUIET_S: Final = 0.3
-_PASS: Final = re.compile(r"(\d+(?:\.\d+)?)ms")
 
 
 @dataclass(slots=True)
@@ -64,7 +62,7 @@ class ChancePlay(Play):
     def _step(self, step: Step) -> None:
         self._taken += 1
         self._miss_the_gone()
-        reason = why_not(step.words, self.cluster, self.links, self.faults, alike=self.pace.alike)
+        reason = why_not(step.act, self.cluster, self.links, self.faults, alike=self.pace.alike)
         if reason:
             about = events.Step(line=step.line, text=step.text, narrative=step.narrative, skipped=reason)
             self._say(OpType.INFO, about)
@@ -76,27 +74,27 @@ class ChancePlay(Play):
         except PreconditionError:
             return  # told already; the schedule goes on
 
-    def _act(self, words: tuple[str, ...]) -> None:
-        match words:
-            case ("pass", text):
-                self._pass(text)
-            case ("produce", name, *_):
-                Play._act(self, words)
-                self._waiting.asked += self.draw.counts[name]
-            case ("elect", name) if self.pace.elected_s_max:
-                Play._act(self, words)
+    def _act(self, act: Act) -> None:
+        match act:
+            case Pass(ms):
+                self._pass(float(ms))
+            case Produce(group=group):
+                Play._act(self, act)
+                self._waiting.asked += self.draw.counts[group]
+            case Inject(fault, (name, *_)) if self._elects(fault) and self.pace.elected_s_max:
+                Play._act(self, act)
                 self._until(lambda: self.cluster.leader() == name, self.pace.elected_s_max)
             case _:
-                Play._act(self, words)
+                Play._act(self, act)
 
-    def _pass(self, text: str) -> None:
-        wait = _PASS.fullmatch(text)
-        if wait is None:
-            raise UsageError(f"pass {text}: expected a time such as 12ms or 0.5ms")
+    def _elects(self, fault: str) -> bool:
+        return self.faults[fault].effect is Effect.LEADER_MOVED
+
+    def _pass(self, ms: float) -> None:
         if self._taken == 2:  # right after the first records: they shall stand before anything breaks
             self._until(self._waiting.over, self.pace.begun_s_max)
-        seconds = float(wait[1]) / 1000 * self.pace.tempo
-        if self.pace.settled_s_max and float(wait[1]) >= ELECTION_MS and not self._waiting.over():
+        seconds = ms / 1000 * self.pace.tempo
+        if self.pace.settled_s_max and ms >= ELECTION_MS and not self._waiting.over():
             self._until(self._waiting.over, seconds + self.pace.settled_s_max)
         else:
             self._let_pass(seconds)
@@ -149,14 +147,11 @@ class ChancePlay(Play):
         """Whether the cluster takes a record with acks=all."""
         within_s = self.scenario.settings.heal_within_s
         try:
-            self.produces.act(name, ["acks=all", "meanwhile"])
+            self.produces.act(Produce(name, acks=-1, outcome=MEANWHILE))
             self.cluster.await_(partial(self.produces.acked, name), self._lacking, within_s)
         except PreconditionError:
             return False
         return True
-
-    def _let_pass(self, seconds: float) -> None:
-        self.cluster.time.until(lambda: self.cluster.cancelled, seconds)
 
     def _holds_office_of_old(self, holder: str) -> bool:
         # A controller that was ever down loses its office too, though it may have taken it anew since: one more

@@ -6,7 +6,7 @@ What makes none is left out, and the history says why; what makes sense is tried
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from harness.cluster import Cluster
@@ -14,12 +14,13 @@ from harness.effect import Effect
 from harness.fault import Fault
 from harness.links import LinkSteps
 from harness.model import UsageError
+from harness.step_kinds import Act, Heal, Inject, Release
 
 _Sense = Callable[[Cluster, str], str]
 
 
 def why_not(
-    words: Sequence[str],
+    act: Act,
     cluster: Cluster,
     links: LinkSteps,
     faults: Mapping[str, Fault],
@@ -31,18 +32,18 @@ def why_not(
 
     Shapes:  alike: what some target cannot do makes no sense for any.
     """
-    verb, *rest = words
-    if verb in faults:
-        if alike and faults[verb].effect is Effect.LEADER_MOVED and (reason := _nobody_moves(cluster)):
-            return reason
-        return next((reason for name in rest if (reason := _why_no_fault(faults[verb], cluster, name))), "")
-    match words:
-        case ("release", *direction, api, src, "->", dst):
+    match act:
+        case Inject(name, nodes):
+            fault = faults[name]
+            if alike and fault.effect is Effect.LEADER_MOVED and (reason := _nobody_moves(cluster)):
+                return reason
+            return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
+        case Release(api, src, dst, direction):
             try:
-                links.hold_of(api, src, dst, "".join(direction))
+                links.hold_of(api, src, dst, direction)
             except UsageError:
                 return "no such hold stands"
-        case ("heal", src, "->", dst):
+        case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "no such rule stands"
     return ""

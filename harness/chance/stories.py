@@ -19,148 +19,158 @@ Source:  what each rule of KIP-320 was made for: KAFKA-6880, KAFKA-7128, KAFKA-7
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from random import Random
 from typing import Final, TypeAlias
 
+from harness.fabric.frames import ANY
+from harness.step_kinds import Act, Hold, Inject, Release
+
 # The leader, the one that leads in between, and the one that is left behind.
 Roles: TypeAlias = tuple[str, str, str]
-Story: TypeAlias = Callable[[Random, Roles], Iterator[str]]
-
-# What is not a step as it stands: time to be drawn (for an election; for a waiting fetch to end), records, a hold.
-PASS: Final = "pass"
-PASS_FETCH: Final = "pass fetch"
-PRODUCE_ALL: Final = "produce all"
-PRODUCE_ONE: Final = "produce 1"
-RELEASE_ONE: Final = "release one"
 
 
-def flip(chance: Random, roles: Roles) -> Iterator[str]:
+class Wish(Enum):
+    """What is not a step as it stands: time to be drawn, records to be named, a hold to be chosen."""
+
+    PASS = "time for an election"
+    PASS_FETCH = "time for a waiting fetch to end"
+    PRODUCE_ALL = "records that all acknowledge"
+    PRODUCE_ONE = "records that the leader acknowledges"
+    RELEASE_ONE = "the release of one hold"
+
+
+Story: TypeAlias = Callable[[Random, Roles], Iterator[Act | Wish]]
+
+
+def flip(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Give the steps of a leadership that goes and comes back behind a replica's back."""
     leader, other, behind = roles
     late = chance.random() < 0.8
     if late:
         # What the first leader has, and the one left behind too, but not the next leader.
-        yield f"hold answers Fetch {other} -> {leader}"
-        yield PRODUCE_ONE
-        yield PASS
+        yield Hold("answers", "Fetch", other, leader)
+        yield Wish.PRODUCE_ONE
+        yield Wish.PASS
     silent = chance.random() < 0.5
     if silent:
-        yield f"hold requests Fetch {behind} -> *"
-        yield PASS_FETCH
+        yield Hold("requests", "Fetch", behind, ANY)
+        yield Wish.PASS_FETCH
     away, back = _behind(chance, behind)
     yield away
-    yield from _some(chance, PASS)
-    yield f"elect {other}"
-    yield PASS
-    yield from _some(chance, PRODUCE_ALL, PASS)
+    yield from _some(chance, Wish.PASS)
+    yield Inject("elect", (other,))
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
     if late:
-        yield f"release answers Fetch {other} -> {leader}"
-    yield f"elect {leader}"
-    yield PASS
-    yield from _some(chance, PRODUCE_ALL, PASS)
+        yield Release("Fetch", other, leader, "answers")
+    yield Inject("elect", (leader,))
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
     if silent and chance.random() < 0.5:
-        yield f"release requests Fetch {behind} -> *"
-        yield from _some(chance, PASS_FETCH)
+        yield Release("Fetch", behind, ANY, "requests")
+        yield from _some(chance, Wish.PASS_FETCH)
     yield back
-    yield PASS
-    yield from _some(chance, PRODUCE_ALL, PASS)
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
 
 
-def laggard(chance: Random, roles: Roles) -> Iterator[str]:
+def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Give the steps of a replica out of the ISR that finds a new leader with a high watermark that is behind."""
     leader, other, behind = roles
-    yield f"hold requests Fetch {behind} -> {leader}"
+    yield Hold("requests", "Fetch", behind, leader)
     gone, back = chance.choice((("kill", "restart"), ("zombie", "return")))
-    yield f"{gone} {behind}"
-    yield PASS
-    yield f"{back} {behind}"
-    yield PASS
-    yield PRODUCE_ALL
-    yield PASS
+    yield Inject(gone, (behind,))
+    yield Wish.PASS
+    yield Inject(back, (behind,))
+    yield Wish.PASS
+    yield Wish.PRODUCE_ALL
+    yield Wish.PASS
     # So slow to follow that the new leader's high watermark waits for it.
-    slow = chance.choice(("", f"LeaderAndIsr * -> {leader}", f"Fetch {leader} -> *", f"Fetch {leader} -> *"))
-    if slow:
-        yield f"hold requests {slow}"
-    yield f"elect {other}"
-    yield PASS
-    yield from _some(chance, f"elect {behind}", PASS)
-    yield RELEASE_ONE
+    fetches = Hold("requests", "Fetch", leader, ANY)
+    slow = chance.choice((None, Hold("requests", "LeaderAndIsr", ANY, leader), fetches, fetches))
+    if slow is not None:
+        yield slow
+    yield Inject("elect", (other,))
+    yield Wish.PASS
+    yield from _some(chance, Inject("elect", (behind,)), Wish.PASS)
+    yield Wish.RELEASE_ONE
 
 
-def recall(chance: Random, roles: Roles) -> Iterator[str]:
+def recall(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Give the steps of a truncation answer that is old when it arrives."""
     leader, other, behind = roles
-    yield f"hold answers Fetch {other} -> {leader}"
-    yield PRODUCE_ONE
-    yield PASS
-    yield f"hold answers OffsetForLeaderEpoch {behind} -> *"
-    yield f"kill {behind}"
-    yield f"restart {behind}"
-    yield PASS
+    yield Hold("answers", "Fetch", other, leader)
+    yield Wish.PRODUCE_ONE
+    yield Wish.PASS
+    yield Hold("answers", "OffsetForLeaderEpoch", behind, ANY)
+    yield Inject("kill", (behind,))
+    yield Inject("restart", (behind,))
+    yield Wish.PASS
     away, back = _behind(chance, behind)
     yield away
-    yield from _some(chance, PASS)
-    yield f"elect {other}"
-    yield PASS
-    yield from _some(chance, PRODUCE_ALL)
-    yield PASS
-    yield f"release answers Fetch {other} -> {leader}"
-    yield f"elect {leader}"
-    yield PASS
-    yield from _some(chance, PRODUCE_ALL)
+    yield from _some(chance, Wish.PASS)
+    yield Inject("elect", (other,))
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL)
+    yield Wish.PASS
+    yield Release("Fetch", other, leader, "answers")
+    yield Inject("elect", (leader,))
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL)
     yield back
-    yield PASS
-    yield f"release answers OffsetForLeaderEpoch {behind} -> *"
-    yield PASS
+    yield Wish.PASS
+    yield Release("OffsetForLeaderEpoch", behind, ANY, "answers")
+    yield Wish.PASS
 
 
-def relapse(chance: Random, roles: Roles) -> Iterator[str]:
+def relapse(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Give the steps of a follower that cuts what is committed, having had no word of that, and leads."""
     leader, other, behind = roles
-    yield PRODUCE_ALL
-    yield PASS
+    yield Wish.PRODUCE_ALL
+    yield Wish.PASS
     # The waiting fetch would be told of it; and whatever is asked after that does not arrive.
-    yield f"hold answers Fetch {behind} -> {leader}"
-    yield f"hold requests Fetch {behind} -> *"
-    yield f"elect {other}"
-    yield from _some(chance, PASS)
-    yield f"elect {behind}"
-    yield PASS
-    yield from _some(chance, PRODUCE_ALL, PASS)
-    yield f"release answers Fetch {behind} -> {leader}"
-    yield f"release requests Fetch {behind} -> *"
-    yield PASS
+    yield Hold("answers", "Fetch", behind, leader)
+    yield Hold("requests", "Fetch", behind, ANY)
+    yield Inject("elect", (other,))
+    yield from _some(chance, Wish.PASS)
+    yield Inject("elect", (behind,))
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
+    yield Release("Fetch", behind, leader, "answers")
+    yield Release("Fetch", behind, ANY, "requests")
+    yield Wish.PASS
 
 
-def fork(chance: Random, roles: Roles) -> Iterator[str]:
+def fork(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     """Give the steps of a power cut after which somebody leads whose disk lacks what another's has."""
     leader, _, behind = roles
-    yield PRODUCE_ALL
-    yield PASS
-    yield f"flush {leader}"
-    yield f"power-loss {' '.join(sorted(roles))}"
+    yield Wish.PRODUCE_ALL
+    yield Wish.PASS
+    yield Inject("flush", (leader,))
+    yield Inject("power-loss", tuple(sorted(roles)))
     last = [name for name in roles if name != behind]
     for name in (*last, behind):
-        yield f"expire {name}"
-        yield PASS
-    yield f"restart {behind}"
-    yield PASS
-    yield PRODUCE_ALL
-    yield from _some(chance, PRODUCE_ALL)
-    yield PASS
+        yield Inject("expire", (name,))
+        yield Wish.PASS
+    yield Inject("restart", (behind,))
+    yield Wish.PASS
+    yield Wish.PRODUCE_ALL
+    yield from _some(chance, Wish.PRODUCE_ALL)
+    yield Wish.PASS
     for name in last:
-        yield f"restart {name}"
-    yield PASS
+        yield Inject("restart", (name,))
+    yield Wish.PASS
 
 
-def _behind(chance: Random, name: str) -> tuple[str, str]:
+def _behind(chance: Random, name: str) -> tuple[Act, Act]:
     """How a replica hears nothing of elections, and how it hears of them again."""
     if chance.random() < 0.5:
-        return f"zombie {name}", f"return {name}"
-    return f"hold requests LeaderAndIsr * -> {name}", f"release requests LeaderAndIsr * -> {name}"
+        return Inject("zombie", (name,)), Inject("return", (name,))
+    return Hold("requests", "LeaderAndIsr", ANY, name), Release("LeaderAndIsr", ANY, name, "requests")
 
 
-def _some(chance: Random, *steps: str) -> Iterator[str]:
+def _some(chance: Random, *steps: Act | Wish) -> Iterator[Act | Wish]:
     yield from (step for step in steps if chance.random() < 0.6)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.schedule import Count, Scenario
+from harness.heads import Count
+from harness.schedule import Scenario
 from harness.settings import Settings
 
 

@@ -16,10 +16,11 @@ from harness.hosts import HOSTS
 from harness.registry import load, pick
 from harness.report.conformance import render_conformance
 from harness.run.spec import BROKER
-from harness.schedule import Scenario, read_scenario
+from harness.schedule import Scenario
 from harness.suite.options import Options, configure_options
 from harness.suite.releases import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 from harness.suite.runner import SuiteRunner
+from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
 from targets import TARGETS
 from targets.kafka.fetch import PlainSource, default_source, fetch

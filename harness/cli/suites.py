@@ -20,9 +20,10 @@ from harness.report.table import render_table
 from harness.run.environment import MakeEnvironment
 from harness.run.result import RunResult, Status
 from harness.run.spec import RunSpec
-from harness.schedule import Scenario, draw, read_scenario
+from harness.schedule import Scenario, draw
 from harness.suite.options import Options, configure_options
 from harness.suite.runner import SuiteRunner
+from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
 from harness.target import Target
 from harness.variant import Variant, expectation_of, is_mutant

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from types import ModuleType
 from typing import Final
 
-from harness import conditions, links, produces, runner, schedule
+from harness import condition_kinds, runner, schedule, step_kinds
+from harness.condition_kinds import CONDITIONS
 from harness.docs import markdown
-from harness.schedule import Scenario, read_scenario
+from harness.grammar import Statement, shape_of
+from harness.schedule import Scenario
 from harness.settings import Settings
+from harness.step_kinds import LINK_STEPS, STEPS, Produce
+from harness.suite.scenario_files import read_scenario
 from workloads import SCENARIOS
 
-_WORDS: Final[tuple[tuple[str, ModuleType], ...]] = (
-    ("The words of a scenario", runner),
-    ("What it produces", produces),
-    ("What it does to links", links),
-    ("What it awaits and requires", conditions),
-    ("What its file says", schedule),
+_WORDS: Final[tuple[tuple[str, tuple[type[Statement], ...]], ...]] = (
+    ("The words of a scenario", tuple(kind for kind in STEPS if kind not in (Produce, *LINK_STEPS))),
+    ("What it produces", (Produce,)),
+    ("What it does to links", LINK_STEPS),
+    ("What it awaits and requires", CONDITIONS),
 )
+# What is said of all words of a section.
+_NOTES: Final[Mapping[str, str]] = {
+    "The words of a scenario": markdown.docstring(runner).split("\n\n", 1)[1],
+    "What it does to links": markdown.docstring(step_kinds).split("\n\n", 1)[1],
+    "What it awaits and requires": markdown.docstring(condition_kinds).split("\n\n", 1)[1],
+}
+# From so many characters on a form stands in a line of its own.
+_FORM_CHARACTERS_MAX: Final = 46
 
 
 def scenarios() -> str:
@@ -36,9 +46,22 @@ def scenarios() -> str:
     ]
     for scenario in read:
         parts += _scenario(scenario)
-    for title, module in _WORDS:
-        parts += [f"## {title}", markdown.code(markdown.docstring(module).split("\n\n", 1)[1])]
+    for title, kinds in _WORDS:
+        parts += [f"## {title}", markdown.code("\n".join(line for kind in kinds for line in _words(kind)))]
+        parts += [_NOTES[title]] if title in _NOTES else []
+    parts += ["## What its file says", markdown.code(markdown.docstring(schedule).split("\n\n", 1)[1])]
     return markdown.page("Scenarios", "workloads/scenarios", *parts)
+
+
+def _words(kind: type[Statement]) -> Iterator[str]:
+    """Print a form, and what it means beside it, or below it where the form is long."""
+    form, meaning = shape_of(kind), markdown.docstring(kind).split("\n")
+    if len(form) < _FORM_CHARACTERS_MAX:
+        yield f"{form:{_FORM_CHARACTERS_MAX}}{meaning[0]}".rstrip()
+        meaning = meaning[1:]
+    else:
+        yield form
+    yield from (f"{'':{_FORM_CHARACTERS_MAX}}{line}".rstrip() for line in meaning if line)
 
 
 def _scenario(scenario: Scenario) -> Iterator[str]:

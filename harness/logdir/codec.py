@@ -122,3 +122,4 @@ _CODECS: Final[dict[int, tuple[str, Callable[[bytes], bytes]]]] = {
     3: ("lz4", _lz4),
     4: ("zstd", _zstd),
 }
+CODEC_NAMES: Final = tuple(name for name, _ in _CODECS.values())

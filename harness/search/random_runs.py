@@ -13,7 +13,8 @@ from harness.chance.draw import draw_schedule
 from harness.chance.profile import ALL, DEFAULT, REAL, Profile, profile_of
 from harness.registry import load
 from harness.run.spec import RunSpec
-from harness.schedule import draw, read_scenario
+from harness.schedule import draw
+from harness.suite.scenario_files import read_scenario
 from harness.target import Target
 from harness.variant import Variant
 from nemesis import NEMESES

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from harness.chance.beliefs import Beliefs
 from nemesis import NEMESES
+from tests.harness.words import step as read
 
 
 def after(*steps: str) -> Beliefs:
     beliefs = Beliefs(leader="A", before="B", faults=NEMESES)
     for step in steps:
-        beliefs.note(step)
+        beliefs.note(read(step))
     return beliefs
 
 
@@ -33,15 +34,15 @@ def test_kill_ends_a_pause() -> None:
 
 def test_holds_stand_until_they_are_released() -> None:
     hold = "requests Fetch A -> *"
-    assert [hold] == after(f"hold {hold}").holds
+    assert [read(f"hold {hold}")] == after(f"hold {hold}").holds
     assert [] == after(f"hold {hold}", f"release {hold}").holds
     assert [] == after(f"hold {hold}", "hold answers Fetch A -> B", "release all").holds
 
 
 def test_rules_are_known_by_their_link() -> None:
-    assert ["A -> B"] == after("cut A <-> B close").rules
-    assert ["A -> B"] == after("delay answers Fetch A -> B 0.02", "double Fetch A -> B").rules
-    assert ["* -> B"] == after("double LeaderAndIsr * -> B").rules
+    assert [read("heal A -> B")] == after("cut A <-> B close").rules
+    assert [read("heal A -> B")] == after("delay answers Fetch A -> B 0.02", "double Fetch A -> B").rules
+    assert [read("heal * -> B")] == after("double LeaderAndIsr * -> B").rules
     assert [] == after("cut A -> B", "heal A -> B").rules
 
 

@@ -37,7 +37,7 @@ settings min_isr=1 heal_within_s=3
 
 
 def schedule(*steps: str) -> Scenario:
-    return parse("T", HEAD + "\n".join(steps), "T")
+    return parse("T", HEAD + "\n".join(steps), "T.txt", NEMESES)
 
 
 def played(
@@ -99,13 +99,13 @@ def test_step_that_comes_to_nothing_is_told_and_the_schedule_goes_on() -> None:
 
 
 def test_step_that_nobody_knows_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="scenario T: step 'dance A'"):
+    with pytest.raises(UsageError, match=r"T.txt:7: 'dance A': 'dance'; expected one of"):
         played("dance A")
 
 
 @pytest.mark.parametrize("text", ["pass", "pass soon", "pass 12"])
 def test_pass_wants_a_time(text: str) -> None:
-    with pytest.raises(UsageError, match="pass"):
+    with pytest.raises(UsageError, match=r"T.txt:7: 'pass.*expected a time such as 12ms"):
         played(text)
 
 
@@ -264,5 +264,5 @@ def test_node_that_ends_by_itself_is_told_of_and_comes_back() -> None:
 def test_slack_gives_the_cluster_more_time_for_what_has_limits() -> None:
     slow = with_slack(schedule("pass 1ms"), 8.0)
     assert (24.0, None) == (slow.settings.heal_within_s, slow.settings.replica_lag_ms_max)
-    lagging = parse("T", HEAD.replace("min_isr=1", "replica_lag_ms_max=60") + "pass 1ms", "T")
+    lagging = parse("T", HEAD.replace("min_isr=1", "replica_lag_ms_max=60") + "pass 1ms", "T.txt", NEMESES)
     assert 480 == with_slack(lagging, 8.0).settings.replica_lag_ms_max

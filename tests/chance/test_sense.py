@@ -10,6 +10,7 @@ import pytest
 from harness.chance.sense import why_not
 from harness.model import UsageError
 from nemesis import NEMESES
+from tests.harness.words import step as read
 
 
 class Links:
@@ -58,7 +59,7 @@ def cluster(**state: Any) -> Any:
     ("pass 3ms", {"down": {"A"}}),
 ])  # fmt: skip
 def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
-    assert "" == why_not(step.split(), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
+    assert "" == why_not(read(step), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("step", "state", "reason"), [
@@ -82,7 +83,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("heal B -> A", {}, "no such rule stands"),
 ])  # fmt: skip
 def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: str) -> None:
-    assert reason == why_not(step.split(), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
+    assert reason == why_not(read(step), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("state", "reason"), [
@@ -102,6 +103,6 @@ def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
 ) -> None:
     """Source: Kafka's documentation, Operations: a reassignment ends when all its replicas are in the ISR."""
     links: Any = Links()
-    assert reason == why_not(["elect", "B"], cluster(**state), links, NEMESES, alike=True)
+    assert reason == why_not(read("elect B"), cluster(**state), links, NEMESES, alike=True)
     if reason and "B" not in state.get("down", ()):
-        assert "" == why_not(["elect", "B"], cluster(**state), links, NEMESES)
+        assert "" == why_not(read("elect B"), cluster(**state), links, NEMESES)

@@ -6,6 +6,7 @@ import pytest
 
 from harness.chance.text import text_of
 from harness.schedule import parse
+from nemesis import NEMESES
 
 FULL = """
 title    What it is
@@ -24,8 +25,8 @@ power-loss A B
     "text", [FULL, FULL.replace("replica_lag_ms_max=60", ""), FULL.replace("C contr", "B contr")]
 )
 def test_text_of_a_scenario_reads_as_that_scenario(text: str) -> None:
-    read = parse("x", text, "x")
-    again = parse("x", text_of(read), "x")
+    read = parse("x", text, "x", NEMESES)
+    again = parse("x", text_of(read), "x", NEMESES)
     assert (read.title, read.sources, read.replicas, read.nodes) == (
         again.title, again.sources, again.replicas, again.nodes
     )  # fmt: skip

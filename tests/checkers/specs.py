@@ -7,6 +7,7 @@ from harness.schedule import draw, parse
 from harness.search.random_runs import SIM, RandomRuns
 from harness.target import Target
 from harness.variant import Variant
+from nemesis import NEMESES
 
 BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target()
 
@@ -23,11 +24,11 @@ title T
 source KIP-101
 source KIP-279
 nodes A B replicas, C controller
-records m1 1
+records m1 1, m2 1
 produce m1 acks=all
 expect {protocol}: {expected}
 """
-    scenario = parse("written-1", text, "written-1.txt")
+    scenario = parse("written-1", text, "written-1.txt", NEMESES)
     return RunSpec(
         target="broker",
         host="local",

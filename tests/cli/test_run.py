@@ -12,12 +12,12 @@ import pytest
 
 from harness.cli.main import main
 from harness.model import EXIT_CODES, ORACLES, Verdict
-from harness.schedule import read_scenario
 from harness.search.chaos import Limit
 from harness.search.pairing import Pairing
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
 from harness.suite.options import Options
+from harness.suite.scenario_files import read_scenario
 
 
 def run(tmp_path: Path, *words: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 from harness.cli.main import main
 from harness.cli.scenarios import describe
 from harness.model import EXIT_CODES
-from harness.schedule import read_scenario
+from harness.suite.scenario_files import read_scenario
 from workloads import SCENARIOS
 
 

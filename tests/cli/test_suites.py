@@ -18,6 +18,7 @@ from harness.run.spec import RunSpec
 from harness.schedule import parse
 from harness.suite.options import Options
 from harness.target import Target
+from nemesis import NEMESES
 from targets import TARGETS
 from tests.report.samples import sample_result
 
@@ -75,7 +76,7 @@ def names(*words: str, selection: Selection = ALL) -> list[str]:
 
 
 def test_scenario_is_played_under_all_that_it_names_in_the_order_of_the_ladder_mutants_last() -> None:
-    found = variants_of(parse("s", TEXT, "s.txt"), BROKER, ())
+    found = variants_of(parse("s", TEXT, "s.txt", NEMESES), BROKER, ())
     assert ["hw", "kip320", "kip380", "kip320+fence_fetch=no"] == list(map(str, found))
 
 
@@ -88,15 +89,15 @@ def test_target_may_name_its_protocol() -> None:
 
 
 def test_columns_leave_mutants_and_other_protocols_out() -> None:
-    found = variants_of(parse("s", TEXT, "s.txt"), BROKER, ("kip320", "kip101", "hw"))
+    found = variants_of(parse("s", TEXT, "s.txt", NEMESES), BROKER, ("kip320", "kip101", "hw"))
     assert ["hw", "kip320"] == list(map(str, found))
 
 
 def test_release_is_played_where_the_scenario_says_something_of_what_it_models() -> None:
     target = cast(Target, Releases())
-    assert ["2.1.1"] == list(map(str, variants_of(parse("s", TEXT, "s.txt"), target, ())))
-    assert ["2.1.1"] == list(map(str, variants_of(parse("s", TEXT, "s.txt"), target, ("kip320",))))
-    assert [] == variants_of(parse("s", TEXT, "s.txt"), target, ("hw",))
+    assert ["2.1.1"] == list(map(str, variants_of(parse("s", TEXT, "s.txt", NEMESES), target, ())))
+    assert ["2.1.1"] == list(map(str, variants_of(parse("s", TEXT, "s.txt", NEMESES), target, ("kip320",))))
+    assert [] == variants_of(parse("s", TEXT, "s.txt", NEMESES), target, ("hw",))
 
 
 @pytest.mark.usefixtures("scenarios")

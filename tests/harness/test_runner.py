@@ -59,7 +59,7 @@ FAULTS = {
 
 def play(history: History, *steps: str, **more: Fault) -> tuple[Play, FakeCluster, list[Op]]:
     """Play these steps and give what came of it; `more` faults are in the table too, or replace one of it."""
-    scenario = parse("s", HEAD + "\n".join(steps) + "\nexpect hw: none\n", "s.txt")
+    scenario = parse("s", HEAD + "\n".join(steps) + "\nexpect hw: none\n", "s.txt", {**FAULTS, **more})
     cluster = FakeCluster(history)
     one = Play(
         scenario=scenario,
@@ -144,7 +144,7 @@ def test_condition_that_is_met_lets_the_play_go_on(history: History, condition: 
         "checkpoint A >= 3",
         "log B = start(m1)",
         "one-batch m1",
-        "registered D",
+        "gone A",
     ],
 )
 def test_requirement_that_is_not_met_stops_the_play_which_heals_and_reads_all_the_same(
@@ -233,10 +233,14 @@ def test_replica_without_a_log_is_a_failed_snapshot(history: History) -> None:
     assert [("B", "fail"), ("A", "fail")] == [(op.process, op.type) for op in ops if op.f == "snapshot"]
 
 
-@pytest.mark.parametrize("step", ["dance A", "produce m1", "require moon = full", "hold sideways Fetch A -> B"])
-def test_step_that_nobody_knows_is_a_mistake_of_the_scenario(history: History, step: str) -> None:
-    with pytest.raises(UsageError, match="scenario s"):
-        play(history, step)
+def test_hold_that_is_released_twice_is_a_mistake_of_the_scenario(history: History) -> None:
+    with pytest.raises(UsageError, match="scenario s: held Fetch A -> B: no such hold"):
+        play(history, "hold requests Fetch A -> B", "release all", "release Fetch A -> B")
+
+
+def test_pass_lets_time_pass_in_a_scenario_too(history: History) -> None:
+    _, _, ops = play(history, "pass 1ms")
+    assert [] == failed(ops)
 
 
 def test_node_that_ends_again_when_it_is_started_is_recorded_again_and_the_others_are_healed(

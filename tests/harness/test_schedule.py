@@ -6,9 +6,13 @@ import re
 
 import pytest
 
+from harness.condition_kinds import InSync
 from harness.model import UsageError
-from harness.schedule import draw, parse, read_scenario
+from harness.schedule import draw, parse
 from harness.settings import Settings
+from harness.step_kinds import Await, Inject
+from harness.suite.scenario_files import read_scenario
+from nemesis import NEMESES
 from targets.broker.core.rules import PROTOCOLS
 from workloads import SCENARIOS
 
@@ -30,7 +34,7 @@ expect kip101, kip101-text: none
 
 
 def test_scenario_is_read_as_it_is_written() -> None:
-    scenario = parse("one", TEXT, "one.txt")
+    scenario = parse("one", TEXT, "one.txt", NEMESES)
     assert ("A title", ("KIP-101, Scenario 1", "another")) == (scenario.title, scenario.sources)
     assert (("B", "A"), ("C", "B", "A")) == (scenario.replicas, scenario.nodes)
     assert [(9, "produce m1 acks=all", "Two lines of story."), (10, "kill A", "")] == [
@@ -40,12 +44,14 @@ def test_scenario_is_read_as_it_is_written() -> None:
 
 
 def test_controller_that_holds_a_replica_starts_first() -> None:
-    scenario = parse("one", TEXT.replace("B A replicas, C controller", "A B replicas, A controller"), "one.txt")
+    scenario = parse(
+        "one", TEXT.replace("B A replicas, C controller", "A B replicas, A controller"), "one.txt", NEMESES
+    )
     assert (("A", "B"), ("A", "B")) == (scenario.replicas, scenario.nodes)
 
 
 def test_draw_is_the_same_for_one_seed_and_within_what_is_written() -> None:
-    scenario = parse("one", TEXT, "one.txt")
+    scenario = parse("one", TEXT, "one.txt", NEMESES)
     assert draw(scenario, 7) == draw(scenario, 7)
     drawn = [draw(scenario, seed) for seed in range(200)]
     assert {1, 2, 3, 4} == {one.counts["m1"] for one in drawn}
@@ -85,53 +91,53 @@ kill B
 def test_conditional_step_is_played_under_whom_it_names(
     names: tuple[str, ...], played: list[tuple[str, str]]
 ) -> None:
-    steps = parse("one", CONDITIONAL, "one.txt").under(names).steps
-    assert ("produce", "m1", "acks=all") == steps[0].words
-    assert played == [(" ".join(step.words), step.narrative) for step in steps[1:]]
+    steps = parse("one", CONDITIONAL, "one.txt", NEMESES).under(names).steps
+    assert "produce m1 acks=all" == str(steps[0].act)
+    assert played == [(str(step.act), step.narrative) for step in steps[1:]]
 
 
 def test_old_name_of_a_fault_is_read_as_its_name() -> None:
     """For one release; drawn schedules that were written down have it too."""
     text = CONDITIONAL + "resign A\nunder kip380: resign B\n"
-    steps = parse("one", text, "one.txt").under(("kip380",)).steps[-2:]
+    steps = parse("one", text, "one.txt", NEMESES).under(("kip380",)).steps[-2:]
     assert ["depose-controller A", "under kip380: depose-controller B"] == [step.text for step in steps]
-    assert [("depose-controller", "A"), ("depose-controller", "B")] == [step.words for step in steps]
+    assert [Inject("depose-controller", (node,)) for node in "AB"] == [step.act for step in steps]
 
 
 def test_conditional_step_keeps_its_whole_line_for_who_reads_it() -> None:
-    step = parse("one", CONDITIONAL, "one.txt").under(("kip380",)).steps[1]
-    assert ("under kip380: await isr = B", ("await", "isr", "=", "B")) == (step.text, step.words)
+    step = parse("one", CONDITIONAL, "one.txt", NEMESES).under(("kip380",)).steps[1]
+    assert ("under kip380: await isr = B", Await(InSync(("B",)))) == (step.text, step.act)
 
 
 def test_release_is_named_with_its_system_in_steps_and_expectations() -> None:
     text = TEXT.replace("kill A\n", "under kafka:2.1.1@1.1, hw: kill A\n") + "expect kafka:2.1.1@1.1: stuck A\n"
-    scenario = parse("one", text, "one.txt")
+    scenario = parse("one", text, "one.txt", NEMESES)
     assert "stuck A" == scenario.expectations["kafka:2.1.1@1.1"]
-    assert ("kill", "A") == scenario.under(("2.1.1@1.1", "kafka:2.1.1@1.1", "kip101", "kafka")).steps[-1].words
+    assert "kill A" == str(scenario.under(("2.1.1@1.1", "kafka:2.1.1@1.1", "kip101", "kafka")).steps[-1].act)
     assert "produce m1 acks=all" == scenario.under(("3.9.1", "kafka:3.9.1", "kip380", "kafka")).steps[-1].text
 
 
 def test_mutant_has_an_expectation_of_its_own_whatever_the_order_of_its_changes() -> None:
     text = TEXT + "expect kip320+fence_isr_join=no+fence_fetch=no, kip380: diverged 4-7 A B\n"
-    expected = parse("one", text, "one.txt").expectations
+    expected = parse("one", text, "one.txt", NEMESES).expectations
     assert "diverged 4-7 A B" == expected["kip320+fence_fetch=no+fence_isr_join=no"] == expected["kip380"]
 
 
 def test_settings_are_read_from_the_head() -> None:
     text = TEXT.replace("records ", "settings min_isr=2\nsettings unclean_election=yes\nrecords ")
-    assert Settings(min_isr=2, unclean_election=True) == parse("one", text, "one.txt").settings
-    assert Settings() == parse("one", TEXT, "one.txt").settings
+    assert Settings(min_isr=2, unclean_election=True) == parse("one", text, "one.txt", NEMESES).settings
+    assert Settings() == parse("one", TEXT, "one.txt", NEMESES).settings
 
 
 def test_count_may_be_fixed_and_records_may_stand_in_several_lines() -> None:
     text = TEXT.replace("m1 1..4, m2 m1+1..m1+3", "m1 11, m2 9\nrecords m3 m1+2")
-    scenario = parse("one", text, "one.txt")
+    scenario = parse("one", text, "one.txt", NEMESES)
     assert [{"m1": 11, "m2": 9, "m3": 13}] * 3 == [dict(draw(scenario, seed).counts) for seed in range(3)]
 
 
 def test_three_replicas_beside_a_controller() -> None:
     text = TEXT.replace("B A replicas, C controller", "A B C replicas, D controller")
-    scenario = parse("one", text, "one.txt")
+    scenario = parse("one", text, "one.txt", NEMESES)
     assert (("A", "B", "C"), ("D", "A", "B", "C")) == (scenario.replicas, scenario.nodes)
 
 
@@ -160,13 +166,13 @@ def test_three_replicas_beside_a_controller() -> None:
         (
             "source   another",
             "settings min_isr=0",
-            "one.txt: setting 'min_isr=0'; expected min_isr=a whole number",
+            "one.txt:4: setting 'min_isr=0'; expected min_isr=a whole number",
         ),
     ],
 )
 def test_wrong_line_is_named_with_what_was_expected(line: str, instead: str, told: str) -> None:
     with pytest.raises(UsageError, match=re.escape(told)):
-        parse("one", TEXT.replace(line, instead), "one.txt")
+        parse("one", TEXT.replace(line, instead), "one.txt", NEMESES)
 
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.txt")), ids=lambda path: path.stem)

@@ -11,8 +11,8 @@ from targets.broker.target import SETTINGS, settings_of
 
 
 def test_nothing_said_is_as_in_kafka() -> None:
-    assert Settings(unclean_election=False, min_isr=1, heal_within_s=CONDITION_WAIT_S_MAX) == read_settings(
-        "", "x"
+    assert Settings(unclean_election=False, min_isr=1, heal_within_s=CONDITION_WAIT_S_MAX) == Settings(
+        **read_settings("", "x")
     )
 
 
@@ -26,7 +26,7 @@ def test_every_setting_is_read() -> None:
             replica_lag_ms_max=500,
             heal_within_s=1.5,
         )
-    ) == read_settings(text, "x")
+    ) == Settings(**read_settings(text, "x"))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from harness.run.spec import RunSpec
 from harness.schedule import parse
 from harness.search.random_runs import SIM, RandomRuns
 from harness.variant import Variant
+from nemesis import NEMESES
 from tests.checkers.specs import random_spec, written_spec
 
 MUTANT = Variant(protocol="kip320", changes=("fence_fetch=no",))
@@ -69,7 +70,7 @@ def test_history_begins_with_all_that_decides_the_run() -> None:
         setup.random,
         setup.again,
     )
-    read = parse(spec.scenario.name, setup.schedule or "", "setup")
+    read = parse(spec.scenario.name, setup.schedule or "", "setup", NEMESES)
     assert [step.text for step in spec.scenario.steps] == [step.text for step in read.steps]
     assert spec.scenario.settings == read.settings
 

@@ -11,10 +11,10 @@ from checkers.judge import judge
 from harness.history import read_history
 from harness.model import ORACLES
 from harness.run.store import create_suite, read_anomalies
-from harness.schedule import read_scenario
 from harness.search.findings import keep_simulated
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
+from harness.suite.scenario_files import read_scenario
 
 
 def test_kept_run_can_be_judged_and_played_again_from_its_folder(tmp_path: Path) -> None:

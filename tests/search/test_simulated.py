@@ -21,6 +21,7 @@ from harness.run.store import SuiteDir
 from harness.schedule import draw, parse
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
+from nemesis import NEMESES
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
 
@@ -37,7 +38,7 @@ def spec_of(seed: int, variant: str = "kip380", steps: str = "") -> RunSpec:
     spec = RandomRuns(target="broker", variant=variant, host=SIM).spec(seed)
     if not steps:
         return spec
-    scenario = parse("T", QUIET + steps, "T")
+    scenario = parse("T", QUIET + steps, "T", NEMESES)
     return replace(spec, scenario=scenario, draw=draw(scenario, seed))
 
 
@@ -168,6 +169,6 @@ def test_kip380_shows_nothing_over_a_few_hundred_seeds_but_losses_that_are_permi
 def test_schedule_of_a_finding_finds_it_again() -> None:
     first = first_found("hw", range(10))
     spec = spec_of(first.seed, "hw")
-    read = parse(spec.scenario.name, text_of(spec.scenario), "schedule.txt")
+    read = parse(spec.scenario.name, text_of(spec.scenario), "schedule.txt", NEMESES)
     again = run(replace(spec, scenario=read))
     assert replace(first, seconds=0.0) == replace(again, seconds=0.0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.cli.suites import variants_of
 from harness.run.spec import RunSpec
-from harness.schedule import draw, read_scenario
+from harness.schedule import draw
+from harness.suite.scenario_files import read_scenario
 from harness.target import Target
 from harness.variant import Variant
 from workloads import SCENARIOS

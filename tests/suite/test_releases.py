@@ -15,10 +15,12 @@ from harness.hosts.base import Address
 from harness.model import PreconditionError
 from harness.registry import load
 from harness.run.spec import RunSpec
-from harness.schedule import parse, read_scenario
+from harness.schedule import parse
 from harness.suite.options import Options
 from harness.suite.releases import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
+from harness.suite.scenario_files import read_scenario
 from harness.target import Target
+from nemesis import NEMESES
 from targets import TARGETS
 from targets.kafka import archive
 from targets.kafka.releases import entries
@@ -41,7 +43,7 @@ expect kafka:2.0.1: stuck A
 
 
 def pair(name: str, text: str = TEXT, scenario: str = "s") -> ReleasePair:
-    (found,) = pairs_of([parse(scenario, text, "s.txt")], [entries()[name]], BOTH, OPTIONS)
+    (found,) = pairs_of([parse(scenario, text, "s.txt", NEMESES)], [entries()[name]], BOTH, OPTIONS)
     return found
 
 

@@ -1,0 +1,113 @@
+"""
+What a scenario expects to be found, read from its text; checkers/verdict.py compares it with what was found.
+
+    text         none | term, term, …
+    term         KIND [offsets …] [NODE …] [epoch N] | hang
+    offsets      a record's name (m2), 17 or 11-15, both ends included
+    NODE         a capital letter, as in the documents
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from harness.model import Kind, UsageError
+from harness.registry import nearest
+
+NONE: Final = "none"
+HANG: Final = "hang"
+LOSSES: Final = (
+    Kind.LOST,
+    Kind.PERMITTED,
+    Kind.UNCLEAN,
+    Kind.RETURNED,
+    Kind.LAST_STANDING,
+    Kind.UNPROMISED,
+)
+ABOUT_OFFSETS: Final = frozenset({*LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORDER})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """
+    One term of an expectation.
+
+    Attributes:
+        spans: inclusive (first, last) pairs of offsets.
+        names: the names of groups of records.
+        nodes: () leaves them open, but of a hang no node is to blame.
+        epoch: None leaves it open.
+    """
+
+    kind: Kind
+    spans: tuple[tuple[int, int], ...] = ()
+    names: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    epoch: int | None = None
+    hang: bool = False
+
+
+def parse_expectation(text: str) -> tuple[Expected, ...]:
+    """
+    Read an expectation.
+
+    Raises:
+        UsageError: naming the term, what is wrong with it and what was expected.
+    """
+    if text.strip() == NONE:
+        return ()
+    return tuple(_term(term.strip()) for term in text.split(","))
+
+
+def check_expectation(text: str, nodes: Collection[str], groups: Collection[str]) -> None:
+    """
+    Read an expectation of a scenario that has these nodes and groups of records.
+
+    Raises:
+        UsageError: it is none, or names a node or a group that the scenario has not.
+    """
+    for term in parse_expectation(text):
+        for named, known, what in ((term.nodes, nodes, "a node"), (term.names, groups, "a group of records")):
+            for name in named:
+                if name not in known:
+                    raise UsageError(
+                        f"expectation {text!r}: {name!r}; expected {what} of the head: one of "
+                        f"{', '.join(known)}{nearest(name, known)}"
+                    )
+
+
+def _term(text: str) -> Expected:
+    word, *rest = text.split() or [""]
+    if text == HANG:
+        return Expected(kind=Kind.STUCK, hang=True)
+    try:
+        kind = Kind(word)
+    except ValueError as error:
+        kinds = ", ".join(kind.value for kind in Kind)
+        near = nearest(word, [NONE, HANG, *Kind])
+        raise UsageError(
+            f"expectation {text!r}: {word!r} is no kind; expected {NONE}, {HANG}, or one of {kinds}{near}"
+        ) from error
+    spans: list[tuple[int, int]] = []
+    names: list[str] = []
+    nodes: list[str] = []
+    epoch: int | None = None
+    while rest:
+        token = rest.pop(0)
+        if token == "epoch" and rest and rest[0].isdecimal():
+            epoch = int(rest.pop(0))
+        elif match := re.fullmatch(r"(\d+)(?:-(\d+))?", token):
+            spans.append((int(match[1]), int(match[2] or match[1])))
+        elif re.fullmatch(r"[A-Z]\d*", token):
+            nodes.append(token)
+        elif re.fullmatch(r"[a-z]\w*", token) and token != "epoch":
+            names.append(token)
+        else:
+            raise UsageError(f"expectation {text!r}: {token!r} is no offset, record, node or epoch")
+    if bool(spans or names) != (kind in ABOUT_OFFSETS):
+        need = "needs offsets: a record's name, 17 or 11-15" if kind in ABOUT_OFFSETS else "is not about offsets"
+        raise UsageError(f"expectation {text!r}: {kind.value} {need}")
+    return Expected(kind=kind, spans=tuple(spans), names=tuple(names), nodes=tuple(nodes), epoch=epoch)

@@ -1,0 +1,25 @@
+"""Steps and conditions from their words, for tests; every fault of the table may be named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from harness.condition_kinds import CONDITIONS
+from harness.grammar import Line, Names
+from harness.step_kinds import STEPS
+from nemesis import NEMESES
+
+
+def names(faults: Collection[str] = tuple(NEMESES)) -> Names:
+    return Names(nodes=("A", "B", "C", "D"), groups=("m1", "m2"), faults=faults)
+
+
+def step(text: str, faults: Collection[str] = tuple(NEMESES)) -> Any:
+    """Read a step of a scenario with nodes A to D and records m1 and m2."""
+    return Line(text, "test.txt:1", names(faults)).read(STEPS)
+
+
+def condition(text: str) -> Any:
+    """Read a condition of such a scenario."""
+    return Line(text, "test.txt:1", names()).read(CONDITIONS)
