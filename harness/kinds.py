@@ -7,7 +7,8 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from harness.fabric.frames import ANY, API_NAMES, ZOOKEEPER_API
+from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
+from harness.fabric.frames import API_NAMES
 from harness.forms import Choice, Perhaps
 from harness.grammar import Kind, Names, one_of
 from harness.logdir.codec import CODEC_NAMES
@@ -15,8 +16,6 @@ from harness.marks import Mark, Offset
 
 # In place of an api: what a restarted follower asks first under the protocol that is played.
 QUESTION: Final = "question"
-# The other end of a node's own way to ZooKeeper.
-ZOOKEEPER: Final = "zookeeper"
 APIS: Final = (QUESTION, *API_NAMES.values(), ZOOKEEPER_API, ANY)
 NONE: Final = "none"
 _ACKS: Final = {"0": 0, "1": 1, "all": -1}

@@ -20,7 +20,7 @@ from harness.chance.final_records import FINAL_RECORDS
 from harness.chance.profile import ALWAYS, DEFAULT, Profile
 from harness.chance.stories import STORIES, Wish
 from harness.effect import DOWN, Effect
-from harness.fabric.frames import ANY
+from harness.fabric.core.rules import ANY
 from harness.fault import Fault
 from harness.schedule import Scenario, parse
 from harness.step_kinds import MEANWHILE, Act, Cut, Delay, Double, Hold, Inject, Pass, Produce, Release, ReleaseAll

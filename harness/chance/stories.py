@@ -23,7 +23,7 @@ from enum import Enum
 from random import Random
 from typing import Final, TypeAlias
 
-from harness.fabric.frames import ANY
+from harness.fabric.core.rules import ANY
 from harness.step_kinds import Act, Hold, Inject, Release
 
 # The leader, the one that leads in between, and the one that is left behind.
