@@ -68,7 +68,7 @@ def test_reap_ends_what_is_paused_mounted_and_listening(folder: Path, paused: st
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("program", keep(["org.apache.spark", "pyspark.daemon"], "pyspark.daemon"))
+@pytest.mark.parametrize("program", keep(["org.apache.spark", "pyspark.daemon"], "org.apache.spark"))
 def test_spark_ends_by_itself_when_the_command_is_killed(folder: Path, program: str) -> None:
     with started(folder, "--scenario", "kip101-3", "--protocol", "hw") as running:
         running.reach(runs(program))
@@ -76,6 +76,7 @@ def test_spark_ends_by_itself_when_the_command_is_killed(folder: Path, program: 
     assert until(lambda: left_of(folder) == [], END_S_MAX), left_of(folder)
 
 
+@exhaustive
 @pytest.mark.spark
 def test_new_run_is_as_expected_and_leaves_nothing_of_a_killed_one(folder: Path) -> None:
     with started(folder, *CELLS) as running:

@@ -21,7 +21,7 @@ from harness.process import until
 from targets.broker.log.lock import DataDirTakenError, held
 from tests.kafka.lodging import Lodging, lodging
 from tests.kafka.test_one_log_on_both import have
-from tests.kept import keep
+from tests.kept import exhaustive, keep
 from tests.logdir.watched import lineage_watched
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -105,7 +105,8 @@ def test_directory_is_read_while_its_broker_appends_and_rolls(
         assert sorted(acknowledged) == [offset for offset, _ in lodger.read()]
 
 
-@pytest.mark.parametrize("name", keep(["0.10.2.2", "3.9.1"], "3.9.1"))
+@exhaustive
+@pytest.mark.parametrize("name", ["0.10.2.2", "3.9.1"])
 def test_room_taken_beforehand_is_told_as_such_until_its_broker_is_dead(
     name: str, tmp_path: Path, zookeeper: Address
 ) -> None:

@@ -22,6 +22,7 @@ from nemesis import NEMESES
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
+from tests.kept import exhaustive
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -68,6 +69,7 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
     assert not (folder / "play-2").exists()
 
 
+@exhaustive
 def test_time_on_a_release_ends_with_a_tally_of_what_was_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
