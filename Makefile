@@ -114,9 +114,9 @@ java: $(STAMP)
 
 # Spark's start takes half the time with its classes in one file. Not for the first command that a newcomer types,
 # and no error where it cannot be kept: all is the same without it, and slower.
-$(CLASSES): $(STAMP) checkers/session.py | java
+$(CLASSES): $(STAMP) checkers/spark/session.py | java
 	@echo "keeping Spark's classes in one file, once for this environment: a minute"
-	@$(BIN)/python -m checkers.archive || echo "doing without it"
+	@$(BIN)/python -m checkers.spark.archive || echo "doing without it"
 	@touch $(CLASSES)
 
 $(STAMP): requirements.txt pyproject.toml

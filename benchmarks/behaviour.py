@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.judge import judge
-from harness.chance.memory import MemoryHistory
+from harness.history.memory import MemoryHistory
 from harness.model import ORACLES, Anomaly, Kind, Op, Source
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player

@@ -24,9 +24,9 @@ from rich.table import Table
 
 from benchmarks.cpu import child_with, cpu_seconds, load_average
 from checkers import CHECKERS
-from checkers.session import archive_options, spark_session
-from checkers.spark import check_runs
-from checkers.warm import warm_up
+from checkers.spark.runs import check_runs
+from checkers.spark.session import archive_options, spark_session
+from checkers.spark.warm import warm_up
 from harness.java import executable_of, find_java
 from harness.run.store import create_suite, write_parquet
 from tests.checkers.golden import FOLDER

@@ -22,12 +22,12 @@ from kazoo.client import KazooClient
 
 from benchmarks.cpu import child_with
 from harness import limits
-from harness.hosts.base import Address, Launch
+from harness.cleanup.process import until
+from harness.cluster.target import NodeSpec, Target
 from harness.hosts.local import LocalHost
+from harness.launch import Address, Launch
 from harness.model import PreconditionError
-from harness.process import until
-from harness.target import NodeSpec, Target
-from targets.broker.target import BrokerTarget
+from targets.broker_target import BrokerTarget
 from targets.kafka.target import KafkaTarget
 
 REPLICATION: Final = 3

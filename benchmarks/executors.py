@@ -16,9 +16,9 @@ from typing import Final
 
 from checkers import CHECKERS
 from checkers.judge import check_in_process
-from checkers.session import spark_session
-from checkers.spark import check_runs
-from harness.history import read_history
+from checkers.spark.runs import check_runs
+from checkers.spark.session import spark_session
+from harness.history.file import read_history
 from harness.java import find_java
 from harness.model import Anomaly
 from harness.run.store import Run, SuiteDir, create_suite, write_parquet

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.activity import vacuous
-from checkers.caught_up import caught_up
 from checkers.checker import Checker
-from checkers.checkpoint import checkpoint
-from checkers.diverged import diverged
-from checkers.exited import exited
-from checkers.holes import holes
-from checkers.leaders import leaders
-from checkers.oracles import oracles
-from checkers.order import order
-from checkers.power_loss_evidence import proven_losses
-from checkers.unchecked import unchecked
+from checkers.facts.activity import vacuous
+from checkers.rules.caught_up import caught_up
+from checkers.rules.checkpoint import checkpoint
+from checkers.rules.diverged import diverged
+from checkers.rules.exited import exited
+from checkers.rules.holes import holes
+from checkers.rules.leaders import leaders
+from checkers.rules.oracles import oracles
+from checkers.rules.order import order
+from checkers.rules.power_loss_evidence import proven_losses
+from checkers.rules.unchecked import unchecked
 from harness.model import Source
 
 _LEADERS: Final = (Source.ZOOKEEPER, Source.BROKER)

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from checkers.view import key_of
+from checkers.facts.view import key_of
 from harness.model import Anomaly, Kind, Op, Source
 
 Rule = Callable[[Sequence[Op]], list[Anomaly]]

@@ -1,8 +1,8 @@
 """
 `judge`: from a run's history to its result; no other function of the project makes a verdict.
 
-The rules are applied in this process, or by Spark to many runs at once (checkers/spark.py): both call the same
-rules on the same partitions, and a test holds them equal.
+The rules are applied in this process, or by Spark to many runs at once (checkers/spark/runs.py): both call the
+same rules on the same partitions, and a test holds them equal.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers import CHECKERS
-from checkers.activity import activity_of
 from checkers.checker import check, partitions
+from checkers.facts.activity import activity_of
 from checkers.verdict import Records, difference, found_text, records_of, verdict_of
-from harness.expectation import parse_expectation
 from harness.model import Anomaly, Op, UsageError, Verdict
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
+from harness.scenario.expectation import parse_expectation
 
 # A random run has no expectation but this: no violation and no hang.
 _RANDOM_STATUS: Final = {

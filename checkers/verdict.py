@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.lost import acked_records
-from checkers.view import setup_of
-from harness.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, Expected
+from checkers.facts.view import setup_of
+from checkers.rules.lost import acked_records
 from harness.model import Anomaly, Kind, Op, UsageError, Verdict, ranges_of
+from harness.scenario.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, Expected
 
 # A record's name -> {offset: index of its ok produce}, in the order in which the scenario names them.
 Records = Mapping[str, Mapping[int, int]]

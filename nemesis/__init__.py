@@ -1,10 +1,10 @@
-"""Faults, one file and one line each; what a fault must bring is in harness/fault.py."""
+"""Faults, one file and one line each; what a fault must bring is in harness/cluster/fault.py."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from harness.fault import Fault
+from harness.cluster.fault import Fault
 from nemesis import (
     delete_active_segment,
     depose_controller,

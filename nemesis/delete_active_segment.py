@@ -6,9 +6,9 @@ Source:  KAFKA-6361: "delete the active log segment on the follower and restart"
 
 from __future__ import annotations
 
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fault import Fault
 from harness.model import PreconditionError
 
 

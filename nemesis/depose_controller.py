@@ -6,9 +6,9 @@ Source:  Kafka Replication Design V3, controller failover; KAFKA-6082.
 
 from __future__ import annotations
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fault import Fault
 from harness.model import PreconditionError
 
 

@@ -6,9 +6,9 @@ Dead sessions are closed so, never waited for.
 
 from __future__ import annotations
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fault import Fault
 
 
 def inject(cluster: Cluster, name: str) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fault import Fault
 
 
 def inject(cluster: Cluster, name: str) -> str:

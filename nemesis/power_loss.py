@@ -6,9 +6,9 @@ Source:  KIP-101, Scenario 2 ("a power outage which affects both of them"); docs
 
 from __future__ import annotations
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fault import Fault
 from nemesis import kill, restart
 
 

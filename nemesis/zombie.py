@@ -6,11 +6,11 @@ Source:  KAFKA-6880; KAFKA-6879; Kafka Replication Design V3, on a leader that l
 
 from __future__ import annotations
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
+from harness.cluster.in_force import FaultInForce
 from harness.effect import Band, Effect
 from harness.fabric.core.rules import ZOOKEEPER
-from harness.fault import Fault
-from harness.in_force import FaultInForce
 from harness.model import PreconditionError
 from nemesis import return_
 

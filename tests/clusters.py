@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.target import NodeSpec
 from harness.environment.machines import RealMachines, open_machines
-from harness.history import History
+from harness.history.file import History
 from harness.hosts import HOSTS
-from harness.hosts.base import Address, Launch
-from harness.target import NodeSpec
-from targets.broker.target import BrokerTarget
+from harness.launch import Address, Launch
+from targets.broker_target import BrokerTarget
 from tests.specs import cluster_spec
 
 _numbers = itertools.count()

@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
+from harness.cleanup.engine import connect
 from harness.hosts import HOSTS
-from harness.hosts.base import Address
-from harness.hosts.engine import connect
+from harness.launch import Address
 from harness.model import UsageError
 
 # Whoever starts the tests behind a shell's & has Ctrl-C ignored, in them and in all that they start; what comes of

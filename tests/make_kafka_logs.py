@@ -28,9 +28,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from harness.cleanup.process import until
 from harness.java import find_java
 from harness.limits import PROCESS_END_S_MAX
-from harness.process import until
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.releases import release_of, version

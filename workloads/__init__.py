@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from workloads.librdkafka import LibrdkafkaClient
-from workloads.raw import RawClient
+from workloads.clients.librdkafka import LibrdkafkaClient
+from workloads.clients.raw import RawClient
 
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

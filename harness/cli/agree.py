@@ -17,7 +17,7 @@ from typing import TypeAlias
 from rich.console import Console
 
 from harness.events import Batch
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.model import EXIT_CODES, Anomaly, Op, UsageError, events_of
 from harness.run.result import RunResult
 from harness.run.store import Run

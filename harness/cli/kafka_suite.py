@@ -16,7 +16,7 @@ from harness.hosts import HOSTS
 from harness.registry import load, pick
 from harness.report.conformance import render_conformance
 from harness.run.spec import BROKER
-from harness.schedule import Scenario
+from harness.scenario.file import Scenario
 from harness.suite.options import Options, configure_options
 from harness.suite.releases import KAFKA, PATTERNS, compared, once, pairs_of, play_pairs
 from harness.suite.runner import SuiteRunner

@@ -15,9 +15,9 @@ from typing import Final
 
 from rich.console import Console
 
-from harness.chance.profile import ALL, NEMESES
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_OF_VERDICT, UsageError
+from harness.random_schedule.profile import ALL, NEMESES
 from harness.run.spec import BROKER
 from harness.search.chaos import Limit, play_chaos
 from harness.search.pairing import OURS, THEIRS, Pairing, compare

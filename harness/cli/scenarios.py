@@ -10,7 +10,7 @@ from rich.text import Text
 from harness.cli.suites import scenario_files
 from harness.model import EXIT_CODES
 from harness.registry import pick
-from harness.schedule import Scenario
+from harness.scenario.file import Scenario
 from harness.suite.scenario_files import read_scenario
 
 

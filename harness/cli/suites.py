@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_CODES, UsageError
 from harness.registry import load, pick
@@ -20,13 +21,12 @@ from harness.report.table import render_table
 from harness.run.environment import MakeEnvironment
 from harness.run.result import RunResult, Status
 from harness.run.spec import RunSpec
-from harness.schedule import Scenario, draw
+from harness.scenario.file import Scenario, draw
+from harness.scenario.variant import Variant, expectation_of, is_mutant
 from harness.suite.options import Options, configure_options
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
-from harness.target import Target
-from harness.variant import Variant, expectation_of, is_mutant
 from targets import TARGETS
 from workloads import SCENARIOS
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from checkers import CHECKERS, verdict
 from harness.cli.commands import COMMANDS
 from harness.cli.main import INTERRUPTED
+from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.coverage_page import coverage
 from harness.docs.history_page import history
@@ -28,7 +29,6 @@ from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.effect import Band, Effect
 from harness.environment import ENVIRONMENTS
-from harness.fault import Fault
 from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, VERDICT_OF, Kind, Verdict
 from harness.report.table import render_table

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Final, get_type_hints
 
 from harness.docs import markdown
+from harness.scenario.variant import Variant, is_mutant
 from harness.suite.scenario_files import read_scenario
-from harness.variant import Variant, is_mutant
 from targets.broker.core.rules import PROTOCOLS, Rules, as_text, values_of
 from workloads import SCENARIOS
 

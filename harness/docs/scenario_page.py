@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Final
 
-from harness import condition_kinds, runner, schedule, step_kinds
-from harness.condition_kinds import CONDITIONS
+from harness.cluster.settings import Settings
 from harness.docs import markdown
-from harness.grammar import Statement, shape_of
-from harness.schedule import Scenario
-from harness.settings import Settings
-from harness.step_kinds import LINK_STEPS, STEPS, Produce
+from harness.scenario import condition_types as condition_kinds
+from harness.scenario import file as schedule
+from harness.scenario import runner
+from harness.scenario import steps as step_kinds
+from harness.scenario.condition_types import CONDITIONS
+from harness.scenario.file import Scenario
+from harness.scenario.grammar import Statement, shape_of
+from harness.scenario.steps import LINK_STEPS, STEPS, Produce
 from harness.suite.scenario_files import read_scenario
 from workloads import SCENARIOS
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from harness import limits
 from harness.events import Flush, LineUnreadable
-from harness.history import History
-from harness.hosts.base import Address
+from harness.history.file import History
+from harness.launch import Address
 from harness.model import OpType, PreconditionError, Source, events_of
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024

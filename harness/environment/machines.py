@@ -1,7 +1,8 @@
 """
 Real machines: nodes on a host, with the fabric between them and a collector that hears what they tell.
 
-`open_machines` makes the cluster of one run out of them; the simulator has parts of its own (harness/parts.py).
+`open_machines` makes the cluster of one run out of them; the simulator has parts of its own
+(harness/cluster/interfaces.py).
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from harness import process
-from harness.cluster import Cluster
+from harness.cleanup import process
+from harness.cluster.cluster import Cluster
+from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
-from harness.environment.prints import Prints
+from harness.environment.printed_lines import Prints
 from harness.events import Event
 from harness.fabric.fabric import Fabric
-from harness.history import History
+from harness.history.file import History
 from harness.hosts import MakeHost
-from harness.hosts.base import Address, Host, Launch
+from harness.hosts.base import Host
+from harness.launch import Address, Launch
 from harness.logdir.scan import ReplicaLog, find_partitions, name_of, scan_partition
 from harness.model import OpType, PreconditionError
-from harness.observer import Observer
 from harness.run.spec import RunSpec
-from harness.target import NodeSpec, Target
+from harness.zookeeper.view import Observer
 
 T = TypeVar("T")
 
@@ -45,7 +47,7 @@ class RealTime:
 
 
 class RealMachines:
-    """The nodes of one run on one host; see harness.parts.Machines for every call."""
+    """The nodes of one run on one host; see harness.cluster.interfaces.Machines for every call."""
 
     def __init__(
         self, *, host: Host, collector: Collector, prints: Prints | None, target: Target, spec: RunSpec

@@ -6,18 +6,19 @@ import os
 from functools import partial
 from pathlib import Path
 
-from harness.chance.pace import REAL, Pace
-from harness.client import Client
-from harness.cluster import Cluster
+from harness.cluster.client import Client
+from harness.cluster.cluster import Cluster
+from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
-from harness.history import History
+from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
-from harness.hosts.base import Address, Host
+from harness.hosts.base import Host
+from harness.launch import Address
 from harness.model import UsageError
+from harness.random_schedule.timing import REAL, Pace
 from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
-from harness.target import Target
 from workloads import CLIENTS
 
 

@@ -26,7 +26,7 @@ from harness.fabric.reading import KafkaReading, Reading, ZooKeeperReading
 from harness.fabric.side import Side
 from harness.fabric.thread import LoopThread
 from harness.fabric.witness import Recorder, Witness
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.model import UsageError
 from harness.registry import pick
 

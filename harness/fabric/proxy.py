@@ -22,7 +22,7 @@ from harness.fabric.limits import CONNECT_S_MAX
 from harness.fabric.reading import Reading
 from harness.fabric.side import Side
 from harness.fabric.witness import Recorder, Witness
-from harness.hosts.base import Address
+from harness.launch import Address
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,11 +12,11 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.types import Mount
 
 from harness import limits
-from harness.hosts.base import Launch, Runtime
+from harness.cleanup.ledger import Ledger
+from harness.cleanup.process import until
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS
-from harness.ledger import Ledger
+from harness.launch import Launch, Runtime
 from harness.model import PreconditionError, UsageError
-from harness.process import until
 
 PROCESSES_MAX: Final = 512
 # Where a node finds its launch's library.

@@ -19,16 +19,16 @@ from typing import Any, Final
 from docker.errors import APIError, DockerException
 from docker.types import IPAMConfig, IPAMPool
 
+from harness.cleanup.engine import connect
+from harness.cleanup.ledger import runs_dir
 from harness.hosts import images
-from harness.hosts.base import Address, Launch, Place, Runtime
 from harness.hosts.container import LIBRARY, NodeContainer, Shape
 from harness.hosts.disks import Owner
-from harness.hosts.engine import connect
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
 from harness.hosts.site import write_files
-from harness.ledger import runs_dir
+from harness.launch import Address, Launch, Place, Runtime
 from harness.model import UsageError
-from targets.zookeeper import server
+from harness.zookeeper import server
 
 ZOOKEEPER_PORT: Final = 2181
 CLIENT_PORT: Final = 9092

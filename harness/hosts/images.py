@@ -28,10 +28,10 @@ from typing import Any, Final
 
 from docker.errors import APIError, BuildError, DockerException, ImageNotFound
 
-from harness.hosts.engine import connect
+from harness.cleanup.engine import connect
+from harness.cleanup.state import state_dir
 from harness.model import UsageError
-from harness.state import state_dir
-from targets.zookeeper.server import find_jars
+from harness.zookeeper.server import find_jars
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_BASE: Final = "python:3.11-slim"

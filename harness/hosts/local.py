@@ -14,14 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from harness.hosts.base import Address, Launch, Place
 from harness.hosts.node import NodeProcess, child_environment
 from harness.hosts.nodes import ZOOKEEPER, NodesHost
 from harness.hosts.ports import PortClaims
 from harness.hosts.site import write_files
 from harness.java import find_java
+from harness.launch import Address, Launch, Place
 from harness.model import UsageError
-from targets.zookeeper import server
+from harness.zookeeper import server
 
 LOOPBACK: Final = "127.0.0.1"
 # Nodes find the project's packages here.

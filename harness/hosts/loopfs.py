@@ -24,11 +24,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from harness import limits, mounts
+from harness import limits
+from harness.cleanup import mounts
+from harness.cleanup.ledger import Ledger
+from harness.cleanup.state import state_dir
 from harness.hosts.disks import Owner, Victim, give, sync_filesystem
-from harness.ledger import Ledger
 from harness.model import PreconditionError, UsageError
-from harness.state import state_dir
 
 FS_IOC_SHUTDOWN: Final = 0x8004587D
 NO_LOG_FLUSH: Final = 2

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
-from harness.ledger import Ledger
-from harness.model import PreconditionError, UsageError
-from harness.process import (
+from harness.cleanup.ledger import Ledger
+from harness.cleanup.process import (
     TOKEN_VARIABLE,
     Identity,
     end,
@@ -23,6 +22,7 @@ from harness.process import (
     send,
     until,
 )
+from harness.model import PreconditionError, UsageError
 
 # How long a process is watched after its start: a wrong command line ends at once, and should say so here.
 FIRST_LOOK_S: Final = 0.1

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
-from harness.hosts.base import Address
+from harness.cleanup.ledger import Reaped
+from harness.cleanup.process import until
 from harness.hosts.site import Site
-from harness.ledger import Reaped
+from harness.launch import Address
 from harness.model import UsageError
-from harness.process import until
-from targets.zookeeper import server
+from harness.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
 

@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Final
 
 from harness import limits
+from harness.cleanup.state import state_dir
 from harness.model import UsageError
-from harness.state import state_dir
 
 # struct flock of 64-bit Linux: type, whence, start, length, pid (0 as open-file-description locks want it).
 FLOCK: Final = "@hhqqi4x"

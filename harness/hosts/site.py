@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
-from harness.hosts.base import Launch
+from harness.cleanup.ledger import Ledger, Reaped, reap
 from harness.hosts.disks import Disk, Owner, PlainDisk, WatermarkDisk
 from harness.hosts.loopfs import LoopDisk, why_not
-from harness.ledger import Ledger, Reaped, reap
+from harness.launch import Launch
 from harness.model import FencepostError, UsageError
 
 TIERS: Final = ("loop", "watermark")

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from harness.cleanup.process import until
 from harness.events import Batch, Snapshot
 from harness.logdir import checkpoint
 from harness.logdir.files import NO_FILES, SEGMENT_NAME, has_grown, is_disturbed, is_locked, list_log
 from harness.logdir.reading import BatchSeen, Findings, read_segments
 from harness.model import UsageError
-from harness.process import until
 
 __all__ = ["BatchSeen", "ReplicaLog", "find_partitions", "name_of", "scan_partition", "snapshot_events"]
 

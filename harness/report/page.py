@@ -23,7 +23,7 @@ from harness.report.limits import DRAWN_CELLS_MAX
 from harness.report.text import clean, plural
 from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
-from harness.variant import is_mutant
+from harness.scenario.variant import is_mutant
 
 STATUS_SIGNS: Final[Mapping[Status, str]] = {
     Status.AS_EXPECTED: "✓",

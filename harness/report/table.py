@@ -16,7 +16,7 @@ from harness.report.page import STATUS_SIGNS, headline
 from harness.report.text import clean, plural
 from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
-from harness.variant import is_mutant
+from harness.scenario.variant import is_mutant
 
 # Words say all; a colour only repeats them, so that nothing is lost under NO_COLOR or in a pipe.
 _STYLES: Final = {

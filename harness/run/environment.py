@@ -10,12 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from harness.chance.pace import Pace
-from harness.client import Client
-from harness.cluster import Cluster
-from harness.history import History
+from harness.cluster.client import Client
+from harness.cluster.cluster import Cluster
+from harness.cluster.target import Target
+from harness.history.file import History
+from harness.random_schedule.timing import Pace
 from harness.run.spec import RunSpec
-from harness.target import Target
 
 
 class Environment(Protocol):

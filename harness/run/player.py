@@ -13,18 +13,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.chance.play import ChancePlay, with_slack
-from harness.chance.text import text_of
-from harness.client import Client
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.client import Client
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.fault import Fault
 from harness.events import Healed, RunnerNote, Setup, Step
-from harness.fault import Fault
-from harness.history import History
+from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
+from harness.random_schedule.runner import ChancePlay, with_slack
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.run.store import Run, write_parquet
-from harness.runner import Play
+from harness.scenario.runner import Play
+from harness.scenario.text import text_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

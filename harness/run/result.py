@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from harness.model import ORACLES, Anomaly, Kind, Verdict
-from harness.variant import Variant, is_mutant
+from harness.scenario.variant import Variant, is_mutant
 
 
 class Status(StrEnum):

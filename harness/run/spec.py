@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from harness.schedule import Draw, Scenario
-from harness.variant import Variant, expectation_of
+from harness.scenario.file import Draw, Scenario
+from harness.scenario.variant import Variant, expectation_of
 
 # The target that a command means when it names none: the broker of this repository.
 BROKER: Final = "broker"

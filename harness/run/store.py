@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.model import ORACLES, Anomaly, Op, UsageError
 
 PARQUET_SCHEMA = pa.schema(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.run.result import RunResult
-from harness.variant import RENAMED_RULES
+from harness.scenario.variant import RENAMED_RULES
 
 # The key of suite.json that has the results, as every version of it called them.
 _RESULTS: Final = "cells"

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from checkers.judge import judge
-from harness.history import read_history
+from harness.cluster.target import MODELS, NAMED
+from harness.history.file import read_history
 from harness.java import find_java
 from harness.run.player import Player
 from harness.run.result import RunResult
@@ -22,7 +23,6 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, write_anomalies
 from harness.search.real_runs import RealRun
 from harness.suite.version import commit
-from harness.target import MODELS, NAMED
 
 FINDING: Final = "finding.md"
 # Findings that are kept whole; any other can be played again from its seed.

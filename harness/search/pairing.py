@@ -16,7 +16,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from checkers.judge import judge
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.model import EXIT_CODES, Op, Source, UsageError, Verdict
 from harness.run.result import RunResult
 from harness.run.store import Run

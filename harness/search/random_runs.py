@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from harness.chance.draw import draw_schedule
-from harness.chance.profile import ALL, DEFAULT, REAL, Profile, profile_of
+from harness.cluster.target import Target
+from harness.random_schedule.generate import draw_schedule
+from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
 from harness.registry import load
 from harness.run.spec import RunSpec
-from harness.schedule import draw
+from harness.scenario.file import draw
+from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
-from harness.target import Target
-from harness.variant import Variant
 from nemesis import NEMESES
 from targets import TARGETS
 
@@ -30,7 +30,7 @@ class RandomRuns:
     Every random run of one variant on one host.
 
     Attributes:
-        variant, changes: as on a command line; nemeses: names of harness/chance/profile.py.
+        variant, changes: as on a command line; nemeses: names of harness/random_schedule/profile.py.
         schedule: a file that is played in place of every seed's own schedule, or None.
 
     Raises:

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from checkers.judge import judge
 from harness.environment.real import RealEnvironment
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.hosts import HOSTS
 from harness.registry import pick
 from harness.run.player import Player

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 from checkers.judge import judge
-from harness.chance.memory import MemoryHistory
+from harness.cluster.target import Target
+from harness.history.memory import MemoryHistory
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.search.random_runs import SIM
-from harness.target import Target
 from nemesis import NEMESES
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Trace

@@ -10,19 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 from harness.report.conformance import Pair
 from harness.run.result import RunResult
 from harness.run.spec import BROKER, RunSpec
-from harness.schedule import Scenario, draw
+from harness.scenario.file import Scenario, draw
+from harness.scenario.variant import Variant
 from harness.suite.interrupts import INTERRUPTS, apart
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
-from harness.target import Target
-from harness.variant import Variant
 from targets.kafka import archive
 from targets.kafka.properties import settings_of
 from targets.kafka.releases import Entry

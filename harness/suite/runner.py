@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from checkers.judge import judge
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.java import Java, find_java
 from harness.report.page import build_report
 from harness.run.environment import Environment

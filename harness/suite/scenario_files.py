@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness import schedule
+from harness.scenario import file as schedule
 from nemesis import NEMESES
 from targets import TARGETS
-from targets.broker.target import TARGET
+from targets.broker_target import TARGET
 
 
 def read_scenario(path: Path) -> schedule.Scenario:

@@ -2,7 +2,7 @@
 Spark beside a suite that is being played: a process of its own, started early, warm when there is a run to check.
 
 The start takes seconds of a processor, and a suite leaves one idle for as long, or mostly waits. In a process of
-its own Spark takes no signal that is ours, and nothing of it outlives us: see checkers/spark_process.py, whose
+its own Spark takes no signal that is ours, and nothing of it outlives us: see checkers/spark/process.py, whose
 standard input ends when we do.
 """
 
@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from harness import limits
+from harness.cleanup.process import TOKEN_VARIABLE, end, identity_of, tokens_alive
 from harness.model import Anomaly, FencepostError, UsageError
-from harness.process import TOKEN_VARIABLE, end, identity_of, tokens_alive
 from harness.suite.interrupts import INTERRUPTS, LOOK_S
 
 Found = dict[str, list[Anomaly]]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PROGRAM: Final = (sys.executable, "-P", "-m", "checkers.spark_process")
+PROGRAM: Final = (sys.executable, "-P", "-m", "checkers.spark.process")
 # Spark is up in two seconds; a machine with ten other things to do takes many times as long.
 START_S_MAX: Final = 120.0
 _FOLDER: Final = "fencepost-spark"
@@ -73,7 +73,7 @@ class SparkWorker:
 
     def check(self, parquet_paths: Sequence[Path]) -> Found:
         """
-        Check the runs; wait until Spark is up. Paths and result are those of checkers.spark.check_runs.
+        Check the runs; wait until Spark is up. Paths and result are those of checkers.spark.runs.check_runs.
 
         Raises:
             UsageError: the machine lacks what Spark needs.

@@ -16,12 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from harness import probe
-from harness.hosts.base import Address, Host, Launch
+from harness.cleanup.process import until
+from harness.cluster import probe
+from harness.cluster.target import NodeSpec
+from harness.hosts.base import Host
 from harness.java import Java
+from harness.launch import Address, Launch
 from harness.model import PreconditionError
-from harness.process import until
-from harness.target import NodeSpec
 from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, SERVER, command_line, server_properties
 from targets.kafka.releases import Entry, Release

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from harness import limits
+from harness.cleanup.process import until
+from harness.cluster.target import PartitionTruth, ZooKeeperPort
 from harness.model import PreconditionError, TargetError
-from harness.process import until
-from harness.target import PartitionTruth, ZooKeeperPort
 
 CONTROLLER: Final = "/controller"
 REASSIGN: Final = "/admin/reassign_partitions"

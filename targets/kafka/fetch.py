@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
 
+from harness.cleanup.process import until
 from harness.model import UsageError
-from harness.process import until
 from targets.kafka import maven
 from targets.kafka.jars import Jar, digest, is_right, jars_of
 from targets.kafka.releases import Release

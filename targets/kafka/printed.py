@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from harness.target import Printed
+from harness.cluster.target import Printed
 
 _PARTITION: Final = r"(?P<topic>[\w.-]+)-(?P<partition>\d+)"
 _OLD_PARTITION: Final = r"\[(?P<topic>[\w.-]+),(?P<partition>\d+)\]"

@@ -12,27 +12,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import events
-from harness.chance.pace import VIRTUAL, Pace
-from harness.client import Client
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.client import Client
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.target import Target
 from harness.events import Event
 from harness.events.codec import encode, key_of
-from harness.history import History
+from harness.history.file import History
 from harness.logdir.scan import snapshot_events
 from harness.model import OpType, UsageError
+from harness.random_schedule.timing import VIRTUAL, Pace
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
-from harness.target import Target
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
-from targets.broker.target import BrokerTarget, settings_of
+from targets.broker_target import BrokerTarget, settings_of
 from targets.simulator.client import SimClient
-from targets.simulator.eye import SimEye
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import ZooKeeperFaults, random_world
+from targets.simulator.zookeeper_view import SimEye
 
 SIMULATOR = "simulator"
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class SimLinks(LinkVerbs[Hold]):
-    """The links of one network; see harness.parts.Links for the calls that every ground has."""
+    """The links of one network; see harness.cluster.interfaces.Links for the calls that every ground has."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network.core, network.ends, (*API_OF.values(), ZOOKEEPER_API))

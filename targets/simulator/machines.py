@@ -1,4 +1,4 @@
-"""The simulated machines and their time, as the runner and the nemeses see them (harness/parts.py)."""
+"""The simulated machines and their time, as the runner and the nemeses see them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SimTime:
 
 class SimMachines:
     """
-    The nodes of a world; see harness.parts.Machines for every call.
+    The nodes of a world; see harness.cluster.interfaces.Machines for every call.
 
     Shapes:  disks are the nodes whose disk can lose power; the others have one that cannot.
     """

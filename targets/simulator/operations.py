@@ -7,7 +7,7 @@ What one client does, as a small machine that the world's events drive: find who
     read      ok      every record from 0 to the high watermark of the first answer
               fail    it did not come so far; a read moves nothing
 Rules:   every request that changes anything is sent once; who leads may be asked again.
-Source:  workloads/raw.py, whose operations and history these are.
+Source:  workloads/clients/raw.py, whose operations and history these are.
 Length:  the three operations of one client share how it asks; a reader follows one from top to bottom.
 """
 

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import clusters
 from benchmarks.clusters import JVM, OURS_SETTINGS, PROFILE, THEIRS_PROPERTIES, our_peer, their_peer
-from harness.hosts.base import Address, Launch, Place
-from harness.target import NodeSpec
+from harness.cluster.target import NodeSpec
+from harness.launch import Address, Launch, Place
 from targets.broker.config import load
 from targets.kafka.properties import server_properties
 from targets.kafka.releases import Entry, release_of

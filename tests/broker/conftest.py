@@ -13,10 +13,10 @@ from kazoo.client import KazooClient
 from harness import limits
 from harness.fabric.fabric import Fabric
 from harness.fabric.holds import Hold
-from harness.hosts.base import Address
+from harness.launch import Address
+from harness.zookeeper.sessions import close_session
 from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession
-from targets.zookeeper.sessions import close_session
 
 NODE = "A"
 # Longer than any test, so that no session ends but by a test's own hand.

@@ -13,7 +13,7 @@ from targets.broker.wire import versions
 from targets.broker.wire.entities import fill, item_type, request_type
 from targets.broker.wire.frames import FRAME_BYTES_MAX
 from tests.broker.wire.kio_side import ALL_VERSIONS, a_frame, request_frame
-from workloads.batches import CODECS, write_batch
+from workloads.clients.batches import CODECS, write_batch
 
 # Whoever may command may also destroy, and a changed bit can make one sound command of another.
 COMMANDS: Final = (versions.LEADER_AND_ISR, versions.STOP_REPLICA, versions.DELETE_TOPICS)

@@ -10,15 +10,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness import limits
-from harness.cluster import Cluster
-from harness.hosts.base import Address
+from harness.cluster.cluster import Cluster
+from harness.launch import Address
 from harness.logdir import ReplicaLog
 from harness.logdir.codec import codec_name
 from harness.model import PreconditionError
 from targets.broker.core.rules import PROTOCOLS
 from tests.clusters import disk, running
 from tests.kept import keep
-from workloads.librdkafka import LibrdkafkaClient
+from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
 

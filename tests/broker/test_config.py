@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from harness.hosts.base import Address, Place
-from harness.target import NodeSpec
+from harness.cluster.target import NodeSpec
+from harness.launch import Address, Place
 from targets.broker.config import ConfigError, Driver, load
 from targets.broker.core.rules import PROTOCOLS, as_text
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
-from targets.broker.target import SESSION_TIMEOUT_MS, SETTINGS, TARGET
+from targets.broker_target import SESSION_TIMEOUT_MS, SETTINGS, TARGET
 
 GOOD: dict[str, Any] = {
     "broker_id": 7,

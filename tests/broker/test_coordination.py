@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from harness import limits
+from harness.zookeeper.sessions import owner_of
 from targets.broker.core.events import Event, ZkAnswered, ZkFired
 from targets.broker.core.zookeeper import (
     ZkCheck,
@@ -24,7 +25,6 @@ from targets.broker.core.zookeeper import (
     ZkNode,
     ZkSet,
 )
-from targets.zookeeper.sessions import owner_of
 from tests.broker.conftest import Connected
 
 pytestmark = pytest.mark.slow

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
 from harness.environment.machines import RealMachines
-from harness.history import read_history
-from harness.hosts.base import Address
+from harness.history.file import read_history
+from harness.launch import Address
 from tests.broker.fuzz import FUZZ_VALUE, Shot, shots
 from tests.clusters import running
-from workloads.raw import RawClient
+from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 

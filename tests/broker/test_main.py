@@ -18,15 +18,15 @@ from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
 from harness import limits
-from harness.history import History
-from harness.hosts.base import Address
+from harness.cleanup.process import until
+from harness.history.file import History
 from harness.hosts.local import ROOT
 from harness.hosts.ports import PortClaims
+from harness.launch import Address
 from harness.logdir import scan_partition
 from harness.model import PreconditionError
-from harness.process import until
-from targets.broker.target import SETTINGS
-from workloads.librdkafka import LibrdkafkaClient
+from targets.broker_target import SETTINGS
+from workloads.clients.librdkafka import LibrdkafkaClient
 
 pytestmark = pytest.mark.slow
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import PARTITION, TOPIC, Cluster
-from harness.history import read_history
-from harness.hosts.base import Address
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.history.file import read_history
+from harness.launch import Address
 from harness.model import PreconditionError, Source
 from tests.clusters import running
-from workloads.raw import RawClient
+from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from harness import limits
-from harness.process import until
+from harness.cleanup.process import until
+from harness.zookeeper.sessions import owner_of
 from targets.broker.coordination import client
 from targets.broker.core.events import ZkAnswered, ZkFired, ZkSession
 from targets.broker.core.zookeeper import (
@@ -21,7 +22,6 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkNode,
 )
-from targets.zookeeper.sessions import owner_of
 from tests.broker.conftest import NODE, Connected
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from harness.cluster import Cluster
-from harness.hosts.base import Address
+from harness.cluster.cluster import Cluster
+from harness.launch import Address
 from tests.broker.stacks import STACKS, Place, Stack
 from tests.clusters import running
 from tests.kept import keep

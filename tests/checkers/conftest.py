@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checkers.session import spark_session
+from checkers.spark.session import spark_session
 
 
 @pytest.fixture(scope="package")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from checkers.caught_up import caught_up
-from checkers.checkpoint import checkpoint
-from checkers.diverged import diverged
-from checkers.holes import holes
-from checkers.leaders import leaders
-from checkers.order import order
-from checkers.unchecked import unchecked
+from checkers.rules.caught_up import caught_up
+from checkers.rules.checkpoint import checkpoint
+from checkers.rules.diverged import diverged
+from checkers.rules.holes import holes
+from checkers.rules.leaders import leaders
+from checkers.rules.order import order
+from checkers.rules.unchecked import unchecked
 from harness.model import HistoryError, Kind, OpType, Source
 from tests.checkers.golden import M1, M2, M3, RECORDS, replicated, scenario_1, scenario_2, scenario_3, with_logs
 from tests.checkers.story import TOPIC, Story

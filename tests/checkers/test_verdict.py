@@ -7,8 +7,8 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import check
 from checkers.verdict import difference, found_text, records_of, verdict_of
-from harness.expectation import Expected, parse_expectation
 from harness.model import Anomaly, Kind, UsageError, Verdict
+from harness.scenario.expectation import Expected, parse_expectation
 from tests.checkers.golden import scenario_1, scenario_2, scenario_2b, scenario_3
 from tests.checkers.story import Story
 

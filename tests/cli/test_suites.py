@@ -11,13 +11,13 @@ import pytest
 
 from harness.cli import kip101, play, suites
 from harness.cli.suites import Selection, exit_code, specs_of, target_of, variants_of
+from harness.cluster.target import Target
 from harness.model import EXIT_CODES, UsageError, Verdict
 from harness.registry import load
 from harness.run.result import Status
 from harness.run.spec import RunSpec
-from harness.schedule import parse
+from harness.scenario.file import parse
 from harness.suite.options import Options
-from harness.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.report.samples import sample_result

@@ -13,8 +13,8 @@ import pytest
 
 from checkers import CHECKERS
 from harness.cli.main import main
+from harness.cluster.fault import Band
 from harness.docs import markdown, pages
-from harness.fault import Band
 from harness.model import EXIT_CODES, Kind
 from harness.run.result import Status
 from harness.run.suite import Suite

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from harness import limits, mounts
-from harness.ledger import runs_dir
-from harness.process import until
+from harness import limits
+from harness.cleanup import mounts
+from harness.cleanup.ledger import runs_dir
+from harness.cleanup.process import until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # Beyond the usual range and below the kernel's own: who listens there is ours.

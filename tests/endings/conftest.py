@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.ledger import reap
+from harness.cleanup.ledger import reap
 from harness.suite.interrupts import SIGNALS
 from tests.endings.command import PAUSED
 

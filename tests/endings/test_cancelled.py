@@ -9,18 +9,18 @@ from typing import Any, cast
 
 import pytest
 
-from harness.cluster import Cluster, RunCancelled
+from harness.cluster.cluster import Cluster, RunCancelled
 from harness.environment import machines
 from harness.environment.machines import RealTime, open_machines
 from harness.events import Done
-from harness.history import History
-from harness.hosts.base import Address
+from harness.history.file import History
+from harness.launch import Address
 from harness.model import HistoryError, OpType, Source, UsageError
 from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run
-from harness.variant import Variant
-from targets.broker.target import TARGET
+from harness.scenario.variant import Variant
+from targets.broker_target import TARGET
 from tests.specs import cluster_spec
 from tests.suite.cells import spec_of
 

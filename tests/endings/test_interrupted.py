@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.process import until
+from harness.cleanup.process import until
 from tests.endings.command import (
     END_S_MAX,
     Running,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.process import until
+from harness.cleanup.process import until
 from tests.endings.command import END_S_MAX, left_of, started
 from tests.kept import exhaustive
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.cleanup.ledger import reap
+from harness.cleanup.process import until
 from harness.hosts import HOSTS
-from harness.ledger import reap
-from harness.process import until
 from tests.endings.command import (
     END_S_MAX,
     Running,
@@ -132,8 +132,8 @@ def open_and_close(folder: Path) -> None:
 
 def left_in_engine(folder: Path) -> list[str]:
     """Everything left on the machine, and the engine's containers and networks with the mark of this state."""
+    from harness.cleanup.engine import connect
     from harness.hosts.docker import HOME_LABEL, _home
-    from harness.hosts.engine import connect
 
     client = connect()
     try:

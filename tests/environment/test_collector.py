@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness import limits
+from harness.cleanup.process import until
 from harness.environment.collector import Collector
-from harness.history import History, read_history
+from harness.history.file import History, read_history
 from harness.model import Source
-from harness.process import until
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 from harness.environment import ENVIRONMENTS
 from harness.environment.real import RealEnvironment
 from harness.events import Done
-from harness.history import History
+from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.model import HistoryError, OpType, UsageError
 from harness.registry import load
 from harness.run.environment import MakeEnvironment
-from targets.broker.target import TARGET
+from targets.broker_target import TARGET
 from tests.specs import cluster_spec
 
 

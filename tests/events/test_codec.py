@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from harness.chance.memory import MemoryHistory
 from harness.events import (
     EVENTS,
     FAILED,
@@ -28,7 +27,8 @@ from harness.events import (
     Unknown,
 )
 from harness.events.codec import EventKey, decode, encode, key_of, keys_of, text_of
-from harness.history import read_history
+from harness.history.file import read_history
+from harness.history.memory import MemoryHistory
 from harness.model import HistoryError, Op, OpType, events_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player

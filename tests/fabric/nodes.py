@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.events import Event
 from harness.fabric.fabric import Fabric
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.limits import CONDITION_POLL_S
 from tests.events.as_recorded import as_recorded
 from tests.fabric import wire

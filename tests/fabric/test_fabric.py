@@ -13,7 +13,7 @@ import pytest
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.fabric.limits import WHOLE_BYTES_MAX
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.model import PreconditionError, UsageError
 from tests.fabric import wire
 from tests.fabric.nodes import LOOPBACK, WAIT_S, Connection, Node, World, until, world

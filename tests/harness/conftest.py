@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.history import History
+from harness.history.file import History
 from tests.harness.fakes import FakeCluster
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.in_force import InForce
+from harness.cluster.target import PartitionTruth
 from harness.environment.machines import RealTime
-from harness.history import History
-from harness.in_force import InForce
-from harness.target import PartitionTruth
+from harness.history.file import History
 
 
 class FakeLinks:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from harness.condition_kinds import CONDITIONS
-from harness.grammar import Line, Names
-from harness.step_kinds import STEPS
+from harness.scenario.condition_types import CONDITIONS
+from harness.scenario.grammar import Line, Names
+from harness.scenario.steps import STEPS
 from nemesis import NEMESES
 
 

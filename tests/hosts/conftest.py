@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness import limits
+from harness.cleanup.process import until
 from harness.hosts import HOSTS
-from harness.hosts.base import Host, Launch
-from harness.process import until
+from harness.hosts.base import Host
+from harness.launch import Launch
 
 # Does each action in turn and says so, then waits; SIGTERM ends it. Paths are relative to the data directory.
 NODE = """

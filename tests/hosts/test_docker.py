@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from harness import ledger, limits, mounts
-from harness.hosts.base import Address, Launch, Runtime
+from harness import limits
+from harness.cleanup import ledger, mounts
+from harness.cleanup.engine import connect
+from harness.cleanup.ledger import Ledger, runs_dir
+from harness.cleanup.process import until
 from harness.hosts.docker import LABEL, DockerHost
-from harness.hosts.engine import connect
-from harness.ledger import Ledger, runs_dir
+from harness.launch import Address, Launch, Runtime
 from harness.model import PreconditionError, UsageError
-from harness.process import until
-from targets.zookeeper import server
+from harness.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
 from tests.hosts.test_reap import TIER, left_of, run_and_kill
 from tests.kept import keep

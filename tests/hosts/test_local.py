@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import limits, mounts
+from harness import limits
+from harness.cleanup import mounts
+from harness.cleanup.process import identity_of, is_stopped, until
 from harness.hosts import site
-from harness.hosts.base import Launch
+from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
-from harness.process import identity_of, is_stopped, until
-from targets.zookeeper import server
+from harness.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import mounts
+from harness.cleanup import mounts
+from harness.cleanup.ledger import Ledger
 from harness.hosts import loopfs
 from harness.hosts.loopfs import LoopDisk, shut_down, why_not
-from harness.ledger import Ledger
 from harness.model import PreconditionError, UsageError
 
 root_only = [

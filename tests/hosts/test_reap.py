@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger, limits, mounts
-from harness.ledger import runs_dir
-from harness.process import TOKEN_VARIABLE, until
+from harness import limits
+from harness.cleanup import ledger, mounts
+from harness.cleanup.ledger import runs_dir
+from harness.cleanup.process import TOKEN_VARIABLE, until
 from tests.kept import keep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +26,7 @@ HARNESS = """
 import sys
 from pathlib import Path
 from harness.hosts import HOSTS
-from harness.hosts.base import Launch
+from harness.launch import Launch
 
 kind, run_dir, tier = sys.argv[1:]
 host = HOSTS[kind](Path(run_dir), power_tier=tier)

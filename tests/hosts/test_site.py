@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.cleanup.ledger import Ledger, runs_dir
 from harness.hosts import site as module
 from harness.hosts.site import Site
-from harness.ledger import Ledger, runs_dir
 from harness.model import UsageError
 
 

@@ -18,20 +18,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import limits
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
 from harness.fabric.bodies import EpochAnswer, epoch_answers
-from harness.history import History
+from harness.history.file import History
 from harness.hosts import HOSTS
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.registry import load
-from harness.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.specs import cluster_spec
-from workloads import questions
-from workloads.connection import Connection
-from workloads.librdkafka import LibrdkafkaClient
+from workloads.clients import questions
+from workloads.clients.connection import Connection
+from workloads.clients.librdkafka import LibrdkafkaClient
 
 IDS = {"C": 1, "A": 2, "B": 3}
 # What a broker keeps of its own in a partition's folder: the id under which its cluster knows the topic.

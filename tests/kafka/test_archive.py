@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from harness.hosts.base import Address, Launch, Place
 from harness.java import Java
+from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
 from targets.kafka import archive
 from targets.kafka.releases import Release, release_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.logdir.lineage import differences
 from harness.logdir.scan import ReplicaLog, scan_partition
 from targets.kafka.jars import cache_dir, jars_of, missing

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.chance.draw import schedule_text
-from harness.chance.profile import REAL
 from harness.cli.main import main
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.model import EXIT_CODES, OpType, Source, UsageError
+from harness.random_schedule.generate import schedule_text
+from harness.random_schedule.profile import REAL
 from harness.search.pairing_progress import PairingProgress
 from nemesis import NEMESES
 from targets.kafka.fetch import default_source, fetch

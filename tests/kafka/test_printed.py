@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.target import Printed
+from harness.cluster.target import Printed
 from targets.kafka.printed import read
 
 THREAD = "[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0]"

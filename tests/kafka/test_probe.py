@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harness import probe
+from harness.cluster import probe
 
 Node = Callable[..., None]
 

@@ -8,12 +8,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from harness import fault as faults
-from harness.cluster import PARTITION, TOPIC, Cluster
-from harness.hosts.base import Address
+from harness.cluster import fault as faults
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.launch import Address
 from nemesis import NEMESES
 from tests.clusters import running
-from workloads.raw import RawClient
+from workloads.clients.raw import RawClient
 
 IDS = {"C": 2, "A": 6, "B": 5}
 REPLICAS = ("A", "B")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
 from harness.model import PreconditionError
 from tests.nemesis.conftest import IDS, await_whole, inject, leads, produce, roles
 

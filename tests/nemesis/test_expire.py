@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
 from harness.model import PreconditionError
 from tests.nemesis.conftest import IDS, await_whole, client_of, inject, produce, roles
 
@@ -63,6 +63,6 @@ def test_node_without_a_registration_has_no_session_to_end(cluster: Cluster) -> 
 def test_expiry_after_which_the_registration_still_stands_did_not_bite(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.observer.close_session", lambda *_: 0.0)
+    monkeypatch.setattr("harness.zookeeper.view.close_session", lambda *_: 0.0)
     with pytest.raises(PreconditionError, match=r"expire B: session 0x[0-9a-f]+ still owns /cluster-"):
         inject("expire", cluster, "B")

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from checkers.activity import activity_of, vacuous
+from checkers.facts.activity import activity_of, vacuous
+from checkers.facts.outages import outages
 from checkers.judge import check_in_process
-from checkers.outages import outages
 from checkers.verdict import verdict_of
-from harness.chance.draw import draw_schedule
-from harness.chance.memory import MemoryHistory
-from harness.chance.profile import DEFAULT, WEIGHTS
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
-from harness.fault import Fault
+from harness.history.memory import MemoryHistory
 from harness.model import Op, OpType, PreconditionError, Source, Verdict
+from harness.random_schedule.generate import draw_schedule
+from harness.random_schedule.profile import DEFAULT, WEIGHTS
 from harness.report.reading import Reading
 from harness.report.timeline import timeline_of
 from harness.report.timeline_svg import draw_timeline
 from harness.run.player import Player
 from harness.run.spec import RunSpec
-from harness.schedule import draw
-from harness.variant import Variant
+from harness.scenario.file import draw
+from harness.scenario.variant import Variant
 from nemesis import NEMESES, kill, restart
-from targets.broker.target import TARGET
+from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
 
 SEED = 3

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
 from tests.nemesis.conftest import Clusters, await_whole, heal, inject, produce, roles
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cluster import PARTITION, TOPIC, Cluster
-from harness.hosts.base import Launch
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.launch import Launch
 from harness.model import PreconditionError
 from tests.nemesis.conftest import inject, make_whole, roles
 

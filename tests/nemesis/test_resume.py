@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
 from tests.nemesis.conftest import inject
 

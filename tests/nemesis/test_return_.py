@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import inject
+from harness.cluster.in_force import FaultInForce, InForce
 from harness.effect import Effect
-from harness.fault import inject
-from harness.in_force import FaultInForce, InForce
 from nemesis import NEMESES
 
 

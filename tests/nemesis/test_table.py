@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import nemesis
+from harness.cluster.fault import Fault
 from harness.effect import Band
-from harness.fault import Fault
 from nemesis import NEMESES
 
 ROOT = Path(__file__).parents[2]

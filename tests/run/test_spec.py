@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.chance.text import text_of
 from harness.run.player import setup_event
 from harness.run.spec import RunSpec
-from harness.schedule import parse
+from harness.scenario.file import parse
+from harness.scenario.text import text_of
+from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, RandomRuns
-from harness.variant import Variant
 from nemesis import NEMESES
 from tests.checkers.specs import random_spec, written_spec
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from harness.history import History
+from harness.history.file import History
 from harness.model import Anomaly, HistoryError, Kind, OpType, Source, UsageError
 from harness.run.store import Run, create_suite, read_anomalies, write_anomalies, write_parquet
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from checkers.judge import judge
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.model import ORACLES
 from harness.run.store import create_suite, read_anomalies
 from harness.search.findings import keep_simulated

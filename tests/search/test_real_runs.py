@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from harness.chance.pace import REAL
 from harness.events import Done
-from harness.history import History
+from harness.history.file import History
 from harness.model import OpType, Verdict
+from harness.random_schedule.timing import REAL
 from harness.run.environment import Environment
 from harness.run.player import Player, setup_event
 from harness.run.result import RunResult

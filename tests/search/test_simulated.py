@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from checkers.judge import judge
-from harness.chance.text import text_of
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.model import ORACLES, Kind, Verdict
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import SuiteDir
-from harness.schedule import draw, parse
+from harness.scenario.file import draw, parse
+from harness.scenario.text import text_of
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES

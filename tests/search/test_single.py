@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from checkers.judge import check_in_process
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.java import Java
 from harness.model import Anomaly, Verdict
 from harness.run.result import Status

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.client import Client
+from harness.cluster.client import Client
 from harness.model import OpType, PreconditionError
 from targets.broker.core.messages import ProduceRequest
 from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, broker_path

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster import RunCancelled
+from harness.cluster.cluster import RunCancelled
+from harness.cluster.settings import MessageFormat, Settings
+from harness.cluster.target import Target
 from harness.environment import ENVIRONMENTS
-from harness.history import History, read_history
+from harness.history.file import History, read_history
 from harness.model import HistoryError, OpType, Source, UsageError
 from harness.registry import load
 from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite
-from harness.settings import MessageFormat, Settings
-from harness.target import Target
-from harness.variant import Variant
+from harness.scenario.variant import Variant
 from nemesis import NEMESES
 from targets import TARGETS
-from targets.broker.target import TARGET
+from targets.broker_target import TARGET
 from targets.simulator import environment as module
 from targets.simulator.environment import SimEnvironment, make_environment
 from tests.specs import cluster_spec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from harness.cluster.interfaces import Links
 from harness.model import UsageError
-from harness.parts import Links
 from targets.simulator.pipe import REQUESTS
 from tests.simulator.ends import Room, fetch, question
 

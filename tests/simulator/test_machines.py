@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from harness.cluster.interfaces import Machines, Time
 from harness.model import PreconditionError
-from harness.parts import Machines, Time
 from targets.simulator.client import SimClient
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.world import World

@@ -11,11 +11,12 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
 from checkers.judge import judge
+from harness.cluster.fault import Fault
+from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
-from harness.fault import Fault
-from harness.history import read_history
+from harness.history.file import read_history
 from harness.hosts import HOSTS
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.model import Op
 from harness.registry import load
 from harness.run.environment import Environment
@@ -23,8 +24,7 @@ from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
-from harness.target import Target
-from harness.variant import Variant
+from harness.scenario.variant import Variant
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.suite.cells import spec_of

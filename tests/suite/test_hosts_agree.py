@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from harness.cli.agree import End, differences, findings, lineages
+from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS
-from harness.hosts.base import Address
+from harness.launch import Address
 from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.store import create_suite
-from harness.target import Target
-from harness.variant import Variant
+from harness.scenario.variant import Variant
 from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.kept import keep

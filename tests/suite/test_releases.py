@@ -11,15 +11,15 @@ import pytest
 from rich.console import Console
 
 from harness.cli.suites import scenario_files
-from harness.hosts.base import Address
+from harness.cluster.target import Target
+from harness.launch import Address
 from harness.model import PreconditionError
 from harness.registry import load
 from harness.run.spec import RunSpec
-from harness.schedule import parse
+from harness.scenario.file import parse
 from harness.suite.options import Options
 from harness.suite.releases import PATTERNS, ReleasePair, archive_classes, compared, once, pairs_of
 from harness.suite.scenario_files import read_scenario
-from harness.target import Target
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.kafka import archive

@@ -19,11 +19,11 @@ from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.run.store import read_anomalies
 from harness.run.suite import Suite
+from harness.scenario.variant import Variant
 from harness.suite import runner as module
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import SparkWorker
-from harness.variant import Variant
 from targets import TARGETS
 from tests.checkers.golden import ops_of
 from tests.suite.cells import spec_of

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.cluster.target import Target
 from harness.registry import load
 from harness.run.result import Status
 from harness.run.store import create_suite
-from harness.target import Target
-from harness.variant import Variant
+from harness.scenario.variant import Variant
 from targets import TARGETS
 from targets.simulator.environment import make_environment
 from tests.suite.cells import names, spec_of, variants

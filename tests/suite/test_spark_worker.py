@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.cleanup.process import identity_of, tokens_alive, until
 from harness.model import FencepostError, UsageError
-from harness.process import identity_of, tokens_alive, until
 from harness.suite import spark_worker as module
 from harness.suite.spark_worker import spark_worker
 

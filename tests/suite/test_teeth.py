@@ -10,7 +10,7 @@ from checkers import CHECKERS
 from checkers.checker import Checker
 from checkers.judge import compare
 from harness.cli.suites import exit_code
-from harness.cluster import Cluster
+from harness.cluster.cluster import Cluster
 from harness.model import EXIT_CODES, Kind, Verdict
 from harness.run.result import Status
 from nemesis import NEMESES

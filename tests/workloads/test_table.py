@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.schedule import draw
+from harness.scenario.file import draw
 from harness.suite.scenario_files import read_scenario
 from workloads import CLIENTS, SCENARIOS
 

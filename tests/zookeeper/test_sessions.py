@@ -10,10 +10,10 @@ import pytest
 from kazoo.client import KazooClient, KazooState
 
 from harness import limits
-from harness.hosts.base import Address
 from harness.hosts.local import LocalHost
+from harness.launch import Address
 from harness.model import PreconditionError
-from targets.zookeeper.sessions import close_session, owner_of, owners_in, password_of
+from harness.zookeeper.sessions import close_session, owner_of, owners_in, password_of
 
 DUMP = """SessionTracker dump:
 Session Sets (1)/(1):
@@ -132,7 +132,7 @@ def test_wrong_password_did_not_bite(
     address: Address, victim: KazooClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     victim.create("/guarded", b"", ephemeral=True)
-    monkeypatch.setattr("targets.zookeeper.sessions.password_of", lambda _session_id: b"x" * 16)
+    monkeypatch.setattr("harness.zookeeper.sessions.password_of", lambda _session_id: b"x" * 16)
     owner = owner_of(address, "/chroot/guarded")
     assert owner is not None
     with pytest.raises(PreconditionError, match="does not know it"):

@@ -1,0 +1,173 @@
+"""
+How much was done in a run, and whether that is enough to prove anything.
+
+A rule of a link takes effect with its first frame, however many follow. A random run in which no fault took
+effect, or no record of the schedule was acknowledged by all in-sync replicas, proves nothing: it is vacuous.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkers.facts.view import key_of
+from harness.effect import Effect, nature_of
+from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Produce, Setup, World
+from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
+from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.run.result import Activity
+
+# What the fabric tells when a rule of a link takes a frame, by the kind of rule.
+_BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
+_UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
+_ANY: Final = "*"
+_ZOOKEEPER: Final = "zookeeper"
+
+
+def activity_of(ops: Sequence[Op]) -> Activity:
+    """Count what was done in a run."""
+    counts = _counted(ops)
+    return Activity(
+        asked=dict(counts.asked),
+        bit=dict(counts.bit),
+        elections=counts.elections,
+        acked=counts.acked,
+        steps=counts.steps,
+        virtual_s=counts.virtual_ns / 1e9,
+    )
+
+
+def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
+    """Find that a random run proves nothing: one VACUOUS anomaly, or []; written scenarios prove their steps."""
+    first = next(events_of(ops, Setup), None)
+    if first is None or not _is_random(first[1]):
+        return []
+    sentence = _counted(ops).vacuous
+    if not sentence:
+        return []
+    topic, partition = key_of(ops)
+    return [
+        Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(first[0].index,))
+    ]
+
+
+def _is_random(setup: Setup) -> bool:
+    # Histories of older versions do not say it; their random schedules were named after their seeds.
+    return setup.scenario.startswith("seed-") if setup.random is None else setup.random
+
+
+def _counted(ops: Sequence[Op]) -> Counts:
+    counts = Counts()
+    for op in ops:
+        counts.hear(op)
+    return counts
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rule:
+    """A rule of a link that stands; api and direction are "" for a cut, which takes everything."""
+
+    kind: str
+    api: str
+    direction: str
+    link: tuple[str, str]
+    bit: bool = field(default=False, compare=False)
+
+    @staticmethod
+    def of(kind: str, event: OfLink) -> _Rule:
+        api, direction = "", ""
+        if isinstance(event, LinkRule | OfFrame | Heal):
+            api, direction = event.api or "", event.direction or ""
+        return _Rule(kind=kind, api=api, direction=direction, link=event.link)
+
+    def takes(self, frame: _Rule) -> bool:
+        """Whether a frame of which that much is told may be its first."""
+        fits = all(mine in (_ANY, theirs) for mine, theirs in zip(self.link, frame.link, strict=True))
+        named = (self.kind, self.api, self.direction) == (frame.kind, frame.api, frame.direction)
+        return named and fits and not self.bit
+
+    @property
+    def name(self) -> str:
+        """What it is counted as."""
+        return f"{self.kind} {self.api}".strip()
+
+
+@dataclass(slots=True)
+class Counts:
+    """
+    What was done in a run, so far.
+
+    Shapes:  asked counts by kind the faults that were tried, bit those that came about. epochs are the leader
+             epochs that ZooKeeper held. acked counts the schedule's records that all acknowledged.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    bit: Counter[str] = field(default_factory=Counter)
+    epochs: set[int] = field(default_factory=set)
+    acked: int = 0
+    steps: int = 0
+    virtual_ns: int = 0
+    _standing: list[_Rule] = field(default_factory=list)
+    # What undoes a fault, or has no effect: that it bit proves nothing.
+    _harmless: set[str] = field(default_factory=set)
+
+    def hear(self, op: Op) -> None:
+        """Take an op."""
+        if op.source is Source.BROKER:
+            return
+        match op.event:
+            case Injection(name=name, nodes=nodes):
+                if nature_of(op).effect is Effect.NONE:
+                    self._harmless.add(name)
+                if op.type is OpType.INVOKE:
+                    self.asked[name] += len(nodes)
+                elif op.type is OpType.OK:
+                    self.bit[name] += len(nodes)
+            case OfLink() as event:
+                self._hear_link(op.f, event)
+            case LeaderAndIsr(epoch=epoch):
+                self.epochs.add(epoch)
+            case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
+                self.acked += 1
+            case World() as world:
+                self._hear_world(world)
+
+    @property
+    def elections(self) -> int:
+        """How many leader epochs there were after the first."""
+        return max(0, len(self.epochs) - 1)
+
+    @property
+    def vacuous(self) -> str:
+        """Why a random run proves nothing, or ""."""
+        if not self.acked:
+            return "No record of the schedule was acknowledged by all, so nothing could be lost."
+        if not any(number for kind, number in self.bit.items() if kind not in self._harmless):
+            return "No fault of the schedule bit."
+        return ""
+
+    def _hear_world(self, world: World) -> None:
+        self.steps, self.virtual_ns = world.steps, world.virtual_ns
+        self.asked["zookeeper"] += world.zookeeper_faults_asked
+        self.bit["zookeeper"] += world.zookeeper_faults_bit
+
+    def _hear_link(self, f: str, event: OfLink) -> None:
+        if f in _BITES.values():
+            rule = _Rule.of(f, event)
+            # What keeps a zombie from ZooKeeper is counted as the zombie.
+            if _ZOOKEEPER not in rule.link:
+                self._standing.append(rule)
+                self.asked[rule.name] += 1
+        elif f in _BITES:
+            frame = _Rule.of(_BITES[f], event)
+            taker = next((rule for rule in reversed(self._standing) if rule.takes(frame)), None)
+            if taker is not None:
+                taker.bit = True
+                self.bit[taker.name] += 1
+        elif f in _UNDONE:
+            undone = [_Rule.of(kind, event) for kind in _UNDONE[f]]
+            gone = next((rule for rule in self._standing if rule in undone), None)
+            if gone is not None:
+                self._standing.remove(gone)

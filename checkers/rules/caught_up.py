@@ -1,0 +1,148 @@
+"""After healing every replica has all that the leader has; one that has not is stuck, for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from checkers.facts.outages import outages
+from checkers.facts.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
+from harness.effect import Effect, nature_of
+from harness.events import (
+    Append,
+    Awaiting,
+    Commanded,
+    Follower,
+    Healed,
+    HighWatermark,
+    Injection,
+    Leader,
+    Printed,
+    Started,
+    Stuck,
+    Truncate,
+)
+from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
+
+# What a replica does only when it is moving again.
+_PROGRESS: Final = (Append, Truncate, HighWatermark, Leader, Started)
+
+
+def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find replicas that end below the leader, or that said that they are stuck and moved no more.
+
+    Shapes:  ops of one partition and the global ones. Returns one anomaly a node; one without a node when the
+             partition has no leader, its leader waits for another epoch, or when the runner could not heal and
+             no replica shows it. Where the runner gave up waiting, ending below the leader shows nothing.
+    Source:  KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120.
+    """
+    leader = final_leader(ops)
+    failed = [(op, healed) for op, healed in events_of(ops, Healed) if op.type is OpType.FAIL]
+    unhealed, lack = failed[-1] if failed else (None, Healed())
+    waiting = _waiting(ops, leader)
+    if unhealed is not None and waiting is not None:
+        op, awaiting = waiting
+        text = f"{op.process} waits for an epoch newer than {awaiting.epoch}, and nobody gives it one"
+        return [_stuck(ops, (), text, [op.index, unhealed.index])]
+    found: list[Anomaly] = []
+    if leader is not None and leader.node is None:
+        found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
+    found += _replicas(ops, leader, waited=lack.waited is not False)
+    # That the harness could not undo a fault says nothing of the cluster; `unchecked` reports it.
+    if unhealed is not None and not found and not lack.unhealed:
+        found.append(_stuck(ops, (), f"the runner could not heal: {lack.missing}", [unhealed.index]))
+    return found
+
+
+def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting] | None:
+    """The word of the last leader that it came back and waits for a newer epoch, None when it leads or is none."""
+    last: tuple[Op, Awaiting] | None = None
+    for op in ops:
+        if op.source is Source.BROKER and leader is not None and op.process == leader.node:
+            match op.event:
+                case Awaiting() as awaiting:
+                    last = (op, awaiting)
+                case Leader() | Follower() | Started():
+                    last = None
+    return last
+
+
+def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> list[Anomaly]:
+    logs = final_logs(ops)
+    leading = logs.get(leader.node or "") if leader else None
+    said = {op.process: (op, why) for op in ops if (why := _stuck_word(op)) is not None}
+    found: list[Anomaly] = []
+    for node in sorted(logs.keys() | said.keys()):
+        log = logs.get(node)
+        behind = waited and leading is not None and log is not None and log.end < leading.end
+        word = said.get(node)
+        if behind or (word is not None and not _moved_on(ops, word[0])):
+            reason, proof = _reason(ops, node, word)
+            where = _where(log, leading) if behind else "said that it is stuck"
+            proof += [each.index for each in (log, leading) if each is not None]
+            found.append(_stuck(ops, (node,), f"{node} {where}: {reason}", proof))
+    return found
+
+
+def _where(log: FinalLog | None, leading: FinalLog | None) -> str:
+    assert log is not None, "a replica that is behind has a final log"
+    assert leading is not None, "a replica is behind a leader that has a final log"
+    return f"ends at {log.end}, below {leading.end}, where the log of its leader {leading.node} ends"
+
+
+def _stuck_word(op: Op) -> str | None:
+    """Why a node says, or prints, that it is stuck; None where the op is not about that."""
+    if op.source is not Source.BROKER:
+        return None
+    match op.event:
+        case Stuck(reason=reason, error=error):
+            return (reason or "no reason given") + (f" ({error})" if error else "")
+        case Printed(what="stuck", line=line):
+            return line or "no reason given"
+    return None
+
+
+def _moved_on(ops: Sequence[Op], word: Op) -> bool:
+    theirs = (op for op in ops if op.index > word.index and op.process == word.process)
+    if any(op.source is Source.BROKER and isinstance(op.event, _PROGRESS) for op in theirs):
+        return True
+    # Of one that reports nothing it is seen that it took a command of a newer epoch: it follows anew from then on.
+    obeyed = [
+        (op.index, command.epoch)
+        for op, command in events_of(ops, Commanded)
+        if command.link[1] == word.process and not command.error
+    ]
+    last = max((epoch for index, epoch in obeyed if index < word.index), default=-1)
+    return any(epoch > last for index, epoch in obeyed if index > word.index)
+
+
+def _reason(ops: Sequence[Op], node: str, word: tuple[Op, str] | None) -> tuple[str, list[int]]:
+    down = [outage for outage in outages(ops) if outage.node == node and outage.back is None]
+    if down:
+        return f"down since its {down[-1].op.f} at {at(down[-1].op)}", [down[-1].op.index]
+    if word is not None:
+        op, why = word
+        return f"{why} at {at(op)}", [op.index]
+    paused = [
+        op
+        for op, fault in events_of(ops, Injection)
+        if op.type is OpType.OK
+        and node in fault.nodes
+        and (nature_of(op).effect is Effect.PAUSED or Effect.PAUSED in nature_of(op).heals)
+    ]
+    if paused and nature_of(paused[-1]).effect is Effect.PAUSED:
+        return f"paused since {at(paused[-1])}", [paused[-1].index]
+    return "it gave no reason", []
+
+
+def _stuck(ops: Sequence[Op], nodes: tuple[str, ...], text: str, proof: Sequence[int]) -> Anomaly:
+    topic, partition = key_of(ops)
+    return Anomaly(
+        kind=Kind.STUCK,
+        topic=topic,
+        partition=partition,
+        nodes=nodes,
+        sentence=f"{text[0].upper()}{text[1:]}.",
+        proof=tuple(sorted(set(proof))),
+    )

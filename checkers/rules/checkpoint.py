@@ -1,0 +1,78 @@
+"""
+The epoch checkpoint agrees with the log that it describes.
+
+An entry (epoch, start) says that the epoch's records begin at start. Under `kip101-text` a leader writes its
+entry before it has a record, so an entry may stand for nothing: its start is then where the next entry's
+records begin, or the log's end. As shipped (0.11 to 1.1.1) an entry comes with the first record. Both hold to
+the same rule here: at every batch, the last entry that starts at or below it has the batch's epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from checkers.facts.view import FinalLog, final_logs, key_of, setup_of
+from harness.model import Anomaly, Kind, Op
+
+_OFF = ("no", "false")
+
+
+def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find replicas whose epoch checkpoint contradicts their final log.
+
+    Shapes:  ops of one partition and the global ones. Returns one anomaly a node, telling every contradiction.
+             Batches without an epoch (-1) need no entry; nothing needs one when the rules have no epochs.
+    Source:  KIP-101, steps 3 and 4.4; KAFKA-16541 for stale entries, which no running replica may keep.
+    """
+    topic, partition = key_of(ops)
+    setup = setup_of(ops)
+    has_epochs = setup is None or setup.rules.get("epochs") not in _OFF
+    found: list[Anomaly] = []
+    for log in final_logs(ops).values():
+        complaints = _entries(log) + (_batches(log) if has_epochs else [])
+        if complaints:
+            found.append(
+                Anomaly(
+                    kind=Kind.CHECKPOINT,
+                    topic=topic,
+                    partition=partition,
+                    nodes=(log.node,),
+                    sentence=f"{log.node}'s epoch checkpoint contradicts its log: "
+                    f"{'; '.join(text for text, _ in complaints)}.",
+                    proof=tuple(sorted({log.index, *(index for _, index in complaints)})),
+                )
+            )
+    return found
+
+
+def _entries(log: FinalLog) -> list[tuple[str, int]]:
+    """What is wrong with the entries themselves, whatever the batches say."""
+    entries = log.snapshot.epochs or ()
+    found: list[tuple[str, int]] = []
+    for (epoch, start), (next_epoch, next_start) in pairwise(entries):
+        if next_epoch <= epoch or next_start < start:
+            found.append((f"entry {next_epoch}@{next_start} after {epoch}@{start} does not rise", log.index))
+    firsts = {batch.epoch: (index, batch) for index, batch in reversed(log.batches)}
+    for epoch, start in entries:
+        if not log.start <= start <= log.end:
+            text = f"entry {epoch}@{start} lies outside the log, which spans {log.start} to {log.end}"
+            found.append((text, log.index))
+        index, first = firsts.get(epoch, (0, None))
+        if first is not None and start != max(first.base, log.start):
+            found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", index))
+    return found
+
+
+def _batches(log: FinalLog) -> list[tuple[str, int]]:
+    """Epochs of batches that the entries do not give them; one complaint an epoch."""
+    wrong: dict[int, tuple[str, int]] = {}
+    for index, batch in log.batches:
+        below = [epoch for epoch, start in log.snapshot.epochs or () if start <= max(batch.base, log.start)]
+        said = below[-1] if below else None
+        if batch.epoch >= 0 and said != batch.epoch:
+            says = "no epoch" if said is None else f"epoch {said}"
+            text = f"the batch at {batch.base} has epoch {batch.epoch}, where the checkpoint has {says}"
+            wrong.setdefault(batch.epoch, (text, index))
+    return list(wrong.values())

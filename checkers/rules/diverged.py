@@ -1,0 +1,66 @@
+"""
+Offsets at which two replicas' final logs hold different records.
+
+Judged by content alone: two histories can share one epoch, and `hw` has no epochs. A replica that only ends
+earlier has not diverged; it is behind. One that ended itself rather than follow with what it has (KAFKA-3924), and
+never came back, has not either: `exited` tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from checkers.facts.view import FinalLog, epochs_text, final_logs, key_of, offsets_text
+from checkers.rules.exited import gone
+from harness.model import Anomaly, Kind, Op, ranges_of
+
+
+def diverged(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find the offsets that two replicas both hold, with different content.
+
+    Shapes:  ops of one partition and the global ones. Returns one anomaly for every pair of nodes and maximal
+             range of offsets; epoch is set when both sides have the one same epoch all through the range.
+    Source:  KIP-101, Scenario 2; KAFKA-6361.
+    """
+    topic, partition = key_of(ops)
+    found: list[Anomaly] = []
+    absent = gone(ops)
+    logs = [log for node, log in final_logs(ops).items() if node not in absent]
+    for left, right in combinations(logs, 2):
+        both = left.records.keys() & right.records.keys()
+        unlike = [offset for offset in both if left.records[offset].digest != right.records[offset].digest]
+        for first, end in ranges_of(unlike):
+            ours, theirs = (_epochs(log, first, end) for log in (left, right))
+            shared = ours[0] if len({*ours, *theirs}) == 1 and ours[0] >= 0 else None
+            found.append(
+                Anomaly(
+                    kind=Kind.DIVERGED,
+                    topic=topic,
+                    partition=partition,
+                    ranges=((first, end),),
+                    nodes=(left.node, right.node),
+                    epoch=shared,
+                    sentence=_sentence(left, right, first, end),
+                    proof=_proof((left, right), first, end),
+                )
+            )
+    return found
+
+
+def _epochs(log: FinalLog, first: int, end: int) -> list[int]:
+    return [log.records[offset].epoch for offset in range(first, end)]
+
+
+def _sentence(left: FinalLog, right: FinalLog, first: int, end: int) -> str:
+    sides = " and ".join(
+        f"{log.node} holds {log.records[first].value!r} {epochs_text(_epochs(log, first, end))}"
+        for log in (left, right)
+    )
+    start = "" if end == first + 1 else f" (at offset {first})"
+    return f"{left.node} and {right.node} differ at {offsets_text([(first, end)])}: {sides}{start}."
+
+
+def _proof(logs: Sequence[FinalLog], first: int, end: int) -> tuple[int, ...]:
+    return tuple(sorted({log.records[offset].index for log in logs for offset in range(first, end)}))

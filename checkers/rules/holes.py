@@ -1,0 +1,40 @@
+"""No offset is missing between the batches of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checkers.facts.view import final_logs, key_of, offsets_text
+from harness.model import Anomaly, Kind, Op
+
+
+def holes(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find offsets that a final log jumps over, from its log start on.
+
+    Shapes:  ops of one partition and the global ones. Returns one anomaly for every gap of every node. An end
+             that is only early is no hole.
+    Source:  KAFKA-6361, n > 20: a cut inside a batch removes all of it, and the next append leaves the gap.
+    """
+    topic, partition = key_of(ops)
+    found: list[Anomaly] = []
+    for log in final_logs(ops).values():
+        expected, before = log.start, log.index
+        for index, batch in log.batches:
+            if batch.base > expected:
+                gap = (expected, batch.base)
+                found.append(
+                    Anomaly(
+                        kind=Kind.HOLE,
+                        topic=topic,
+                        partition=partition,
+                        ranges=(gap,),
+                        nodes=(log.node,),
+                        sentence=f"{log.node}'s log jumps from {expected} to {batch.base}: "
+                        f"{offsets_text([gap])} missing.",
+                        proof=(before, index),
+                    )
+                )
+            if batch.last + 1 >= expected:
+                expected, before = batch.last + 1, index
+    return found

@@ -1,0 +1,75 @@
+"""
+One leader for each epoch, and each epoch led once.
+
+A broker that comes back in a new process and leads its old epoch again writes a second history under one
+epoch, which no truncation by epochs can tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from checkers.facts.elections import Takeover, elections, takeovers
+from checkers.facts.view import at, key_of
+from harness.model import Anomaly, Kind, Op
+
+
+def leaders(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find epochs that two brokers led, and epochs that one broker took up leading in two processes.
+
+    Shapes:  ops of one partition and the global ones. Returns TWO_LEADERS, then LED_TWICE, each by epoch. The
+             same leaderAndISR sent again to the same process is neither; nor is a return that neither resumes
+             nor finds another log end, since nothing was written between.
+    Source:  KIP-101, "the returning leader"; Kafka Replication Design V3, E.3.2.
+    """
+    led: dict[int, list[tuple[str, Op]]] = {}
+    told = takeovers(ops)
+    claims = [(t.epoch, t.node, t.op) for t in told] + [(e.epoch, e.node, e.op) for e in elections(ops)]
+    for epoch, node, op in claims:
+        led.setdefault(epoch, []).append((node, op))
+    two = [_two_leaders(ops, epoch, by) for epoch, by in sorted(led.items()) if len(dict(by)) > 1]
+    return two + _led_twice(ops, told)
+
+
+def _two_leaders(ops: Sequence[Op], epoch: int, claims: Sequence[tuple[str, Op]]) -> Anomaly:
+    topic, partition = key_of(ops)
+    firsts: dict[str, Op] = {}
+    for node, op in sorted(claims, key=lambda claim: claim[1].index):
+        firsts.setdefault(node, op)
+    story = " and ".join(f"{node} (seen at {at(op)})" for node, op in firsts.items())
+    return Anomaly(
+        kind=Kind.TWO_LEADERS,
+        topic=topic,
+        partition=partition,
+        nodes=tuple(sorted(firsts)),
+        epoch=epoch,
+        sentence=f"Epoch {epoch} was led by {story}; expected one leader an epoch.",
+        proof=tuple(sorted(op.index for op in firsts.values())),
+    )
+
+
+def _led_twice(ops: Sequence[Op], told: Sequence[Takeover]) -> list[Anomaly]:
+    topic, partition = key_of(ops)
+    by_leader: dict[tuple[int, str], list[Takeover]] = {}
+    for takeover in told:
+        by_leader.setdefault((takeover.epoch, takeover.node), []).append(takeover)
+    found: list[Anomaly] = []
+    for (epoch, node), times in sorted(by_leader.items()):
+        again = [(a, b) for a, b in pairwise(times) if b.resumed or a.log_end != b.log_end]
+        if again:
+            ends = ", then ".join(f"at {at(t.op)} with log end {t.log_end}" for t in times)
+            found.append(
+                Anomaly(
+                    kind=Kind.LED_TWICE,
+                    topic=topic,
+                    partition=partition,
+                    nodes=(node,),
+                    epoch=epoch,
+                    sentence=f"{node} took up leading epoch {epoch} in {len(times)} processes: {ends}; "
+                    "expected a new epoch after its return.",
+                    proof=tuple(takeover.op.index for takeover in times),
+                )
+            )
+    return found

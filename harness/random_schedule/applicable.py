@@ -1,0 +1,148 @@
+"""
+Whether a step makes sense now: chance draws steps without knowing what will have become of the cluster.
+
+What makes none is left out, and the history says why; what makes sense is tried, and may still come to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
+from harness.effect import Effect
+from harness.model import UsageError
+from harness.scenario.link_steps import LinkSteps
+from harness.scenario.steps import Act, Heal, Inject, Release
+
+_Sense = Callable[[Cluster, str], str]
+
+
+def why_not(
+    act: Act,
+    cluster: Cluster,
+    links: LinkSteps,
+    faults: Mapping[str, Fault],
+    *,
+    alike: bool = False,
+) -> str:
+    """
+    Say why the step makes no sense now, "" when it does.
+
+    Shapes:  alike: what some target cannot do makes no sense for any.
+    """
+    match act:
+        case Inject(name, nodes):
+            fault = faults[name]
+            if alike and fault.effect is Effect.LEADER_MOVED and (reason := _nobody_moves(cluster)):
+                return reason
+            return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
+        case Release(api, src, dst, direction):
+            try:
+                links.hold_of(api, src, dst, direction)
+            except UsageError:
+                return "no such hold stands"
+        case Heal(src, dst):
+            if not any((src, dst) in rule.ends for rule in links.rules):
+                return "no such rule stands"
+    return ""
+
+
+def _runs(cluster: Cluster, name: str) -> str:
+    if name in cluster.down:
+        return f"{name} is down"
+    return f"{name} is paused" if name in cluster.paused else ""
+
+
+def _is_up(cluster: Cluster, name: str) -> str:
+    return f"{name} is down" if name in cluster.down else ""
+
+
+def _may_become_zombie(cluster: Cluster, name: str) -> str:
+    if name in cluster.zombies:
+        return f"{name} is a zombie already"
+    return _runs(cluster, name) or _is_registered(cluster, name)
+
+
+def _may_restart(cluster: Cluster, name: str) -> str:
+    if name not in cluster.down:
+        return f"{name} is not down"
+    return f"{name} is cut from ZooKeeper" if name in cluster.zombies else ""
+
+
+def _may_return(cluster: Cluster, name: str) -> str:
+    if name not in cluster.zombies:
+        return f"{name} is no zombie"
+    return f"{name} is paused" if name in cluster.paused else ""
+
+
+def _may_be_elected(cluster: Cluster, name: str) -> str:
+    if cluster.leader() == name:
+        return f"{name} leads already"
+    return "" if name in cluster.isr() else f"{name} is not in the ISR"
+
+
+def _nobody_moves(cluster: Cluster) -> str:
+    """Say why Apache Kafka could not move leadership: it does so by moving replicas, all of them in the ISR."""
+    controller = cluster.observer.controller()
+    if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
+        return f"controller {controller} is not at work"
+    if cluster.observer.office() != cluster.observer.registered(controller):
+        return f"the session in which {controller} is controller is not {controller}'s any more"
+    able = (name for name in cluster.isr() if name in cluster.ids and name not in cluster.down)
+    at_hand = {name for name in able if name not in cluster.zombies and cluster.observer.registered(str(name))}
+    away = sorted(frozenset(cluster.replicas) - at_hand)
+    return f"{', '.join(away)} down, not registered or not in the ISR" if away else ""
+
+
+def _is_paused(cluster: Cluster, name: str) -> str:
+    return "" if name in cluster.paused else f"{name} is not paused"
+
+
+def _is_registered(cluster: Cluster, name: str) -> str:
+    return "" if cluster.observer.registered(name) else f"{name} is not registered"
+
+
+def _is_controller(cluster: Cluster, name: str) -> str:
+    return "" if cluster.observer.controller() == name else f"{name} is not the controller"
+
+
+def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
+    """Say why a fault makes no sense on a node now, from what it does or undoes."""
+    if not fault.heals:
+        sense = _OF_EFFECT.get(fault.effect)
+        return sense(cluster, name) if sense else _may_suffer(fault.effect, cluster, name)
+    for effect, undone in _OF_HEALING.items():
+        if effect in fault.heals:
+            return undone(cluster, name)
+    in_force = cluster.in_force.nodes(fault.heals)
+    return "" if name in in_force else f"{name} is not {', '.join(sorted(fault.heals))}"
+
+
+def _may_suffer(effect: Effect, cluster: Cluster, name: str) -> str:
+    """What holds for every effect that says nothing of its own: it is on a node that runs, and only once."""
+    already = effect.lasts and name in cluster.in_force.nodes({effect})
+    return f"{name} is {effect.value} already" if already else _runs(cluster, name)
+
+
+def _always(_cluster: Cluster, _name: str) -> str:
+    return ""
+
+
+_OF_EFFECT: Final[Mapping[Effect, _Sense]] = {
+    Effect.DOWN: _is_up,
+    Effect.POWER_LOST: _is_up,
+    Effect.PAUSED: _runs,
+    Effect.NONE: _is_up,
+    Effect.SESSION_ENDED: _is_registered,
+    Effect.CUT_OFF: _may_become_zombie,
+    Effect.LEADER_MOVED: _may_be_elected,
+    Effect.OFFICE_LOST: _is_controller,
+    Effect.LOG_CUT: _always,
+}
+_OF_HEALING: Final[Mapping[Effect, _Sense]] = {
+    Effect.DOWN: _may_restart,
+    Effect.PAUSED: _is_paused,
+    Effect.CUT_OFF: _may_return,
+}

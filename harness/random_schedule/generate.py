@@ -1,0 +1,267 @@
+"""
+Draw a schedule from a seed: who there is, what clients send, what breaks, and when; as a scenario.
+
+A schedule is text in the words of scenario files, so that it can be kept, read, replayed on any ground, and cut
+shorter. It knows nothing of the run: a step that makes no sense when its turn comes is left out by the player.
+
+Source:  every counterexample of hachikuji/kafka-specification is made of elections while a replica's commands,
+         questions or fetches wait; the moves are these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from random import Random
+from typing import Final
+
+from harness.cluster.fault import Fault
+from harness.effect import DOWN, Effect
+from harness.fabric.core.rules import ANY
+from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.random_schedule.patterns import STORIES, Wish
+from harness.random_schedule.predicted_state import Beliefs
+from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
+from harness.scenario.file import Scenario, parse
+from harness.scenario.steps import (
+    MEANWHILE,
+    Act,
+    Cut,
+    Delay,
+    Double,
+    Hold,
+    Inject,
+    Pass,
+    Produce,
+    Release,
+    ReleaseAll,
+)
+
+REPLICAS: Final = ("A", "B", "C")
+ALL: Final = -1  # acks=all
+QUESTION: Final = "OffsetForLeaderEpoch"
+HOLDS: Final = {
+    "hold-command": ("requests", "LeaderAndIsr"),
+    "hold-fetch": ("requests", "Fetch"),
+    "hold-answer": ("answers", "Fetch"),
+    "hold-question": ("requests", QUESTION),
+    "hold-word": ("answers", QUESTION),
+}
+# How often one move goes back to the leader before this one: only there are logs that were cut meanwhile.
+BACK_SHARE: Final = 0.5
+# How often time is given to what was just done.
+PAUSE_SHARE: Final = {"elect": 0.6, "produce": 0.4, "zombie": 0.7, "kill": 0.5, "restart": 0.5, "return": 0.4}
+
+
+def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> Scenario:
+    """
+    Draw the schedule of a seed: the same seed, faults and profile give the same one, whatever protocol plays it.
+
+    Shapes:  no expectation: what may be found is for the checkers to say.
+    """
+    text = schedule_text(seed, faults, profile)
+    return parse(f"seed-{seed}", text, f"the schedule of seed {seed}", faults)
+
+
+def schedule_text(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> str:
+    """Give the schedule of a seed as it stands in a file."""
+    return _Drawing(Random(f"schedule {seed}"), faults, profile).text(seed)
+
+
+class _Drawing:
+    """One schedule as it grows."""
+
+    def __init__(self, chance: Random, faults: Mapping[str, Fault], profile: Profile) -> None:
+        self._chance = chance
+        self._profile = profile
+        self._steps: list[Act] = []
+        self._records: list[str] = []
+        three = chance.random() < profile.three_replicas
+        self._replicas = REPLICAS if three else REPLICAS[:2]
+        apart = chance.random() < profile.apart
+        self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
+        self._beliefs = Beliefs(leader=self._replicas[0], before=self._replicas[1], faults=faults)
+        self._moves: dict[str, Callable[[], bool]] = {
+            "produce": self._produce,
+            "pass": self._pass,
+            **{kind: self._hold(kind) for kind in HOLDS},
+            "release": self._release,
+            "cut": self._cut,
+            "heal": self._heal,
+            "delay": self._delay,
+            "double": self._double,
+            "story": self._story,
+            **{name: self._fault(fault) for name, fault in faults.items()},
+        }
+
+    def text(self, seed: int) -> str:
+        """Draw it all."""
+        profile, chance = self._profile, self._chance
+        min_isr = 2 if chance.random() < profile.min_isr_two else 1
+        lag = chance.choice(profile.lags_ms)
+        self._begin()
+        kinds, weights = self._temper()
+        for _ in range(chance.randint(*profile.moves)):
+            kind = chance.choices(kinds, weights)[0]
+            if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
+                self._pass()
+        settings = f"min_isr={min_isr} heal_within_s={profile.heal_within_s:g}"
+        heads = [
+            f"title    Drawn from seed {seed}",
+            "source   chance",
+            f"nodes    {' '.join(self._replicas)} replicas, {self._controller} controller",
+            f"records  {', '.join((*self._records, *(f'{name} 1' for name in FINAL_RECORDS)))}",
+            f"settings {settings}" + (f" replica_lag_ms_max={lag}" if lag else ""),
+        ]
+        return "\n".join([*heads, "", *map(str, self._steps), ""])
+
+    def _temper(self) -> tuple[list[str], list[float]]:
+        """Give the kinds of moves that this schedule has, and how often each comes."""
+        weights = dict(self._profile.weights)
+        for kind in weights:
+            if kind not in ALWAYS:
+                weights[kind] *= self._chance.choice(self._profile.tempers)
+        return list(weights), list(weights.values())
+
+    def _add(self, step: Act) -> bool:
+        self._steps.append(step)
+        self._beliefs.note(step)
+        return True
+
+    def _up(self) -> list[str]:
+        return [name for name in self._replicas if self._beliefs.is_up(name)]
+
+    def _fault(self, fault: Fault) -> Callable[[], bool]:
+        """Return the move that injects a fault; into one node of those on which its effect makes sense."""
+        moves = {Effect.LEADER_MOVED: self._elect, Effect.POWER_LOST: self._power_loss}
+        move = moves.get(fault.effect, self._inject)
+        return lambda: move(fault)
+
+    def _inject(self, fault: Fault) -> bool:
+        found = self._sufferers(fault)
+        return bool(found) and self._add(Inject(fault.name, (self._chance.choice(found),)))
+
+    def _sufferers(self, fault: Fault) -> list[str]:
+        """The nodes that a fault may be injected into, as far as one believes."""
+        if fault.heals:
+            return self._beliefs.under(fault.heals)
+        match fault.effect:
+            case Effect.SESSION_ENDED:
+                return list(self._replicas)
+            case Effect.OFFICE_LOST:
+                return [self._controller, *self._replicas]
+            case Effect.LOG_CUT:
+                return self._beliefs.under(DOWN)
+        already = self._beliefs.under({fault.effect})
+        return [name for name in self._up() if name not in already]
+
+    # --- what clients do, and time ---------------------------------------------------------------------------
+    def _begin(self) -> None:
+        """Mostly something is acknowledged before anything breaks, so that there is something to lose."""
+        self._produce_with(ALL, 2)
+        if self._chance.random() < self._profile.begun:
+            self._pass(1)
+        if self._chance.random() < self._profile.told:
+            self._story()
+
+    def _produce(self) -> bool:
+        acks = ALL if self._chance.random() < self._profile.acks_all else 1
+        return self._produce_with(acks, self._chance.choice((1, 1, 1, 2, 3)))
+
+    def _produce_with(self, acks: int, count: int) -> bool:
+        name = f"m{len(self._records) + 1}"
+        self._records.append(f"{name} {count}")
+        singly = self._chance.random() < 0.15
+        return self._add(Produce(name, acks=acks, singly=singly, outcome=MEANWHILE))
+
+    def _pass(self, kind: int | None = None) -> bool:
+        waits = self._profile.pass_ms
+        if kind is None:
+            kind = self._chance.choices(range(len(waits)), [share for share, _, _ in waits])[0]
+        _, low, high = waits[kind]
+        return self._add(Pass(Decimal(f"{self._chance.uniform(low, high):.1f}")))
+
+    # --- who leads, who is there -----------------------------------------------------------------------------
+    def _elect(self, fault: Fault) -> bool:
+        leader, before = self._beliefs.leader, self._beliefs.before
+        others = [name for name in self._replicas if name != leader]
+        back = before in others and self._chance.random() < BACK_SHARE
+        return self._add(Inject(fault.name, (before if back else self._chance.choice(others),)))
+
+    def _power_loss(self, fault: Fault) -> bool:
+        up = self._up()
+        if not up:
+            return False
+        together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
+        return self._add(Inject(fault.name, tuple(sorted(self._chance.sample(up, together)))))
+
+    def _story(self) -> bool:
+        """Tell a story of three replicas that are up, with time as it needs it."""
+        leader = self._beliefs.leader
+        others = [name for name in self._up() if name != leader]
+        if len(others) < 2 or leader not in self._up():
+            return False
+        self._chance.shuffle(others)
+        story = STORIES[self._chance.choice(self._profile.stories)]
+        for step in story(self._chance, (leader, others[0], others[1])):
+            match step:
+                case Wish.PASS:
+                    self._pass(self._chance.choice((0, 1, 1, 1)))
+                case Wish.PASS_FETCH:
+                    self._pass(2)
+                case Wish.PRODUCE_ALL | Wish.PRODUCE_ONE:
+                    acks = ALL if step is Wish.PRODUCE_ALL else 1
+                    self._produce_with(acks, self._chance.choice((1, 1, 2)))
+                case Wish.RELEASE_ONE:
+                    self._release()
+                case _:
+                    self._add(step)
+        return True
+
+    # --- links -----------------------------------------------------------------------------------------------
+    def _link(self) -> tuple[str, str]:
+        """A follower's way to a leader: mostly that to who leads now."""
+        leader = self._beliefs.leader
+        src = self._chance.choice([name for name in self._replicas if name != leader])
+        if self._chance.random() < 0.4:
+            return src, ANY
+        others = [name for name in self._replicas if name != src]
+        return src, leader if self._chance.random() < 0.6 else self._chance.choice(others)
+
+    def _hold(self, kind: str) -> Callable[[], bool]:
+        def hold() -> bool:
+            direction, api = HOLDS[kind]
+            src, dst = (ANY, self._chance.choice(self._replicas)) if kind == "hold-command" else self._link()
+            step = Hold(direction, api, src, dst)
+            return step not in self._beliefs.holds and self._add(step)
+
+        return hold
+
+    def _release(self) -> bool:
+        holds = self._beliefs.holds
+        if not holds:
+            return False
+        if self._chance.random() < 0.1:
+            return self._add(ReleaseAll())
+        held = self._chance.choice(holds)
+        return self._add(Release(held.api, held.src, held.dst, held.direction))
+
+    def _cut(self) -> bool:
+        src, dst = self._chance.sample(self._replicas, 2)
+        both_ways, close = self._chance.choice((False, True)), self._chance.choice((False, True))
+        return self._add(Cut(src, both_ways, dst, close))
+
+    def _delay(self) -> bool:
+        direction, api = self._chance.choice(list(HOLDS.values()))
+        src, dst = self._chance.sample(self._replicas, 2)
+        seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
+        return self._add(Delay(direction, api, ANY if api == "LeaderAndIsr" else src, dst, seconds))
+
+    def _double(self) -> bool:
+        src, dst = self._chance.sample(self._replicas, 2)
+        api = self._chance.choice(("LeaderAndIsr", "LeaderAndIsr", "Fetch", QUESTION))
+        return self._add(Double(api, ANY if api == "LeaderAndIsr" else src, dst))
+
+    def _heal(self) -> bool:
+        rules = self._beliefs.rules
+        return bool(rules) and self._add(self._chance.choice(rules))

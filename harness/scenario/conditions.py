@@ -1,0 +1,231 @@
+"""When each condition holds that a scenario awaits or requires."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.logdir.message_set import OLD_MAGICS
+from harness.scenario.condition_types import (
+    Acked,
+    Answered,
+    Asked,
+    Awaiting,
+    Checkpoint,
+    Condition,
+    ConditionOfLink,
+    ConditionOfNode,
+    ConditionOfPartition,
+    Controller,
+    Delayed,
+    Doubled,
+    Elected,
+    EpochRises,
+    Fenced,
+    Gone,
+    Heard,
+    Held,
+    InSync,
+    Leads,
+    LogEnds,
+    Lost,
+    OneBatch,
+    Registered,
+    Settled,
+    Stuck,
+    Truncated,
+    Unseen,
+)
+from harness.scenario.link_steps import LinkSteps
+from harness.scenario.offsets import Mark, Marks
+from harness.scenario.produce_steps import Produces
+from harness.scenario.recent_events import News
+
+
+class Conditions:
+    """The conditions of one run."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        replicas: Sequence[str],
+        *,
+        marks: Marks,
+        links: LinkSteps,
+        produces: Produces,
+        news: News,
+    ) -> None:
+        self._cluster = cluster
+        self._replicas = replicas
+        self._marks = marks
+        self._links = links
+        self._produces = produces
+        self._news = news
+        self._epoch = -1
+
+    def turn(self) -> None:
+        """Remember the epoch as it is: the scenario is about to do something."""
+        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        self._epoch = -1 if truth is None else truth.leader_epoch
+
+    def holds(self, condition: Condition) -> bool:
+        """Whether it holds now; UsageError when it is about a hold or a rule that does not exist any more."""
+        match condition:
+            case Elected() | Leads() | InSync() | Controller() | EpochRises() | Acked() | OneBatch():
+                return self._of_partition(condition)
+            case Held() | Asked() | Answered() | Lost() | Delayed() | Doubled():
+                return self._of_link(condition)
+            case _:
+                return self._of_node(condition)
+
+    def _of_partition(self, condition: ConditionOfPartition) -> bool:
+        cluster = self._cluster
+        match condition:
+            case Leads(node):
+                return self.leads(node)
+            case Elected(leader):
+                return cluster.leader() == leader
+            case InSync(nodes):
+                return cluster.isr() == frozenset(nodes)
+            case Controller(True, node):
+                return cluster.observer.controller() == node
+            case Controller(_, node):
+                return cluster.observer.controller() not in (None, node)
+            case EpochRises():
+                return self._rises()
+            case Acked(group):
+                return self._produces.acked(group)
+            case OneBatch(group):
+                return self._one_batch(group)
+
+    def _of_node(self, condition: ConditionOfNode) -> bool:
+        cluster = self._cluster
+        match condition:
+            case Settled(node):
+                return self.settled(node)
+            case Checkpoint(node, True, offset):
+                return cluster.checkpoint(node) == self._marks.number(offset)
+            case Checkpoint(node, _, offset):
+                return cluster.checkpoint(node) >= self._marks.number(offset)
+            case LogEnds(node, offset):
+                return cluster.log_end(node) == self._marks.number(offset)
+            case Registered(node):
+                return cluster.observer.registered(node) != 0
+            case Gone(node):
+                return cluster.observer.registered(node) == 0
+            case Unseen(node):
+                return self._unseen(node)
+            case Stuck(node):
+                return cluster.is_stuck(node)
+            case Heard(node):
+                return self._heard(node)
+            case Awaiting(node):
+                return cluster.is_awaiting(node)
+            case Truncated(node):
+                return self._truncated(node)
+            case Fenced(node):
+                return bool(self._news.of_node("fenced", node))
+
+    def _of_link(self, condition: ConditionOfLink) -> bool:
+        match condition:
+            case Held(api, src, dst, direction):
+                return bool(self._links.hold_of(api, src, dst, direction).held)
+            case Asked(src, dst):
+                return bool(self._news.on_link("epoch-question", src, dst))
+            case Answered(src, dst):
+                return bool(self._news.on_link("epoch-answer", src, dst))
+            case Lost(src, dst):
+                return self._links.has_bitten("lost", src, dst)
+            case Delayed(api, src, dst):
+                return self._links.has_bitten("delayed", src, dst, api)
+            case Doubled(api, src, dst):
+                return self._links.has_bitten("doubled", src, dst, api)
+
+    def saw(self, condition: Condition) -> str:
+        """Return what was seen in place of the condition, for the reader who asks why a cell is unknown."""
+        cluster, truth = self._cluster, self._cluster.observer.truth(TOPIC, PARTITION)
+        logs = {name: (cluster.log_end(name), cluster.checkpoint(name)) for name in self._replicas}
+        return (
+            f"{condition}; saw partition {truth}, (log end, checkpoint) {logs}, held {self._links.seen()}, "
+            f"down {sorted(cluster.down)}"
+        )
+
+    # --- conditions of the runner too ------------------------------------------------------------------------
+    def leads(self, name: str) -> bool:
+        """ZooKeeper says so, and so does the broker itself."""
+        cluster = self._cluster
+        truth = cluster.observer.truth(TOPIC, PARTITION)
+        if truth is None or cluster.observer.name_of(truth.leader) != name:
+            return False
+        return cluster.claims_leadership(name, truth.leader_epoch)
+
+    def settled(self, name: str) -> bool:
+        """Whether a replica ends where the leader's log does, or has said that it never will, or ended itself."""
+        leader = self._cluster.leader()
+        if leader is None:
+            return False
+        cluster = self._cluster
+        return (
+            cluster.log_end(name) == cluster.log_end(leader) or cluster.is_stuck(name) or cluster.has_exited(name)
+        )
+
+    def whole(self, without: Collection[str] = ()) -> bool:
+        """Whether a node leads, and every replica but `without` has caught up or has said that it never will."""
+        leader = self._cluster.leader()
+        awaited = (name for name in self._replicas if name not in without)
+        return leader is not None and self.leads(leader) and all(map(self.settled, awaited))
+
+    def lacking(self) -> str:
+        """What keeps the cluster from being whole."""
+        cluster = self._cluster
+        truth, leader = cluster.observer.truth(TOPIC, PARTITION), cluster.leader()
+        if leader is None:
+            return f"a leader, not {truth}"
+        if cluster.is_awaiting(leader):
+            return f"{leader} to lead; it waits for an epoch newer than {truth.leader_epoch if truth else -1}"
+        if not self.leads(leader):
+            return f"{leader} to lead in the epoch that it was elected for, {truth}"
+        ends = {name: cluster.log_end(name) for name in self._replicas}
+        return f"all replicas caught up with leader {leader}; log ends {ends}"
+
+    def _rises(self) -> bool:
+        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        return truth is not None and truth.leader_epoch > self._epoch
+
+    def _truncated(self, name: str) -> bool:
+        """
+        Whether a node has learned where to cut its log, and cut it where there was anything to cut.
+
+        Where the fetch itself asks, and nodes tell nothing, an answer of the leader to one is the sign.
+        """
+        if self._news.of_node("truncate", name):
+            return True
+        cluster, leader = self._cluster, self._cluster.leader()
+        silent = leader is not None and not cluster.target.emits_events()
+        if not silent or cluster.target.first_question(cluster.rules) != "Fetch":
+            return False
+        return bool(self._news.on_link("fetched", name, leader or ""))
+
+    def _heard(self, name: str) -> bool:
+        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        return truth is not None and self._cluster.heard_epoch(name) == truth.leader_epoch
+
+    def _unseen(self, name: str) -> bool:
+        """A node that was down is back in a session of its own, and the controller changed nothing since."""
+        session, version = self._cluster.before_down[name]
+        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        back = self._cluster.observer.registered(name) not in (0, session)
+        return back and session != 0 and truth is not None and truth.version == version
+
+    def _one_batch(self, name: str) -> bool:
+        """All records of a group lie in one batch of the leader's log; messages of old formats lie in none."""
+        leader = self._cluster.leader()
+        log = self._cluster.log(leader) if leader else None
+        span = (self._marks.number(Mark("start", name)), self._marks.number(Mark("end", name)) - 1)
+        if log is None:
+            return False
+        theirs = [b for b in log.batches if span[0] <= b.base <= span[1]]
+        whole = [b.base for b in theirs] == list(range(span[0], span[1] + 1))
+        return any((b.base, b.last) == span for b in theirs) or (
+            whole and all(b.magic in OLD_MAGICS for b in theirs)
+        )

@@ -1,0 +1,280 @@
+"""
+A scenario: a written-down schedule with the outcome expected under each protocol, read from a text file.
+
+    title    A follower restarts with a lagging high watermark, and the leader dies
+    source   KIP-101, Scenario 1
+    nodes    B A replicas, C controller
+    records  m1 1..4, m2 1..3
+    settings min_isr=2 unclean_election=yes
+    # Comment lines are the story; the report shows them above the step that they introduce.
+    produce m1 acks=all
+    await checkpoint A = end(m1)
+    under kip380: await isr = B
+    unless kip380, hw: require isr = A B
+    expect hw: lost m2
+    expect kip101, kip101-text: none
+    expect kip320+fence_fetch=no: diverged m2 A B
+    expect kafka:2.1.1@1.1: none
+
+Records are drawn: `m2 1..3` from 1 to 3, `m3 m2+1..m2+3` from one more than m2 has; `m1 11` is 11. `end(m2)` is
+the offset after the last record of m2. A line with `under` is a step of those protocols alone, one with `unless`
+of all others; a mutant such as `kip320+fence_fetch=no` counts as its protocol too, and a release as the protocol
+of ours to which it corresponds, as `kafka:2.1.1` and as `kafka`. harness/scenario/steps.py has the steps,
+harness/cluster/settings.py the settings, harness/scenario/expectation.py the words of an expectation.
+A file is read whole before anything is started: every word in it is checked, also those of its last line.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from harness.cluster.settings import Settings, read_settings
+from harness.effect import RENAMED_FAULTS
+from harness.model import UsageError
+from harness.registry import nearest
+from harness.scenario.expectation import check_expectation
+from harness.scenario.grammar import Line, Names
+from harness.scenario.heads import Count, counts_of, nodes_of
+from harness.scenario.step_order import check_order
+from harness.scenario.steps import STEPS, Act
+from harness.scenario.variant import Variant
+
+BROKER_ID_MAX: Final = 999
+_HEADS: Final = ("title", "source", "nodes", "records", "settings")
+_NEEDED: Final = ("title", "source", "nodes", "records")
+_ONCE: Final = ("title", "nodes")
+_CONDITIONAL: Final = ("under", "unless")
+# Names of protocols, with their rules as text.
+Protocols: TypeAlias = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """
+    One line of a scenario: what is done, and the story told above it.
+
+    Attributes:
+        variants: those that it is for, or with `unless` those that it is not for; () when it is for all.
+    """
+
+    line: int
+    act: Act
+    narrative: str
+    variants: tuple[str, ...] = ()
+    unless: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole line."""
+        word = "unless" if self.unless else "under"
+        return f"{word} {', '.join(self.variants)}: {self.act}" if self.variants else str(self.act)
+
+    def is_for(self, names: Collection[str]) -> bool:
+        """Whether it is a step of the variant that has these names."""
+        return not self.variants or any(name in self.variants for name in names) != self.unless
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """
+    What is played, on whom, and what must come of it.
+
+    Shapes:  replicas in the order of assignment (the first leads); nodes are all, in order of starting: the
+             controller first. expectations maps a variant's text to what is expected of it.
+    """
+
+    name: str
+    title: str
+    sources: tuple[str, ...]
+    replicas: tuple[str, ...]
+    nodes: tuple[str, ...]
+    records: tuple[Count, ...]
+    steps: tuple[Step, ...]
+    expectations: Mapping[str, str]
+    settings: Settings = field(default_factory=Settings)
+
+    def under(self, names: Collection[str]) -> Scenario:
+        """Give what is played under a variant; a step without a story inherits that of one left out above it."""
+        steps: list[Step] = []
+        story = ""
+        for step in self.steps:
+            told = step.narrative or story
+            if step.is_for(names):
+                steps.append(replace(step, narrative=told))
+            story = "" if step.is_for(names) else told
+        return replace(self, steps=tuple(steps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """What chance decided for one run: broker ids and numbers of records."""
+
+    seed: int
+    ids: Mapping[str, int]
+    counts: Mapping[str, int]
+
+
+def draw(scenario: Scenario, seed: int) -> Draw:
+    """Draw a run: the same seed and scenario give the same ids and numbers."""
+    chance = random.Random(f"{scenario.name} {seed}")
+    ids = dict(zip(scenario.nodes, chance.sample(range(1, BROKER_ID_MAX + 1), len(scenario.nodes)), strict=True))
+    counts: dict[str, int] = {}
+    for count in scenario.records:
+        more = counts[count.base] if count.base else 0
+        counts[count.name] = more + chance.randint(count.low, count.high)
+    return Draw(seed=seed, ids=ids, counts=counts)
+
+
+def read_scenario(path: Path, faults: Collection[str], protocols: Protocols | None = None) -> Scenario:
+    """Read a scenario file; see `parse`."""
+    return parse(path.stem, path.read_text(encoding="utf-8"), str(path), faults, protocols)
+
+
+def parse(
+    name: str, text: str, where: str, faults: Collection[str], protocols: Protocols | None = None
+) -> Scenario:
+    """
+    Read a scenario's text.
+
+    Args:
+        where: what names the text in errors: a file.
+        faults: the names of the faults that steps may inject.
+        protocols: those that `under`, `unless` and `expect` may name, with their rules; None leaves them
+            unchecked. Of a release of another system (`kafka:2.1.1`) the system's name alone is checked.
+
+    Raises:
+        UsageError: a line is wrong; names file and line, what was found, what was expected, and the nearest word.
+    """
+    numbered = enumerate(text.splitlines(), start=1)
+    lines = [_Raw(f"{where}:{number}", number, raw.strip()) for number, raw in numbered]
+    heads = _heads(lines, where)
+    replicas, nodes = nodes_of(*heads["nodes"][0])
+    records = tuple(counts_of(heads["records"]))
+    names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults)
+    steps, expectations = _course(lines, names, protocols)
+    check_order([(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps])
+    settings: dict[str, Any] = {}
+    for place, words in heads.get("settings", ()):
+        settings |= read_settings(words, place)
+    return Scenario(
+        name=name,
+        title=heads["title"][0][1],
+        sources=tuple(source for _, source in heads["source"]),
+        replicas=replicas,
+        nodes=nodes,
+        records=records,
+        steps=steps,
+        expectations=expectations,
+        settings=Settings(**settings),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A line as it stands in the file."""
+
+    where: str
+    number: int
+    text: str
+
+    @property
+    def word(self) -> str:
+        return self.text.partition(" ")[0]
+
+    @property
+    def rest(self) -> str:
+        return self.text.partition(" ")[2].strip()
+
+
+def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]]:
+    """Return what stands behind each word of the head, and where."""
+    heads: dict[str, list[tuple[str, str]]] = {}
+    for line in lines:
+        if line.word in _HEADS:
+            if line.word in heads and line.word in _ONCE:
+                raise UsageError(f"{line.where}: {line.text!r}: a second {line.word!r}; expected one")
+            heads.setdefault(line.word, []).append((line.where, line.rest))
+    for head in _NEEDED:
+        if head not in heads:
+            firsts = [line.word for line in lines if line.text and line.word not in (*_HEADS, "#")]
+            near = get_close_matches(head, firsts, n=1)
+            place = next((line.where for line in lines if near and line.word == near[0]), f"{where}:1")
+            meant = f"; found {near[0]!r}. Did you mean {head!r}?" if near else "; expected one"
+            raise UsageError(f"{place}: no line {head!r}{meant}")
+    return heads
+
+
+def _course(
+    lines: Sequence[_Raw], names: Names, protocols: Protocols | None
+) -> tuple[tuple[Step, ...], dict[str, str]]:
+    """Read the lines that are no head: steps with the stories above them, and expectations."""
+    steps: list[Step] = []
+    expectations: dict[str, str] = {}
+    story: list[str] = []
+    for line in lines:
+        if line.text.startswith("#"):
+            story.append(line.text.lstrip("# "))
+        elif line.word == "expect":
+            _expect(expectations, line, names, protocols)
+        elif line.text and line.word not in _HEADS:
+            steps.append(_step(line, " ".join(story), names, protocols))
+            story = []
+    return tuple(steps), expectations
+
+
+def _step(line: _Raw, narrative: str, names: Names, protocols: Protocols | None) -> Step:
+    text = line.text
+    variants: tuple[str, ...] = ()
+    if line.word in _CONDITIONAL:
+        named, colon, text = line.rest.partition(": ")
+        if not colon or not text.strip():
+            raise UsageError(f"{line.where}: {line.text!r}; expected '{line.word} PROTOCOL[, PROTOCOL]: STEP'")
+        variants = tuple(_variant(each, line.where, protocols) for each in named.split(","))
+    also = () if variants else (*_HEADS, *_CONDITIONAL, "expect")
+    act: Any = Line(_present(text), line.where, names).read(STEPS, also)
+    return Step(
+        line=line.number, act=act, narrative=narrative, variants=variants, unless=line.word == _CONDITIONAL[1]
+    )
+
+
+def _present(act: str) -> str:
+    """Return what is to be done, with the name that its fault has now."""
+    word, _, rest = act.partition(" ")
+    return f"{RENAMED_FAULTS[word]} {rest}" if word in RENAMED_FAULTS else act
+
+
+def _variant(text: str, where: str, protocols: Protocols | None) -> str:
+    """Return a variant's own text; UsageError where it is none, or none of those that are known."""
+    variant = Variant.parse(text, where)
+    if protocols is None:
+        return str(variant)
+    name = variant.protocol.partition(":")[0]
+    if name not in protocols:
+        near = nearest(name, protocols)
+        raise UsageError(f"{where}: protocol {name!r}; expected one of {', '.join(protocols)}{near}")
+    rules = protocols[name]
+    for change in variant.changes:
+        rule = change.partition("=")[0]
+        if rule not in rules:
+            raise UsageError(f"{where}: rule {rule!r}; expected one of {', '.join(rules)}{nearest(rule, rules)}")
+    return str(variant)
+
+
+def _expect(expectations: dict[str, str], line: _Raw, names: Names, protocols: Protocols | None) -> None:
+    named, colon, outcome = line.rest.partition(": ")
+    if not colon or not outcome.strip():
+        raise UsageError(f"{line.where}: expect {line.rest!r}; expected 'expect PROTOCOL[, PROTOCOL]: OUTCOME'")
+    try:
+        check_expectation(outcome.strip(), names.nodes, names.groups)
+    except UsageError as error:
+        raise UsageError(f"{line.where}: {error}") from error
+    for text in named.split(","):
+        variant = _variant(text, line.where, protocols)
+        if variant in expectations:
+            raise UsageError(f"{line.where}: {variant} is expected to show {expectations[variant]!r} already")
+        expectations[variant] = outcome.strip()

@@ -1,0 +1,102 @@
+"""What a word of a scenario's step may be: a node, an end of a link, an api, a group of records, a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
+from harness.fabric.frames import API_NAMES
+from harness.logdir.codec import CODEC_NAMES
+from harness.scenario.forms import Choice, Perhaps
+from harness.scenario.grammar import Kind, Names, one_of
+from harness.scenario.offsets import Mark, Offset
+
+# In place of an api: what a restarted follower asks first under the protocol that is played.
+QUESTION: Final = "question"
+APIS: Final = (QUESTION, *API_NAMES.values(), ZOOKEEPER_API, ANY)
+NONE: Final = "none"
+_ACKS: Final = {"0": 0, "1": 1, "all": -1}
+_MARK: Final = re.compile(r"(end|start)\((\w+)\)")
+
+
+def _offset(word: str, names: Names) -> Offset:
+    mark = _MARK.fullmatch(word)
+    if mark is None:
+        if not word.isdecimal():
+            raise ValueError(word)
+        return int(word)
+    if mark[2] not in names.groups:
+        raise ValueError(word)
+    return Mark(mark[1], mark[2])
+
+
+def _marks(names: Names) -> list[str]:
+    return [f"{side}({group})" for group in names.groups for side in ("end", "start")]
+
+
+def _above_zero(unit: str) -> Callable[[str, Names], Decimal]:
+    """Return a reader of numbers above 0 that keeps their text: 3.0 stays 3.0."""
+
+    def read(word: str, _names: Names) -> Decimal:
+        if not re.fullmatch(rf"\d+(\.\d+)?{unit}", word):
+            raise ValueError(word)
+        try:
+            found = Decimal(word.removesuffix(unit))
+        except InvalidOperation as error:
+            raise ValueError(word) from error
+        if not found > 0:
+            raise ValueError(word)
+        return found
+
+    return read
+
+
+def _or_none(word: str, names: Names) -> str | None:
+    return None if word == NONE else str(NODE.read(word, names))
+
+
+def _shown_acks(acks: Any) -> str:
+    return next(word for word, meant in _ACKS.items() if meant == acks)
+
+
+NODE: Final = one_of("A", "a node", lambda names: names.nodes)
+NODE_OR_NONE: Final = Kind(
+    sign=f"A|{NONE}",
+    expected=lambda names: f"a node or {NONE}: one of {', '.join(names.nodes)}, {NONE}",
+    read=_or_none,
+    choices=lambda names: (*names.nodes, NONE),
+    show=lambda value: value or NONE,
+)
+LINK_END: Final = one_of("A", "an end of a link", lambda names: (*names.nodes, ZOOKEEPER, ANY))
+OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, ZOOKEEPER, ANY))
+API: Final = one_of("API", "an api", lambda _: APIS)
+GROUP: Final = one_of("NAME", "a group of records of the head", lambda names: names.groups)
+FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)
+CODEC: Final = one_of("|".join(CODEC_NAMES), "a codec", lambda _: CODEC_NAMES)
+OFFSET: Final = Kind(
+    sign="N",
+    expected=lambda names: f"an offset: a number, or one of {', '.join(_marks(names))}",
+    read=_offset,
+    choices=_marks,
+)
+ACKS: Final = Kind(
+    sign="0|1|all",
+    expected=lambda _: "acks=0, acks=1 or acks=all",
+    read=lambda word, _: _ACKS[word],
+    choices=lambda _: _ACKS,
+    show=_shown_acks,
+)
+SECONDS: Final = Kind(
+    sign="SECONDS", expected=lambda _: "seconds, a number above 0 such as 0.5", read=_above_zero("")
+)
+MILLISECONDS: Final = Kind(
+    sign="1000ms",
+    expected=lambda _: "a time such as 12ms or 0.5ms",
+    read=_above_zero("ms"),
+    show=lambda value: f"{value}ms",
+)
+DIRECTION: Final = Choice("direction", {"answers": "answers", "requests": "requests"})
+EITHER_DIRECTION: Final = Perhaps(DIRECTION)

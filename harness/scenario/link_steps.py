@@ -1,0 +1,185 @@
+"""
+What a scenario does to links, and that it bit: a cut, a delay or a doubling must have taken a frame.
+
+harness/scenario/steps.py has the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from harness.cluster.cluster import Cluster
+from harness.cluster.interfaces import Held
+from harness.model import PreconditionError, UsageError
+from harness.scenario.offsets import Marks
+from harness.scenario.recent_events import News
+from harness.scenario.step_order import ends_of
+from harness.scenario.steps import Cut, Delay, Double, Drop, Heal, HealAll, Hold, LinkAct, Release, ReleaseAll
+
+DIRECTIONS: Final = {"requests": "request", "answers": "answer"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """
+    A cut, a delay or a doubling that the scenario made.
+
+    Attributes:
+        bites: the op by which the fabric reports that it took a frame.
+        since: how many such ops there had been before.
+    """
+
+    step: Cut | Delay | Double
+    api: str
+    bites: str
+    since: int
+    handle: object
+
+    @property
+    def ends(self) -> tuple[tuple[str, str], ...]:
+        """(src, dst) for each link that it is about."""
+        return ends_of(self.step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hold:
+    """A hold that stands."""
+
+    step: Hold
+    handle: Held
+
+    def is_named(self, api: str, src: str, dst: str, direction: str) -> bool:
+        """Whether a scenario means this one; no direction means either."""
+        step = self.step
+        return (step.api, step.src, step.dst) == (api, src, dst) and direction in ("", step.direction)
+
+    def __str__(self) -> str:
+        step = self.step
+        return f"{step.direction} {step.api} {step.src} -> {step.dst}"
+
+
+class LinkSteps:
+    """
+    The steps of one run that are about links.
+
+    Shapes:  api_of gives the api that a scenario's word for one means.
+    Raises:  PreconditionError for a rule that is healed, or stands at the end, and never took a frame; UsageError
+             for a step about a hold or a rule that does not exist any more.
+    """
+
+    def __init__(self, cluster: Cluster, marks: Marks, news: News, api_of: Callable[[str], str]) -> None:
+        self._cluster = cluster
+        self._marks = marks
+        self._news = news
+        self._api_of = api_of
+        self._holds: list[_Hold] = []
+        self.rules: list[Standing] = []
+
+    def act(self, step: LinkAct) -> None:
+        """Take a step."""
+        fabric = self._cluster.fabric
+        match step:
+            case Hold():
+                self._hold(step)
+            case ReleaseAll():
+                fabric.release_all()
+                self._holds.clear()
+            case Release(api, src, dst, direction):
+                for held in self._take(api, src, dst, direction):
+                    fabric.release(held)
+            case Drop(api, src, dst):
+                self._drop(api, src, dst)
+            case Cut(src, both_ways, dst, close):
+                cut = partial(fabric.cut, src, dst, both_ways=both_ways, close=close)
+                self._stand(step, cut, bites="lost")
+            case Delay(direction, word, src, dst, seconds):
+                api = self._api_of(word)
+                delay = partial(fabric.delay, api, src, dst, DIRECTIONS[direction], float(seconds))
+                self._stand(step, delay, bites="delayed", api=api)
+            case Double(word, src, dst):
+                api = self._api_of(word)
+                self._stand(step, partial(fabric.double, api, src, dst), bites="doubled", api=api)
+            case HealAll():
+                standing, self.rules = self.rules, []
+                self._holds.clear()
+                fabric.heal_all()
+                for rule in standing:
+                    self._prove(rule)
+            case Heal(src, dst):
+                self._heal(src, dst)
+
+    def hold_of(self, api: str, src: str, dst: str, direction: str = "") -> Held:
+        """The last hold of that api on that link, in that direction or any; UsageError when there is none."""
+        for hold in reversed(self._holds):
+            if hold.is_named(api, src, dst, direction):
+                return hold.handle
+        raise UsageError(f"held {api} {src} -> {dst}: no such hold; expected one of {self._hold_names()}")
+
+    def seen(self) -> dict[str, bool]:
+        """Which holds stand, and whether each has stopped anything."""
+        return {str(hold): bool(hold.handle.held) for hold in self._holds}
+
+    def prove(self) -> None:
+        """Raise PreconditionError when a rule stands that never took a frame."""
+        for rule in self.rules:
+            self._prove(rule)
+
+    def _hold(self, step: Hold) -> None:
+        api, offset = self._api_of(step.api), None if step.offset is None else self._marks.number(step.offset)
+        held = self._cluster.fabric.hold(api, step.src, step.dst, DIRECTIONS[step.direction], offset)
+        self._holds.append(_Hold(step=step, handle=held))
+
+    def has_bitten(self, bites: str, src: str, dst: str, api: str = "") -> bool:
+        """Whether a rule of that kind that stands on that link has taken a frame; UsageError when none stands."""
+        named = self._api_of(api)
+        mine = [r for r in self.rules if r.bites == bites and (src, dst) in r.ends and named in ("", r.api)]
+        if not mine:
+            raise UsageError(f"{bites} {src} -> {dst}: no such rule stands; expected one of {self._rule_names()}")
+        return any(map(self._bit, mine))
+
+    def _bit(self, rule: Standing) -> bool:
+        return any(self._news.bit(rule.bites, src, dst, api=rule.api, since=rule.since) for src, dst in rule.ends)
+
+    def _prove(self, rule: Standing) -> None:
+        if not self._bit(rule):
+            raise PreconditionError(f"{rule.step}: no frame was {rule.bites}; expected one at least")
+
+    def _stand(self, step: Cut | Delay | Double, make: Callable[[], object], *, bites: str, api: str = "") -> None:
+        since = self._news.bites  # before it is made: it may bite at once
+        self.rules.append(Standing(step=step, api=api, bites=bites, since=since, handle=make()))
+
+    def _take(self, api: str, src: str, dst: str, direction: str = "") -> list[Held]:
+        """Take the holds of that name out of the list, oldest first."""
+        self.hold_of(api, src, dst, direction)
+        mine = [hold for hold in self._holds if hold.is_named(api, src, dst, direction)]
+        self._holds = [hold for hold in self._holds if hold not in mine]
+        return [hold.handle for hold in mine]
+
+    def _drop(self, api: str, src: str, dst: str) -> None:
+        """Throw held frames away: a cut with a reset takes them, and is healed at once."""
+        if not self.hold_of(api, src, dst).held:
+            raise PreconditionError(f"drop {api} {src} -> {dst}: nothing is held; expected a frame to throw away")
+        fabric = self._cluster.fabric
+        cut = fabric.cut(src, dst, close=True)
+        for held in self._take(api, src, dst):
+            fabric.release(held)
+        fabric.heal(cut)
+
+    def _heal(self, src: str, dst: str) -> None:
+        mine = [rule for rule in self.rules if (src, dst) in rule.ends]
+        if not mine:
+            raise UsageError(f"heal {src} -> {dst}: nothing to heal; expected one of {self._rule_names()}")
+        for rule in mine:
+            self._cluster.fabric.heal(rule.handle)
+            self.rules.remove(rule)
+        for rule in mine:
+            self._prove(rule)
+
+    def _rule_names(self) -> list[str]:
+        return [str(rule.step) for rule in self.rules]
+
+    def _hold_names(self) -> list[str]:
+        return list(map(str, self._holds))

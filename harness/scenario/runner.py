@@ -1,0 +1,295 @@
+"""
+Play a scenario on a cluster: each step recorded, each condition seen before the next, then heal and read.
+
+A step that fails ends the schedule; the cluster is healed and read all the same, and the run is unknown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from harness import events
+from harness.cluster.client import Client
+from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.fault import Fault, heal, inject, undone_by
+from harness.cluster.in_force import FaultInForce
+from harness.effect import Effect, Nature
+from harness.events import Done, Event, Exited, Healed, Injection, SnapshotFailed
+from harness.logdir.scan import snapshot_events
+from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
+from harness.scenario.condition_types import Condition, InSync, Leads
+from harness.scenario.conditions import Conditions
+from harness.scenario.file import Draw, Scenario, Step
+from harness.scenario.kinds import QUESTION
+from harness.scenario.link_steps import LinkSteps
+from harness.scenario.offsets import Marks
+from harness.scenario.produce_steps import Produces
+from harness.scenario.recent_events import News
+from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class Play:
+    """One scenario being played; its steps are those of the variant that is played."""
+
+    scenario: Scenario
+    draw: Draw
+    cluster: Cluster
+    client: Client
+    faults: Mapping[str, Fault]
+    # How a step or a fault that did not come about is told: what a random schedule asks for need not come about.
+    missed: OpType = OpType.FAIL
+    marks: Marks = field(init=False)
+    produces: Produces = field(init=False)
+    links: LinkSteps = field(init=False)
+    conditions: Conditions = field(init=False)
+    _news: News = field(init=False, default_factory=News)
+
+    def __post_init__(self) -> None:
+        self.marks = Marks(counts=self.draw.counts)
+        self.produces = Produces(self.cluster, self.client, self.marks)
+        self.links = LinkSteps(self.cluster, self.marks, self._news, self._api)
+        self.conditions = Conditions(
+            self.cluster,
+            self.scenario.replicas,
+            marks=self.marks,
+            links=self.links,
+            produces=self.produces,
+            news=self._news,
+        )
+
+    # --- the whole run ---------------------------------------------------------------------------------------
+    def run(self) -> None:
+        """Set up, play, heal, read; every failure is in the history, none is raised but a wrong scenario."""
+        self.cluster.history.listeners.append(self._news.listen)
+        try:
+            self._recorded(events.Step(line=0, text="set up", narrative=""), self._set_up)
+            for step in self.scenario.steps:
+                self._step(step)
+            if self.links.rules:
+                line = self.scenario.steps[-1].line
+                self._recorded(
+                    events.Step(line=line, text="every rule of a link bit", narrative=""), self.links.prove
+                )
+        except UsageError as error:
+            raise UsageError(f"scenario {self.scenario.name}: {error}") from error
+        except FencepostError as error:
+            _log.info("%s: stopped: %s", self.scenario.name, error)
+        self._heal()
+        self.produces.end()
+        self._read()
+        self._say(OpType.INFO, Done())
+
+    def _set_up(self) -> None:
+        """Start the controller first, so that it is the controller; then the replicas, then the topic."""
+        cluster = self.cluster
+        controller = self.scenario.nodes[0]
+        cluster.start(controller)
+        cluster.await_(lambda: cluster.observer.controller() == controller, lambda: f"controller is {controller}")
+        cluster.time.together(cluster.start, self.scenario.nodes[1:])
+        cluster.observer.watch(TOPIC, PARTITION)
+        self.client.create_topic(TOPIC, [cluster.ids[name] for name in self.scenario.replicas])
+        self._await(Leads(self.scenario.replicas[0]))
+        self._await(InSync(self.scenario.replicas))
+
+    def _step(self, step: Step) -> None:
+        about = events.Step(line=step.line, text=step.text, narrative=step.narrative)
+        self._recorded(about, lambda: self._act(step.act))
+
+    def _recorded(self, step: events.Step, act: Callable[[], None]) -> None:
+        """Do it as a step of the history; a step that fails is recorded with its error, and raised."""
+        self._say(OpType.INVOKE, step)
+        try:
+            act()
+        except FencepostError as error:
+            self._say(self.missed, replace(step, error=str(error)))
+            raise
+        self._say(OpType.OK, step)
+
+    def _act(self, act: Act) -> None:
+        if not isinstance(act, Await | Require):
+            self._news.turn()
+            self.conditions.turn()
+        match act:
+            case Await(condition):
+                self._await(condition)
+            case Require(condition):
+                if not self.conditions.holds(condition):
+                    raise PreconditionError(f"required and not so: {self.conditions.saw(condition)}")
+            case Produce():
+                self.produces.act(act)
+            case Read(None):
+                self.client.read_all(TOPIC, PARTITION)
+            case Read(node):
+                self.client.read_all(TOPIC, PARTITION, via=self.cluster.address_of(str(node)))
+            case Pass(ms):
+                self._let_pass(float(ms) / 1000)
+            case Inject(fault, nodes):
+                self._inject(self.faults[fault], list(nodes))
+            case _:
+                self.links.act(act)
+
+    # --- steps -----------------------------------------------------------------------------------------------
+    def _await(self, condition: Condition) -> None:
+        self.cluster.await_(lambda: self.conditions.holds(condition), lambda: self.conditions.saw(condition))
+
+    def _let_pass(self, seconds: float) -> None:
+        self.cluster.time.until(lambda: self.cluster.cancelled, seconds)
+
+    def _inject(self, fault: Fault, nodes: list[str]) -> None:
+        """Inject into all nodes at once: a power cut that takes two brokers takes them together."""
+
+        def act() -> str:
+            probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
+            return "; ".join(probes)
+
+        self._nemesis(Injection(name=fault.name, nodes=tuple(nodes), **fault.nature.as_fields()), act)
+
+    def _nemesis(self, injection: Injection, act: Callable[[], str]) -> None:
+        """Do it as an op of the nemesis; one that fails is recorded with its error, and raised."""
+        process = "nemesis"
+        self.cluster.record(process, OpType.INVOKE, injection)
+        try:
+            seen = act()
+        except FencepostError as error:
+            self.cluster.record(process, self.missed, replace(injection, error=str(error)))
+            raise
+        self.cluster.record(process, OpType.OK, replace(injection, probe=seen))
+
+    def _api(self, word: str) -> str:
+        return self.cluster.target.first_question(self.cluster.rules) if word == QUESTION else word
+
+    # --- the end ---------------------------------------------------------------------------------------------
+    def _heal(self) -> None:
+        """Undo every fault, whatever of it fails; then wait until the cluster is whole."""
+        self._miss_the_gone()
+        try:
+            self.cluster.fabric.heal_all()
+            failed = self._heal_faults()
+            self._free_office()
+            self._await_whole(without=frozenset(found.node for found, _ in failed))
+            if failed:
+                raise PreconditionError("; ".join(str(error) for _, error in failed))
+        except FencepostError as error:
+            waited = not isinstance(error, BeyondHelpError)
+            self._say(
+                OpType.FAIL,
+                Healed(missing=str(error), waited=waited, unhealed=tuple(self._unhealed()) or None),
+            )
+        else:
+            self._say(OpType.OK, Healed())
+        self._miss_the_gone()
+
+    def _heal_faults(self) -> list[tuple[FaultInForce, FencepostError]]:
+        """Undo every fault that is in force; return those that could not be undone, and why."""
+        failed: list[tuple[FaultInForce, FencepostError]] = []
+
+        def attempt(found: FaultInForce) -> None:
+            try:
+                self._undo(found)
+            except FencepostError as error:
+                failed.append((found, error))
+                if found.effect.is_down:
+                    self._note_exit(found.node)
+
+        in_force = self.cluster.in_force
+        for found in in_force.in_order_of_healing():
+            # What undid another fault of the node may have undone this one too.
+            if found in in_force and not found.effect.is_down:
+                attempt(found)
+        self._end_dead_sessions()
+        for found in in_force.in_order_of_healing():
+            if found in in_force and found.effect.is_down:
+                attempt(found)
+        return failed
+
+    def _undo(self, found: FaultInForce) -> None:
+        by = undone_by(self.faults, found)
+        if by is not None:
+            self._inject(by, [found.node])
+            return
+        nature = Nature(heals=frozenset({found.effect}))
+        injection = Injection(name=f"heal-{found.fault}", nodes=(found.node,), **nature.as_fields())
+        self._nemesis(injection, lambda: heal(self.cluster, self.faults, found))
+
+    def _end_dead_sessions(self) -> None:
+        """End the sessions of all nodes that are down: they end some day anyhow, and a controller sees it."""
+        for name in sorted(self.cluster.down):
+            if self.cluster.observer.registered(name):
+                ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
+                self._inject(next(ends), [name])
+
+    def _unhealed(self) -> list[str]:
+        """
+        Name the faults still in force that keep the run from being judged.
+
+        A node that does not return is the system's own failure, which the run shows; a fault that the harness
+        could not undo is not.
+        """
+        return [
+            f"{found.fault} {found.node}"
+            for found in self.cluster.in_force
+            if not found.effect.ends_when_node_returns
+        ]
+
+    def _free_office(self) -> None:
+        """End the office of a controller whose old session holds it: that session lives on for long."""
+        eye = self.cluster.observer
+        holder = eye.controller()
+        if holder is not None and self._holds_office_of_old(holder):
+            with suppress(PreconditionError):  # the session has just ended by itself
+                eye.depose()
+
+    def _holds_office_of_old(self, holder: str) -> bool:
+        """Whether a session that is not the one in which the controller is registered holds its office."""
+        eye = self.cluster.observer
+        return eye.office() not in (0, eye.registered(holder))
+
+    def _await_whole(self, without: Collection[str]) -> None:
+        """Wait until each replica has caught up with the leader or says that it cannot; `without` cannot."""
+        within_s = self.scenario.settings.heal_within_s
+        self.cluster.await_(lambda: self.conditions.whole(without), self.conditions.lacking, within_s)
+
+    def _miss_the_gone(self) -> None:
+        """Record every node that no fault took down and that is not there: it ended by itself."""
+        for name in self.cluster.ids:
+            if name not in self.cluster.down:
+                self._note_exit(name)
+
+    def _note_exit(self, name: str) -> None:
+        """Record that a node ended by itself, which no scenario allows; nothing when it runs."""
+        cluster = self.cluster
+        if cluster.host.alive(name) and not cluster.has_exited(name):
+            return
+        error = f"{name} ended by itself; {cluster.last_words(name)}"
+        self._say(OpType.FAIL, Exited(node=name, error=error))
+        if cluster.host.alive(name):  # it may hang in its own exit
+            cluster.host.kill(name)
+        cluster.in_force.begin(FaultInForce(fault="", effect=Effect.DOWN, node=name))
+
+    def _read(self) -> None:
+        """Final reads: through the client where anybody leads, then each replica's own log."""
+        leader = self.cluster.leader()
+        # What a client reads under a fault that is still in force says nothing of the cluster.
+        if leader is not None and self.conditions.leads(leader) and not self._unhealed():
+            with suppress(FencepostError):  # a read that fails is in the history, and misses there
+                self.client.read_all(TOPIC, PARTITION)
+        for name in self.scenario.replicas:
+            try:
+                log, problem = self.cluster.log(name), "no log directory"
+            except (FencepostError, OSError) as error:
+                log, problem = None, str(error)
+            if log is None:
+                failed = SnapshotFailed(topic=TOPIC, partition=PARTITION, problems=(problem,))
+                self.cluster.record(name, OpType.FAIL, failed)
+                continue
+            for event in snapshot_events(log):
+                self.cluster.record(name, OpType.OK, event)
+
+    def _say(self, type_: OpType, event: Event) -> None:
+        self.cluster.record("runner", type_, event)

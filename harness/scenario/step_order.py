@@ -1,0 +1,107 @@
+"""
+What the order of a scenario's steps shows to be wrong, whatever will come of them: a link healed that no step has
+broken, a hold released that no step has made, records awaited that no step has sent.
+
+Rules:   a step counts whatever variant it is for, and also when it was undone since: only what can never be right
+         is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from harness.model import UsageError
+from harness.registry import nearest
+from harness.scenario.condition_types import Acked, Delayed, Doubled, Held, Lost, OneBatch
+from harness.scenario.steps import (
+    MEANWHILE,
+    Act,
+    Await,
+    Cut,
+    Delay,
+    Double,
+    Drop,
+    Heal,
+    Hold,
+    Produce,
+    Release,
+    Require,
+)
+
+
+def check_order(steps: Iterable[tuple[str, Act]]) -> None:
+    """
+    Check steps, each with where it stands.
+
+    Raises:
+        UsageError: a step is about something that no step before it has made.
+    """
+    made = _Made()
+    for where, act in steps:
+        made.check(where, act)
+        made.note(act)
+
+
+@dataclass(slots=True)
+class _Made:
+    """What steps have made so far."""
+
+    holds: list[Hold] = field(default_factory=list)
+    rules: list[Cut | Delay | Double] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
+
+    def note(self, act: Act) -> None:
+        match act:
+            case Hold():
+                self.holds.append(act)
+            case Cut() | Delay() | Double():
+                self.rules.append(act)
+            case Produce(group=group, outcome=outcome):
+                self.sent.append(group)
+                if outcome == MEANWHILE:
+                    self.under_way.append(group)
+
+    def check(self, where: str, act: Act) -> None:
+        about = act.condition if isinstance(act, Await | Require) else act
+        match about:
+            case Release(api, src, dst, direction) | Held(api, src, dst, direction):
+                self._need_hold(where, (api, src, dst), direction)
+            case Drop(api, src, dst):
+                self._need_hold(where, (api, src, dst), "")
+            case Heal(src, dst):
+                self._need_rule(where, (src, dst), lambda _: True)
+            case Lost(src, dst):
+                self._need_rule(where, (src, dst), lambda rule: isinstance(rule, Cut))
+            case Delayed(api, src, dst):
+                self._need_rule(where, (src, dst), lambda rule: isinstance(rule, Delay) and rule.api == api)
+            case Doubled(api, src, dst):
+                self._need_rule(where, (src, dst), lambda rule: isinstance(rule, Double) and rule.api == api)
+            case Acked(group) if group not in self.under_way:
+                _never(where, f"{group} is produced meanwhile", self.under_way, group)
+            case OneBatch(group) if group not in self.sent:
+                _never(where, f"{group} is produced", self.sent, group)
+
+    def _need_hold(self, where: str, name: tuple[str, str, str], direction: str) -> None:
+        if not any(
+            (hold.api, hold.src, hold.dst) == name and direction in ("", hold.direction) for hold in self.holds
+        ):
+            wanted = f"{direction} {name[0]} {name[1]} -> {name[2]}".strip()
+            _never(where, "such a hold is made", [str(hold).removeprefix("hold ") for hold in self.holds], wanted)
+
+    def _need_rule(self, where: str, link: tuple[str, str], fits: Callable[[Cut | Delay | Double], bool]) -> None:
+        if not any(link in ends_of(rule) and fits(rule) for rule in self.rules):
+            _never(where, "such a rule of the link is made", list(map(str, self.rules)), " -> ".join(link))
+
+
+def ends_of(rule: Cut | Delay | Double) -> tuple[tuple[str, str], ...]:
+    """Return (src, dst) for each link that a rule is about."""
+    there, back = (rule.src, rule.dst), (rule.dst, rule.src)
+    return (there, back) if isinstance(rule, Cut) and rule.both_ways else (there,)
+
+
+def _never(where: str, what: str, made: Collection[str], wanted: str) -> NoReturn:
+    known = f"one of {', '.join(made)}" if made else "a step that does so before it"
+    raise UsageError(f"{where}: no step above by which {what}; expected {known}{nearest(wanted, made)}")

@@ -1,0 +1,40 @@
+"""A scenario as the text of its file, for schedules that were drawn, not written."""
+
+from __future__ import annotations
+
+from harness.cluster.settings import Settings
+from harness.scenario.file import Scenario
+from harness.scenario.heads import Count
+
+
+def text_of(scenario: Scenario) -> str:
+    """
+    Give a scenario as it stands in a file: reading it gives the same scenario.
+
+    Shapes:  without expectations and stories, which a drawn schedule has not.
+    """
+    controller = scenario.nodes[0]
+    heads = [
+        f"title    {scenario.title}",
+        *(f"source   {source}" for source in scenario.sources),
+        f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller",
+        f"records  {', '.join(map(_count, scenario.records))}",
+        f"settings {' '.join(_settings(scenario.settings))}",
+    ]
+    return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
+
+
+def _count(count: Count) -> str:
+    low, high = (f"{count.base}+{number}" if count.base else f"{number}" for number in (count.low, count.high))
+    return f"{count.name} {low}" if low == high else f"{count.name} {low}..{high}"
+
+
+def _settings(settings: Settings) -> list[str]:
+    found = [
+        f"unclean_election={'yes' if settings.unclean_election else 'no'}",
+        f"min_isr={settings.min_isr}",
+        f"message_format={settings.message_format.value}",
+        f"heal_within_s={settings.heal_within_s:g}",
+    ]
+    lag = settings.replica_lag_ms_max
+    return found if lag is None else [*found, f"replica_lag_ms_max={lag}"]

@@ -1,0 +1,126 @@
+"""
+How a real ZooKeeper 3.9 server is started from the jars inside pyspark.
+
+Ticks are short so that sessions may be short too (2 to 20 ticks by default, here 0.4 to 120 s), and nothing
+is forced to disk: ZooKeeper is not the system under test, and its disk loses no power.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from harness import limits
+from harness.launch import Address, Launch, Runtime
+from harness.model import UsageError
+
+# The fewest of pyspark's jars with which a standalone server runs and can say why it does not.
+JARS: Final = (
+    "zookeeper",
+    "zookeeper-jute",
+    "slf4j-api",
+    "log4j-api",
+    "log4j-core",
+    "log4j-slf4j2-impl",
+    "metrics-core",
+    "snappy-java",
+    "commons-io",
+)
+
+# A server that is still starting may accept a connection and never answer it.
+READY_WAIT_S_MAX: Final = 0.5
+
+TICK_MS: Final = 200
+SESSION_MS_MIN: Final = 400
+SESSION_MS_MAX: Final = 120_000
+
+CONFIGURATION: Final = """\
+dataDir={data_dir}
+clientPort={port}
+clientPortAddress={host}
+tickTime={tick_ms}
+minSessionTimeout={session_ms_min}
+maxSessionTimeout={session_ms_max}
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=*
+"""
+
+
+def find_jars() -> tuple[Path, ...]:
+    """
+    Give the jars that the server needs, from the installed pyspark.
+
+    Raises:  UsageError when pyspark or one of the jars is not there.
+    """
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise UsageError("ZooKeeper: pyspark is not installed; expected its jars; `pip install pyspark`")
+    folder = Path(spec.submodule_search_locations[0]) / "jars"
+    found: list[Path] = []
+    for name in JARS:
+        jars = sorted(folder.glob(f"{name}-[0-9]*.jar"))
+        if not jars:
+            raise UsageError(f"ZooKeeper: no {name}-*.jar in {folder}; expected the jars of pyspark 4.3")
+        found.append(jars[-1])
+    return tuple(found)
+
+
+def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, address: Address) -> Launch:
+    """
+    Give the command line and the configuration file of a standalone server that listens on the address.
+
+    Shapes:  paths are as the server itself sees them; conf_dir is where the launch's files will lie.
+    """
+    return Launch(
+        runtime=Runtime.JAVA,
+        argv=(
+            java,
+            "-Xmx256m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            # The log is preallocated, 64 MiB by default; in KiB.
+            "-Dzookeeper.preAllocSize=256",
+            "-Dzookeeper.forceSync=no",
+            "-Dzookeeper.jmx.log4j.disable=true",
+            "-cp",
+            ":".join(jars),
+            "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+            f"{conf_dir}/zoo.cfg",
+        ),
+        files={
+            "zoo.cfg": CONFIGURATION.format(
+                data_dir=data_dir,
+                port=address.port,
+                host=address.host,
+                tick_ms=TICK_MS,
+                session_ms_min=SESSION_MS_MIN,
+                session_ms_max=SESSION_MS_MAX,
+            )
+        },
+    )
+
+
+def ask(address: Address, word: str, wait_s_max: float = limits.ZOOKEEPER_SOCKET_S_MAX) -> str:
+    """
+    Send a four-letter word and give the server's answer.
+
+    Raises:  OSError when nobody answers in time.
+    """
+    with socket.create_connection((address.host, address.port), wait_s_max) as connection:
+        connection.sendall(word.encode("ascii"))
+        parts: list[bytes] = []
+        while part := connection.recv(65536):
+            parts.append(part)
+    return b"".join(parts).decode("utf-8", errors="replace")
+
+
+def is_ready(address: Address) -> bool:
+    """Whether the server serves requests: `ruok` answers imok a little before that, `srvr` with a mode then."""
+    try:
+        return "Mode: standalone" in ask(address, "srvr", READY_WAIT_S_MAX)
+    except OSError:
+        return False

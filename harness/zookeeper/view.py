@@ -1,0 +1,204 @@
+"""
+The harness's own eye on ZooKeeper: what it holds now, and into the history whatever changed.
+
+It reads in a session of its own, past the fabric, so that a broker cut from ZooKeeper does not blind it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
+from kazoo.protocol.states import ZnodeStat
+
+from harness import limits
+from harness.cluster.target import PartitionTruth, Target
+from harness.events import ControllerNode, Event, LeaderAndIsr, Registrations
+from harness.history.file import History
+from harness.launch import Address
+from harness.model import OpType, PreconditionError
+from harness.zookeeper.sessions import close_session, owner_of
+
+_log = logging.getLogger("fencepost.observer")
+_log.setLevel(logging.CRITICAL)
+
+_WRITES_MAX: Final = 100
+# kazoo gives a session as a signed number.
+SESSION_MASK: Final = 0xFFFFFFFFFFFFFFFF
+
+
+class Observer:
+    """
+    See one cluster below its chroot.
+
+    Shapes:  ids maps node names to broker ids; nodes are named by letters everywhere above this class.
+    Raises:  PreconditionError when ZooKeeper does not answer in time.
+    """
+
+    def __init__(
+        self, *, zookeeper: Address, chroot: str, target: Target, ids: Mapping[str, int], history: History
+    ) -> None:
+        self._address = zookeeper
+        self._chroot = chroot
+        self._target = target
+        self._ids = ids
+        self._names = {broker_id: name for name, broker_id in ids.items()}
+        self._history = history
+        self._seen: dict[type[Event], Event] = {}
+        self._lock = threading.Lock()
+        root = KazooClient(hosts=str(zookeeper), logger=_log)
+        root.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+        root.ensure_path(chroot)
+        root.stop()
+        root.close()
+        self._client = KazooClient(hosts=f"{zookeeper}{chroot}", logger=_log)
+        self._client.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+
+    def watch(self, topic: str, partition: int) -> None:
+        """Record every change of the partition's node, the controller's and the registrations from now on."""
+
+        # What a watch is given is used as it is: a reading of its own could fail while ZooKeeper is taken down.
+        def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
+            if data is not None and stat is not None:
+                truth = self._target.partition_truth(data, stat.version)
+                state = LeaderAndIsr(
+                    topic=topic,
+                    partition=partition,
+                    leader=self.name_of(truth.leader),
+                    epoch=truth.leader_epoch,
+                    isr=tuple(map(self.name_of, truth.isr)),
+                    zk_version=truth.version,
+                )
+                self._record(state)
+
+        self._client.DataWatch(self._target.partition_path(topic, partition), changed)
+        self._client.DataWatch(self._target.controller_path(), self._controller_changed)
+        parent = self._target.registration_path(0).rpartition("/")[0]
+        self._client.ensure_path(parent)
+        self._client.ChildrenWatch(
+            parent, lambda children: self._record(Registrations(nodes=self._named(children)))
+        )
+
+    def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
+        node = None if data is None else self.name_of(self._target.controller_id(data))
+        self._record(ControllerNode(node=node))
+
+    def _named(self, children: list[str]) -> tuple[str | None, ...]:
+        return tuple(sorted((self.name_of(int(child)) for child in children), key=str))
+
+    def _record(self, event: Event) -> None:
+        with self._lock:
+            if self._seen.get(type(event)) != event:
+                self._seen[type(event)] = event
+                self._history.record("zookeeper", OpType.INFO, event)
+
+    def name_of(self, broker_id: int) -> str | None:
+        """A node's name, None for no broker (-1)."""
+        return self._names.get(broker_id)
+
+    def truth(self, topic: str, partition: int) -> PartitionTruth | None:
+        """What ZooKeeper holds of the partition now; None when there is nothing yet."""
+        found = self._read(self._target.partition_path(topic, partition))
+        return None if found is None else self._target.partition_truth(found[0], found[1].version)
+
+    def controller(self) -> str | None:
+        """Who holds the controller's office now."""
+        found = self._read(self._target.controller_path())
+        return None if found is None else self.name_of(self._target.controller_id(found[0]))
+
+    def office(self) -> int:
+        """The session that holds the controller's office now, 0 when nobody does."""
+        return self._owner(self._target.controller_path())
+
+    def registered(self, name: str) -> int:
+        """The session that holds a node's registration now, 0 when it is not registered."""
+        return self._owner(self._target.registration_path(self._ids[name]))
+
+    def _owner(self, path: str) -> int:
+        found = self._read(path)
+        return 0 if found is None else int(found[1].ephemeralOwner) & SESSION_MASK
+
+    def _read(self, path: str) -> tuple[bytes, ZnodeStat] | None:
+        try:
+            data, stat = self._client.get(path)
+        except NoNodeError:
+            return None
+        except KazooException as error:
+            raise PreconditionError(
+                f"ZooKeeper at {self._address}: {error!r} on reading {path}; expected an answer"
+            ) from error
+        return data, stat
+
+    def expire(self, name: str) -> str:
+        """End the session that holds a node's registration; give what was seen of it."""
+        path = f"{self._chroot}{self._target.registration_path(self._ids[name])}"
+        session = owner_of(self._address, path)
+        if session is None:
+            raise PreconditionError(f"expire {name}: nobody owns {path}; expected a registration to end")
+        took_ms = close_session(self._address, session)
+        if self.registered(name) == session:
+            raise PreconditionError(f"expire {name}: session 0x{session:x} still owns {path}")
+        return f"session 0x{session:x} closed in {took_ms:.0f} ms, {path} gone"
+
+    def depose(self) -> str:
+        """Remove the controller's node, so that its holder loses office without failing."""
+        path = self._target.controller_path()
+        found = self._read(path)
+        if found is None:
+            raise PreconditionError(f"depose: there is no {path}; expected a controller to depose")
+        holder, made = self.name_of(self._target.controller_id(found[0])), found[1].czxid
+        self.delete(path)
+        now = self._read(path)
+        if now is not None and now[1].czxid == made:
+            raise PreconditionError(f"depose: {path} of {holder} still stands; expected it gone, or made anew")
+        return f"{path} of {holder} deleted; " + (
+            "nobody has the office"
+            if now is None
+            else f"{self.name_of(self._target.controller_id(now[0]))} took it"
+        )
+
+    def elect(self, topic: str, partition: int, name: str) -> str:
+        """Ask the controller to make an ISR member leader, though nobody failed; give what was asked."""
+        return self._target.elect(self, topic, partition, self._ids[name])
+
+    # --- what only an operator of ZooKeeper can do (harness.cluster.target.ZooKeeperPort) -------------------
+    def read(self, path: str) -> bytes | None:
+        """A node's data, None when there is no such node."""
+        found = self._read(path)
+        return None if found is None else found[0]
+
+    def write(self, path: str, data: bytes) -> None:
+        """Give a node its data; make it, and those above it, where they are not there."""
+        # Never empty first: whoever watches the node would take that for what it is asked. And it may be taken
+        # away between a look and a write.
+        for _ in range(_WRITES_MAX):
+            try:
+                with suppress(NodeExistsError):
+                    self._client.create(path, data, makepath=True)
+                    return
+                with suppress(NoNodeError):
+                    self._client.set(path, data)
+                    return
+            except KazooException as error:
+                raise PreconditionError(f"ZooKeeper at {self._address}: {error!r} on writing {path}") from error
+        raise PreconditionError(f"{path}: came and went {_WRITES_MAX} times; expected to write it once")
+
+    def delete(self, path: str) -> bool:
+        """Remove a node; False when there is none."""
+        try:
+            self._client.delete(path)
+        except NoNodeError:
+            return False
+        except KazooException as error:
+            raise PreconditionError(f"ZooKeeper at {self._address}: {error!r} on deleting {path}") from error
+        return True
+
+    def close(self) -> None:
+        """End the session; safe to call twice."""
+        self._client.stop()
+        self._client.close()

@@ -1,0 +1,137 @@
+"""Our broker as a target: its configuration file, its ZooKeeper paths (Kafka Replication Design V3's)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from harness.cluster.settings import MessageFormat, Settings
+from harness.cluster.target import NodeSpec, PartitionTruth, Printed, ZooKeeperPort
+from harness.launch import Address, Launch
+from harness.model import UsageError
+from harness.registry import pick
+from harness.scenario.variant import present_name
+from targets.broker.core import rules as core_rules
+from targets.broker.core import zookeeper
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
+
+# Times of a run, ms. A session outlives every run: only the harness ends sessions. Nobody leaves the ISR for
+# being slow, since holds last as long as the machine is busy. The rest is small, so that a run is quick.
+SESSION_TIMEOUT_MS: Final = 90_000
+SETTINGS: Final = {
+    "replica_lag_ms_max": 60_000,
+    "fetch_wait_ms_max": 50,
+    "fetch_backoff_ms": 50,
+    "high_watermark_checkpoint_ms": 50,
+    "controller_backoff_ms": 50,
+    "register_backoff_ms": 50,
+}
+
+
+class BrokerTarget:
+    """The target `broker`; see harness/cluster/target.py for every call."""
+
+    name = "broker"
+
+    def protocols(self) -> Mapping[str, Mapping[str, str]]:
+        """The ladder of targets/broker/core/rules.py."""
+        return {name: as_text(rules) for name, rules in PROTOCOLS.items()}
+
+    def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
+        """A protocol's rules, some of them changed."""
+        chosen = pick("protocol", PROTOCOLS, protocol)
+        try:
+            for change in changes:
+                chosen = with_rule(chosen, present_name(change))
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        return as_text(chosen)
+
+    def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
+        """`python -m targets.broker --config broker.json`."""
+        place = spec.place
+        config = {
+            "broker_id": spec.broker_id,
+            "node": spec.name,
+            "listen_client": _pair(place.client),
+            "listen_internal": _pair(place.internal),
+            "advertised_client": _pair(place.client_outside),
+            "advertised_internal": _pair(spec.advertised_internal),
+            "zookeeper": spec.zookeeper,
+            "session_timeout_ms": SESSION_TIMEOUT_MS,
+            "data_dir": place.data_dir,
+            "collector": _pair(spec.collector),
+            "protocol": protocol,
+            "rules": dict(rules),
+            "settings": settings_of(spec.settings),
+        }
+        argv = (place.python, "-m", "targets.broker", "--config", f"{place.conf_dir}/broker.json")
+        return Launch(argv=argv, files={"broker.json": json.dumps(config, indent=1)})
+
+    def first_question(self, rules: Mapping[str, str]) -> str:
+        """With KIP-101 a follower asks for an epoch's end first; before, it cut its log and fetched."""
+        asks = core_rules.from_text(rules).truncate_to is not TruncateTo.HIGH_WATERMARK
+        return "OffsetForLeaderEpoch" if asks else "Fetch"
+
+    def registration_path(self, broker_id: int) -> str:
+        """V3, Paths 2."""
+        return zookeeper.broker_path(broker_id)
+
+    def controller_path(self) -> str:
+        """V3, Paths 1."""
+        return zookeeper.CONTROLLER
+
+    def controller_id(self, data: bytes) -> int:
+        """V3: {brokerid}."""
+        return int(data)
+
+    def partition_path(self, topic: str, partition: int) -> str:
+        """V3, Paths 4."""
+        return zookeeper.leader_and_isr_path(TopicPartition(topic, partition))
+
+    def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
+        """V3, Paths 4: leader epoch, leader and ISR."""
+        node = zookeeper.ZkNode(data=data, version=version, owner=0, czxid=0)
+        state = zookeeper.decode_state(node)
+        return PartitionTruth(leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, version=version)
+
+    def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
+        """Write the wish where the controller looks for it; it takes it away once it has decided."""
+        wanted = {TopicPartition(topic, partition): broker_id}
+        port.write(zookeeper.ELECTIONS, zookeeper.encode_elections(wanted))
+        return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
+
+    def emits_events(self) -> bool:
+        """It does."""
+        return True
+
+    def printed(self, line: str) -> Printed | None:
+        """Nothing: what it does it tells."""
+        del line
+        return None
+
+    def client(self, rules: Mapping[str, str]) -> str:
+        """The one that sends everything once."""
+        del rules
+        return "raw"
+
+
+def settings_of(settings: Settings) -> dict[str, int | bool]:
+    """Put a scenario's settings into the core's words, beside those of every run; the simulator takes them too."""
+    asked: dict[str, int | bool] = {
+        "min_isr": settings.min_isr,
+        "unclean_election": settings.unclean_election,
+        "stamp_epochs": settings.message_format is MessageFormat.WITH_EPOCHS,
+    }
+    if settings.replica_lag_ms_max is not None:
+        asked["replica_lag_ms_max"] = settings.replica_lag_ms_max
+    return {**SETTINGS, **asked}
+
+
+def _pair(address: Address) -> list[str | int]:
+    return [address.host, address.port]
+
+
+TARGET = BrokerTarget()

@@ -1,0 +1,128 @@
+"""An eye on the simulated ZooKeeper, past the links; and what only its operator can do."""
+
+from __future__ import annotations
+
+from harness.cluster.target import PartitionTruth, Target
+from harness.events import ControllerNode, Event, LeaderAndIsr, Registrations
+from harness.model import OpType, PreconditionError
+from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
+from targets.simulator.tree import ANY_VERSION
+from targets.simulator.world import World
+
+NO_SESSION = 0
+
+
+class SimEye:
+    """See one world's ZooKeeper; see harness.cluster.interfaces.Eye for every call."""
+
+    def __init__(self, world: World, target: Target) -> None:
+        """Take the world, and the target that says what its nodes mean."""
+        self._world = world
+        self._target = target
+        self._tree = world.zookeeper.tree
+        self._seen: dict[type[Event], Event] = {}
+        self._read: tuple[ZkNode | None, PartitionTruth | None] = (None, None)
+
+    def watch(self, topic: str, partition: int) -> None:
+        """Record every change of the partition, the controller and the registrations from now on."""
+        state, controller = self._target.partition_path(topic, partition), self._target.controller_path()
+
+        def changed(path: str) -> None:
+            if path == state:
+                self._tell_state(topic, partition)
+            elif path == controller:
+                self._record(ControllerNode(node=self.controller()))
+            elif path.startswith(f"{BROKER_IDS}/"):
+                self._record(Registrations(nodes=self._registered()))
+
+        self._tree.changed.append(changed)
+        for path in (state, controller, f"{BROKER_IDS}/"):
+            changed(path)
+
+    def _tell_state(self, topic: str, partition: int) -> None:
+        truth = self.truth(topic, partition)
+        if truth is not None:
+            state = LeaderAndIsr(
+                topic=topic,
+                partition=partition,
+                leader=self.name_of(truth.leader),
+                epoch=truth.leader_epoch,
+                isr=tuple(map(self.name_of, truth.isr)),
+                zk_version=truth.version,
+            )
+            self._record(state)
+
+    def _registered(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name in self._world.ids if self.registered(name)))
+
+    def _record(self, event: Event) -> None:
+        if self._seen.get(type(event)) != event:
+            self._seen[type(event)] = event
+            self._world.observe("zookeeper", OpType.INFO, event)
+
+    def name_of(self, broker_id: int) -> str | None:
+        """A node's name, None for no broker."""
+        return self._world.name_of(broker_id)
+
+    def truth(self, topic: str, partition: int) -> PartitionTruth | None:
+        """What ZooKeeper holds of the partition now; None when there is nothing yet."""
+        node = self._tree.nodes.get(self._target.partition_path(topic, partition))
+        if node is not self._read[0]:
+            # Whoever waits looks after every step, and a node changes seldom.
+            self._read = (node, None if node is None else self._target.partition_truth(node.data, node.version))
+        return self._read[1]
+
+    def controller(self) -> str | None:
+        """Who holds the controller's office now."""
+        node = self._tree.nodes.get(self._target.controller_path())
+        return None if node is None else self.name_of(self._target.controller_id(node.data))
+
+    def office(self) -> int:
+        """The session that holds the controller's office now, 0 when nobody does."""
+        return self._world.zookeeper.session_of(self._target.controller_path())
+
+    def registered(self, name: str) -> int:
+        """The session that holds a node's registration now, 0 when it is not registered."""
+        return self._world.zookeeper.session_of(self._target.registration_path(self._world.ids[name]))
+
+    def expire(self, name: str) -> str:
+        """End the session that holds a node's registration."""
+        session = self.registered(name)
+        if not session:
+            raise PreconditionError(f"expire {name}: it is not registered; expected a registration to end")
+        self._world.zookeeper.expire(session)
+        return f"session 0x{session:x} closed, {self._target.registration_path(self._world.ids[name])} gone"
+
+    def depose(self) -> str:
+        """Remove the controller's node, so that its holder loses office without failing."""
+        path, holder = self._target.controller_path(), self.controller()
+        session = self._world.zookeeper.session_of(path)
+        if not self.delete(path):
+            raise PreconditionError(f"depose: there is no {path}; expected a controller to depose")
+        return f"{path} of {holder} deleted, which session 0x{session:x} had made"
+
+    def elect(self, topic: str, partition: int, name: str) -> str:
+        """Ask the controller to make an ISR member leader, though nobody failed."""
+        return self._target.elect(self, topic, partition, self._world.ids[name])
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    # --- what only an operator of ZooKeeper can do (harness.cluster.target.ZooKeeperPort) -------------------
+    def read(self, path: str) -> bytes | None:
+        """A node's data, None when there is no such node."""
+        node = self._tree.nodes.get(path)
+        return None if node is None else node.data
+
+    def write(self, path: str, data: bytes) -> None:
+        """Give a node its data; make it, and those above it, where they are not there."""
+        parts = path.strip("/").split("/")
+        for depth in range(1, len(parts) + 1):
+            above = "/" + "/".join(parts[:depth])
+            if above not in self._tree.nodes:
+                self._tree.write((ZkCreate(path=above),), NO_SESSION)
+        self._tree.write((ZkSet(path=path, data=data, version=ANY_VERSION),), NO_SESSION)
+
+    def delete(self, path: str) -> bool:
+        """Remove a node; False when there is none."""
+        return isinstance(self._tree.write((ZkDelete(path=path),), NO_SESSION), ZkDone)

@@ -1,0 +1,82 @@
+"""What was done is counted from a history: a rule of a link bites once, and a zombie's cut is the zombie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checkers.facts.activity import Counts
+from harness.model import Op, OpType, Source
+from tests.events.filled import filled
+
+
+def counts_of(*events: tuple[Source, OpType, str, dict[str, Any]]) -> Counts:
+    counts = Counts()
+    for index, (source, type_, f, value) in enumerate(events):
+        whole = filled(source, f, value)
+        counts.hear(Op(index=index, time_ns=index, source=source, process="p", type=type_, f=f, value=whole))
+    return counts
+
+
+def link(f: str, src: str, dst: str, **more: str) -> tuple[Source, OpType, str, dict[str, Any]]:
+    return Source.FABRIC, OpType.INFO, f, {"link": [src, dst], **more}
+
+
+def fetch(f: str, src: str, dst: str, direction: str = "request") -> tuple[Source, OpType, str, dict[str, Any]]:
+    return link(f, src, dst, api="Fetch", direction=direction)
+
+
+def acked(name: str, acks: int = -1) -> tuple[Source, OpType, str, dict[str, Any]]:
+    return Source.CLIENT, OpType.OK, "produce", {"name": name, "acks": acks}
+
+
+def nemesis(type_: OpType, f: str, *nodes: str) -> tuple[Source, OpType, str, dict[str, Any]]:
+    return Source.NEMESIS, type_, f, {"nodes": list(nodes)}
+
+
+def test_hold_bites_once_however_many_frames_it_takes() -> None:
+    found = counts_of(fetch("hold", "A", "*"), fetch("held", "A", "B"), fetch("held", "A", "C"))
+    assert ({"hold Fetch": 1}, {"hold Fetch": 1}) == (found.asked, found.bit)
+
+
+def test_hold_that_was_released_takes_no_frame_of_the_next() -> None:
+    first = (fetch("hold", "A", "*"), fetch("release", "A", "*"))
+    found = counts_of(*first, fetch("hold", "A", "B"), fetch("held", "A", "B"), fetch("held", "A", "B"))
+    assert ({"hold Fetch": 2}, {"hold Fetch": 1}) == (found.asked, found.bit)
+
+
+def test_frame_of_another_direction_or_link_belongs_to_no_rule() -> None:
+    found = counts_of(fetch("hold", "A", "B"), fetch("held", "A", "B", "answer"), fetch("held", "B", "A"))
+    assert {} == found.bit
+
+
+def test_cut_delay_and_doubling_are_counted_by_their_kind() -> None:
+    found = counts_of(
+        link("cut", "A", "B"),
+        link("lost", "A", "B"),
+        fetch("delay", "A", "B"),
+        fetch("delayed", "A", "B"),
+        fetch("double", "A", "B"),
+        link("heal", "A", "B"),
+        link("lost", "A", "B"),
+    )
+    assert {"cut": 1, "delay Fetch": 1} == found.bit
+    assert {"cut": 1, "delay Fetch": 1, "double Fetch": 1} == found.asked
+
+
+def test_cut_of_a_zombie_is_counted_as_the_zombie() -> None:
+    cut = (link("cut", "A", "zookeeper"), link("lost", "A", "zookeeper"))
+    found = counts_of(nemesis(OpType.INVOKE, "zombie", "A"), *cut, nemesis(OpType.OK, "zombie", "A"))
+    assert ({"zombie": 1}, {"zombie": 1}) == (found.asked, found.bit)
+
+
+def test_elections_are_epochs_after_the_first() -> None:
+    states = [(Source.ZOOKEEPER, OpType.INFO, "leaderAndISR", {"epoch": epoch}) for epoch in (0, 0, 1, 3)]
+    assert (2, 0) == (counts_of(*states).elections, counts_of().elections)
+
+
+def test_run_proves_nothing_without_an_acknowledged_record_or_a_fault_that_bit() -> None:
+    kill = (nemesis(OpType.INVOKE, "kill", "A"), nemesis(OpType.OK, "kill", "A"))
+    restart = (nemesis(OpType.INVOKE, "restart", "A"), nemesis(OpType.OK, "restart", "A"))
+    assert "No record of the schedule" in counts_of(*kill, acked("last1"), acked("m1", 1)).vacuous
+    assert "No fault of the schedule bit." == counts_of(acked("m1"), *restart).vacuous
+    assert "" == counts_of(acked("m1"), *kill).vacuous

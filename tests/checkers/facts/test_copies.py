@@ -1,0 +1,67 @@
+"""checkers/facts/copies.py: who held which record when."""
+
+from __future__ import annotations
+
+from checkers.facts.copies import UNKNOWN, Copies
+from tests.checkers.golden import RECORDS, replicated, scenario_2
+from tests.checkers.story import IDS, TOPIC, Story
+
+NAMES = {broker: name for name, broker in IDS.items()}
+
+
+def _origins(story: Story, node: str, offset: int) -> list[int | None]:
+    return [change.origin for change in Copies(story.ops, NAMES).changes(offset).get(node, ())]
+
+
+def test_follower_has_the_origin_of_its_leaders_record() -> None:
+    story = replicated("kip101")
+    (origin,) = _origins(story, "B", 3)
+    assert [origin] == _origins(story, "A", 3)
+    assert [origin] != _origins(story, "B", 2)
+
+
+def test_follower_has_the_same_origin_when_its_op_arrives_before_the_leaders() -> None:
+    story = Story(RECORDS).follows("A", "B", 0, 0).append("A", 0, 3, 0, "follower")
+    story.append("B", 0, 3, 0, "leader")
+    assert _origins(story, "B", 0) == _origins(story, "A", 0)
+
+
+def test_follower_has_an_unknown_origin_when_its_leader_told_nothing() -> None:
+    story = Story(RECORDS).follows("A", "B", 0, 0).append("A", 0, 3, 0, "follower")
+    assert [UNKNOWN] == _origins(story, "A", 0)
+
+
+def test_new_record_at_an_old_offset_has_an_origin_of_its_own() -> None:
+    story = scenario_2("kip101")
+    first, none, second = _origins(story, "B", 3)
+    assert none is None
+    assert first != second
+    assert [first, None, second] == _origins(story, "A", 3)
+
+
+def test_cut_is_undone_when_recovery_finds_the_old_tail() -> None:
+    story = replicated("kip101").cut("A", 5, 3, "epoch-answer").recovered("A", 5)
+    first, none, again = _origins(story, "A", 4)
+    assert none is None
+    assert first == again
+
+
+def test_full_truncation_removes_every_offset() -> None:
+    story = replicated("kip101")
+    story.broker("A", "truncate", **TOPIC, **{"from": 5}, to=9, end=9, reason="full", epoch=0)
+    assert None is _origins(story, "A", 0)[-1]
+
+
+def test_cut_inside_a_batch_removes_it_to_its_physical_end() -> None:
+    story = replicated("kip101")
+    story.broker("A", "truncate", **TOPIC, **{"from": 5}, to=4, end=3, reason="epoch-answer", epoch=0)
+    assert None is _origins(story, "A", 3)[-1]
+
+
+def test_written_takes_the_append_of_this_record_when_the_offset_was_used_before() -> None:
+    story = scenario_2("kip101")
+    copies = Copies(story.ops, NAMES)
+    sent = [op.index for op in story.ops if op.f == "produce" and op.value["value"] == "m3-0"]
+    append = copies.written(3, *sent)
+    assert append is not None
+    assert 1 == append.value["epoch"]

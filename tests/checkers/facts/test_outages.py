@@ -1,0 +1,33 @@
+"""checkers/facts/outages.py: down from the fault's invoke to the first sign of a new process."""
+
+from __future__ import annotations
+
+from checkers.facts.outages import outages
+from harness.model import OpType, Source
+from tests.checkers.golden import RECORDS
+from tests.checkers.story import Story
+
+
+def test_outage_lasts_from_invoke_until_the_process_started() -> None:
+    story = Story(RECORDS).fault("kill", "A").started("B").started("A").fault("restart", "A")
+    (outage,) = outages(story.ops)
+    assert [False, False, True, True, False] == [outage.lasts_at(index) for index in range(5)]
+    assert not outage.power_lost
+
+
+def test_outage_ends_with_the_restart_when_brokers_tell_nothing() -> None:
+    (outage,) = outages(Story(RECORDS).fault("power-loss", "A").fault("restart", "A").ops)
+    assert 4 == outage.back
+    assert outage.power_lost
+
+
+def test_outage_lasts_when_the_node_never_came_back() -> None:
+    first, second = outages(Story(RECORDS).fault("stop", "A", "B").fault("restart", "B").ops)
+    assert (None, 4) == (first.back, second.back)
+
+
+def test_outage_is_none_when_the_fault_did_not_bite() -> None:
+    story = Story(RECORDS).fault("pause", "A")
+    story.add(Source.NEMESIS, "nemesis", OpType.INVOKE, "kill", nodes=["A"])
+    story.add(Source.NEMESIS, "nemesis", OpType.FAIL, "kill", nodes=["A"], error="alive")
+    assert [] == outages(story.ops)

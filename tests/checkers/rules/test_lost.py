@@ -1,0 +1,324 @@
+"""checkers/rules/lost.py: what is lost, what was permitted, what nobody promised, and how it is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.rules.lost import lost
+from harness.model import Anomaly, Kind, OpType, Source
+from tests.checkers.golden import M1, M2, M3, RECORDS, replicated, scenario_1, scenario_2, scenario_3
+from tests.checkers.story import TOPIC, Story
+
+
+def _kinds(found: list[Anomaly]) -> list[tuple[Kind, tuple[tuple[int, int], ...], tuple[str, ...]]]:
+    return [(anomaly.kind, anomaly.ranges, anomaly.nodes) for anomaly in found]
+
+
+def _ends_without_m2(story: Story, leader: str = "A") -> list[Anomaly]:
+    return lost(story.healed().log(leader, [(0, M1)]).read(*M1).done().ops)
+
+
+def _fails_over(story: Story, *, isr: str = "A", **leads: bool) -> Story:
+    """B dies and A leads epoch 1 with a log that ends before m2."""
+    story.fault("kill", "B").elected("A", 1, isr=isr)
+    return story.leads("A", 1, 3, isr=isr, **leads)
+
+
+def test_lost_tells_who_wrote_cut_and_led_in_scenario_1() -> None:
+    """Source: KIP-101, Scenario 1."""
+    (found,) = lost(scenario_1("hw").ops)
+    for part in (
+        "m2 (offsets 3-4), written by B in epoch 0, acknowledged (acks=all) at 0.220 s, is gone",
+        "A cut it at 0.310 s because it truncated to its high watermark (3)",
+        "was elected leader in epoch 1 at 0.350 s without it",
+        "not permitted, as A, of the ISR that acknowledged it, was up",
+    ):
+        assert part in found.sentence
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip101"])
+def test_lost_permits_when_the_only_other_holder_is_down_in_scenario_2(protocol: str) -> None:
+    """Source: KIP-101, Scenario 2."""
+    (found,) = lost(scenario_2(protocol).ops)
+    assert (Kind.PERMITTED, ((3, 5),), ("B",)) == _kinds([found])[0]
+    assert "permitted, as A was down (power-loss at 0.280 s) and B had lost unflushed bytes" in found.sentence
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip101"])
+def test_lost_permits_when_the_old_leader_returns_first_in_scenario_3(protocol: str) -> None:
+    """Source: KIP-101, returning leaders."""
+    (found,) = lost(scenario_3(protocol).ops)
+    assert (Kind.PERMITTED, ((3, 5),), ("A",)) == _kinds([found])[0]
+    verb = "resumed leading epoch 0" if protocol == "hw" else "was elected leader in epoch 1"
+    assert verb in found.sentence
+
+
+def test_lost_is_not_permitted_when_a_killed_holder_keeps_its_page_cache() -> None:
+    story = replicated("kip101").fault("kill", "A").fault("restart", "A").started("A").recovered("A", 5)
+    story.cut("A", 5, 3, "epoch-answer")
+    assert [(Kind.LOST, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(_fails_over(story)))
+
+
+def test_lost_is_not_permitted_when_the_power_loss_spared_the_record() -> None:
+    story = replicated("kip101").fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 5)
+    story.cut("A", 5, 3, "high-watermark")
+    assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+
+
+def test_lost_is_permitted_when_every_holder_lost_unflushed_bytes() -> None:
+    story = replicated("kip101").fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 3)
+    assert [Kind.PERMITTED] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+
+
+def test_lost_is_not_permitted_when_power_was_lost_before_the_acknowledgement() -> None:
+    story = Story(RECORDS).fault("power-loss", "A").fault("restart", "A")
+    for op in replicated("kip101").ops[1:]:
+        story.add(op.source, op.process, op.type, op.f, **op.value)
+    story.cut("A", 5, 3, "high-watermark")
+    assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+
+
+def test_lost_is_not_permitted_when_a_member_of_the_isr_never_had_it() -> None:
+    """A false acknowledgement: B counted A, which was up and had copied nothing."""
+    story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
+    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
+    story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
+    (found,) = _ends_without_m2(_fails_over(story))
+    assert Kind.LOST == found.kind
+    assert "A had not copied it" in found.sentence
+
+
+def test_lost_asks_only_the_isr_that_acknowledged() -> None:
+    """The last replica standing loses its unflushed bytes. Source: KIP-966."""
+    story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
+    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
+    story.shrinks("B", "B", 0).sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
+    story.fault("power-loss", "B").fault("restart", "B").started("B").recovered("B", 3)
+    story.elected("B", 1, isr="B").leads("B", 1, 3, isr="B")
+    assert [Kind.PERMITTED] == [anomaly.kind for anomaly in _ends_without_m2(story, leader="B")]
+
+
+def test_lost_counts_the_isr_as_the_writer_saw_it_when_collectors_race() -> None:
+    """The shrink after the acknowledgement does not excuse A."""
+    story = replicated("kip101").shrinks("B", "B", 0).cut("A", 5, 3, "high-watermark")
+    assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
+
+
+@pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
+def test_lost_is_unclean_when_the_leader_came_from_outside_the_isr(told_by: str) -> None:
+    story = replicated("kip101").cut("A", 5, 3, "epoch-answer")
+    if told_by == "zookeeper":
+        story.elected("B", 0, isr="B", version=1)
+    elif told_by == "controller":
+        story.broker("C", "elected", **TOPIC, leader=11, epoch=1, isr=[11], unclean=True)
+    _fails_over(story, unclean=told_by == "broker")
+    assert [(Kind.UNCLEAN, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(story))
+
+
+@pytest.mark.parametrize(("acks", "offset", "ranges"), [(1, 3, ((3, 5),)), (0, 3, ((3, 5),)), (0, -4, ())])
+def test_lost_is_unpromised_when_acks_is_not_all(
+    acks: int, offset: int, ranges: tuple[tuple[int, int], ...]
+) -> None:
+    story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).sends("m2")
+    story.append("B", 0, 5, 0, "leader").acked("m2", offset, acks=acks)
+    assert [(Kind.UNPROMISED, ranges)] == [a[:2] for a in _kinds(_ends_without_m2(_fails_over(story)))]
+
+
+def test_lost_finds_nothing_when_an_unoffset_record_is_in_the_log() -> None:
+    story = Story(RECORDS).elected("A", 0).sends("m1").acked("m1", -9, acks=0)
+    assert [] == lost(story.log("A", [(0, M1)]).done().ops)
+
+
+def test_lost_names_the_losing_leader_when_only_zookeeper_tells() -> None:
+    story = Story(RECORDS).elected("B", 0).sends("m1").acked("m1", 0).sends("m2").acked("m2", 3)
+    story.fault("kill", "B").elected("A", 1, isr="A").healed().log("A", [(0, M1)]).log("B", [(0, M1)])
+    assert [(Kind.LOST, ((3, 5),), ("A",))] == _kinds(lost(story.read(*M1).done().ops))
+
+
+def test_lost_permits_when_only_zookeeper_tells_and_all_lost_power() -> None:
+    story = Story(RECORDS).elected("B", 0).sends("m1").acked("m1", 0).sends("m2").acked("m2", 3)
+    story.fault("power-loss", "A", "B").fault("restart", "A").elected("A", 1, isr="A").healed()
+    assert [Kind.PERMITTED] == [a.kind for a in lost(story.log("A", [(0, M1)]).read(*M1).done().ops)]
+
+
+def test_lost_finds_a_record_replaced_by_another_at_its_offset() -> None:
+    story = replicated("kip101").healed().log("B", [(0, M1), (0, M3[:2])])
+    (found,) = lost(story.done().ops)
+    assert (Kind.LOST, ((3, 5),), ()) == _kinds([found])[0]
+    assert "B's final log holds 'm3-0' there, in epoch 0, though no leader was seen" in found.sentence
+
+
+def test_lost_finds_what_the_client_cannot_read_though_the_log_holds_it() -> None:
+    story = replicated("kip101").healed().log("B", [(0, M1), (0, M2)])
+    assert [(Kind.LOST, ((4, 5),), ())] == _kinds(lost(story.read(*M1, M2[0], "other").done().ops))
+
+
+def test_lost_does_not_count_what_lies_beyond_the_readers_high_watermark() -> None:
+    story = replicated("kip101").healed().log("B", [(0, M1), (0, M2)])
+    assert [] == lost(story.read(*M1).done().ops)
+
+
+def test_lost_judges_by_the_client_when_the_leaders_log_was_not_read() -> None:
+    story = replicated("kip101").healed()
+    story.add(Source.LOG, "B", OpType.FAIL, "snapshot", **TOPIC, error="no such folder")
+    assert [(Kind.LOST, ((3, 5),), ())] == _kinds(lost(story.read(*M1, "a", "b").done().ops))
+
+
+def test_lost_blames_the_last_losing_when_an_earlier_leader_only_lacked_it_for_a_while() -> None:
+    """A leads without m2, B leads with it again, then A leads without it once more."""
+    story = _fails_over(replicated("kip101").cut("A", 5, 3, "high-watermark"))
+    story.elected("B", 2).leads("B", 2, 5).elected("A", 3).leads("A", 3, 3)
+    (found,) = _ends_without_m2(story)
+    assert 3 == found.epoch
+
+
+def test_lost_claims_nothing_of_a_log_that_never_healed_when_no_leader_took_over_without_it() -> None:
+    """B was elected and never took it up: its short log is nobody's last word."""
+    story = replicated("kip101").fault("power-loss", "A", "B").fault("restart", "B").started("B").recovered("B", 3)
+    story.elected("B", 1, isr="B").log("B", [(0, M1)])
+    healed = story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing="A is behind")
+    assert [] == lost(healed.done().ops)
+
+
+def _three() -> Story:
+    """B leads A and C; all have m1 and m2, which is acknowledged by all three."""
+    story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("B", 0, isr="ABC")
+    story.leads("B", 0, 0, isr="ABC").follows("A", "B", 0, 0).follows("C", "B", 0, 0).sends("m1").sends("m2")
+    for node in "BAC":
+        story.append(node, 0, 5, 0, "leader" if node == "B" else "follower")
+    return story.passes("B", 5).acked("m1", 0).acked("m2", 3)
+
+
+def _returns_without_m2(story: Story) -> Story:
+    return story.fault("power-loss", "A").fault("restart", "A").started("A").recovered("A", 3)
+
+
+def test_lost_names_the_hole_when_no_controller_saw_the_losing_leader_go() -> None:
+    """Source: KIP-966; Kafka with its state in ZooKeeper: a new controller cannot know that A was away."""
+    story = _returns_without_m2(_three()).broker("C", "controller", epoch=2, active=True)
+    (found,) = _ends_without_m2(_fails_over(story, isr="AC"))
+    assert Kind.RETURNED == found.kind
+    assert "a known hole" in found.sentence
+
+
+def test_lost_is_not_permitted_when_the_controller_stood_all_the_while() -> None:
+    """KAFKA-1120: it could have seen that A was away, by its registration (KIP-380)."""
+    story = _three().broker("C", "controller", epoch=1, active=True)
+    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_fails_over(_returns_without_m2(story), isr="AC"))]
+
+
+def test_lost_names_the_hole_when_a_write_that_was_under_way_let_the_losing_leader_in() -> None:
+    """Source: KIP-903, "stale ISR expansion"."""
+    story = _returns_without_m2(_three().elected("B", 0, isr="BC", version=1))
+    story.elected("B", 0, isr="ABC", version=2)
+    assert [Kind.RETURNED] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
+
+
+def test_lost_is_not_excused_by_a_new_controller_when_the_losing_leader_cut_the_record() -> None:
+    story = _three().broker("C", "controller", epoch=2, active=True).cut("A", 5, 3, "high-watermark")
+    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
+
+
+def _comes_back_alone(story: Story, isr: str = "A") -> Story:
+    """A loses m2 with its power, is registered again, and is elected as the only one that may lead."""
+    story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
+    return story.elected("A", 3, isr=isr).leads("A", 3, 3, isr=isr)
+
+
+def _leads_alone(story: Story) -> Story:
+    """B and C are out of the ISR, and A leads alone; it has m2, as they have."""
+    story.fault("expire", "B").fault("expire", "C").elected("A", 1, isr="A")
+    return story.leads("A", 1, 5, isr="A")
+
+
+def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_record() -> None:
+    """Source: KIP-966. B and C kept m2, and may not lead."""
+    (found,) = _ends_without_m2(_comes_back_alone(_leads_alone(_three())))
+    assert Kind.LAST_STANDING == found.kind
+    assert "a known hole: nobody else was left in the ISR" in found.sentence
+
+
+def test_lost_names_the_hole_when_all_others_of_the_isr_were_on_their_way_out_of_it() -> None:
+    """They bounced, so the controller had to take them out; it had not yet when A came back."""
+    story = _three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC")
+    story.fault("kill", "B", "C").fault("restart", "B", "C").started("B", "C")
+    assert [Kind.LAST_STANDING] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
+
+
+def test_lost_is_not_permitted_when_another_of_the_isr_stood_when_the_losing_leader_came_back() -> None:
+    """C should have led: whatever took it out of the ISR came later."""
+    story = _three().fault("expire", "B").elected("A", 1, isr="AC").leads("A", 1, 5, isr="AC")
+    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
+
+
+@pytest.mark.parametrize(("saw", "kind"), [(7, Kind.LAST_STANDING), (9, Kind.LOST)])
+def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_leader_return(
+    saw: int, kind: Kind
+) -> None:
+    """The first decision after A's return was made before it; B and C went between that one and the next."""
+    story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
+    story.broker("A", "registered", taken_over=True, czxid=9).elected("A", 2, isr="ABC")
+    story.broker("C", "elected", **TOPIC, leader=11, epoch=2, isr=[11, 12, 13], unclean=False, saw=[[11, saw]])
+    story.fault("expire", "B").fault("expire", "C").elected("A", 3, isr="A")
+    story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
+    (found,) = _ends_without_m2(story.leads("A", 3, 3, isr="A"))
+    assert kind is found.kind
+
+
+def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> None:
+    """B was paused, and hears of its own office, epoch 1, when A has long led the next."""
+    story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="ABC")
+    story.leads("A", 2, 0, isr="ABC").sends("m1").sends("m2")
+    for node in "ABC":
+        story.append(node, 0, 5, 2, "leader" if node == "A" else "follower")
+    story.passes("A", 5).acked("m1", 0).acked("m2", 3)
+    story.fault("expire", "B").fault("expire", "C").elected("A", 2, isr="A").leads("B", 1, 3)
+    (found,) = _ends_without_m2(_comes_back_alone(story))
+    assert (Kind.LAST_STANDING, ("A",)) == (found.kind, found.nodes)
+
+
+def test_lost_blames_the_first_leader_without_the_record_though_an_older_office_is_told_of_later() -> None:
+    """B, which wrote m2, tells of epoch 1 when A leads epoch 2 already: that is no return of m2."""
+    story = Story(RECORDS, "kip380").started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
+    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
+    story.sends("m2").append("B", 3, 5, 0, "leader").acked("m2", 3, acks=1)
+    story.elected("B", 1).elected("A", 2).leads("A", 2, 3).leads("B", 1, 5)
+    story.follows("B", "A", 2, 5).cut("B", 5, 3, "epoch-answer", epoch=2).elected("B", 3).leads("B", 3, 3)
+    assert [(Kind.UNPROMISED, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(story, "B"))
+
+
+def _others_go_after_the_return(story: Story, *, decided: bool) -> Story:
+    """C is out; A loses m2 and is registered again; then B's session ends, before or after anything is decided."""
+    story = story.fault("expire", "C").elected("A", 1, isr="AB").leads("A", 1, 5, isr="AB")
+    story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
+    if decided:
+        story.elected("A", 2, isr="AB")
+    story.fault("zombie", "B").elected("A", 3, isr="A")
+    return story.leads("A", 3, 3, isr="A")
+
+
+def test_lost_names_the_hole_when_the_others_went_before_the_return_was_decided_about() -> None:
+    """One reading of the controller finds both gone; only one of them comes back."""
+    story = _others_go_after_the_return(_three(), decided=False)
+    assert [Kind.LAST_STANDING] == [a.kind for a in _ends_without_m2(story)]
+
+
+def test_lost_is_not_permitted_when_the_others_went_after_the_return_was_decided_about() -> None:
+    story = _others_go_after_the_return(_three(), decided=True)
+    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(story)]
+
+
+def test_lost_is_not_permitted_when_the_losing_leader_led_before_it_was_registered() -> None:
+    """A command to the life before this one must not make it lead. Source: KIP-380."""
+    story = _returns_without_m2(_leads_alone(_three())).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
+    assert [Kind.LOST] == [a.kind for a in _ends_without_m2(story.broker("A", "registered", taken_over=True))]
+
+
+def test_lost_is_permitted_when_power_went_between_the_commit_and_the_clients_answer() -> None:
+    """What was committed is promised, though the client hears of it when its broker is gone."""
+    story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
+    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
+    story.sends("m2").append("B", 3, 5, 0, "leader").append("A", 3, 5, 0, "follower").passes("B", 5)
+    story.fault("power-loss", "A", "B").acked("m2", 3)
+    story.fault("restart", "A").started("A").recovered("A", 3).elected("A", 1, isr="A").leads("A", 1, 3, isr="A")
+    assert [Kind.PERMITTED] == [a.kind for a in _ends_without_m2(story)]

@@ -1,0 +1,69 @@
+"""A log that lost something later does not prove what its leader had; a log that lost nothing does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checkers.rules.power_loss_evidence import with_power_loss_evidence
+from harness.model import Anomaly, Kind, Op, OpType, Source
+from tests.events.filled import filled
+
+LOST = Anomaly(kind=Kind.LOST, topic="log", partition=0, nodes=("B",), epoch=2, sentence="m1 is gone.", proof=(1,))
+
+
+def op(index: int, source: Source, f: str, type_: OpType = OpType.INFO, process: str = "p", **value: Any) -> Op:
+    return Op(
+        index=index, time_ns=index, source=source, process=process, type=type_, f=f, value=filled(source, f, value)
+    )
+
+
+def elected(index: int, leader: str = "B", epoch: int = 2) -> Op:
+    return op(index, Source.ZOOKEEPER, "leaderAndISR", leader=leader, epoch=epoch, isr=["A", "B"])
+
+
+def power_loss(index: int, *nodes: str) -> Op:
+    return op(index, Source.NEMESIS, "power-loss", OpType.OK, nodes=list(nodes))
+
+
+def test_loss_of_a_leader_that_lost_its_power_since_is_unchecked_and_says_why() -> None:
+    for ops in ([elected(4), power_loss(7, "B")], [power_loss(3, "A", "B"), elected(4)]):
+        (found,) = with_power_loss_evidence(ops, [LOST])
+        assert Kind.UNCHECKED is found.kind
+        assert {1, next(op.index for op in ops if op.f == "power-loss")} == set(found.proof)
+        assert "B lost its power since" in found.sentence
+
+
+def test_loss_is_unchecked_where_another_leads_that_lost_its_power_first() -> None:
+    """Its followers cut their logs to its own: theirs do not prove what they led with either."""
+    ops = [elected(4), power_loss(7, "A"), elected(9, "A", epoch=3)]
+    assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(ops, [LOST])]
+
+
+def test_loss_stays_one_where_the_power_was_lost_before_or_by_a_node_that_never_led_again() -> None:
+    before = [power_loss(0, "B"), elected(4)]
+    elsewhere = [elected(2, "A", epoch=1), elected(4), power_loss(7, "A")]
+    for ops in (before, elsewhere, [elected(4)]):
+        assert [LOST] == with_power_loss_evidence(ops, [LOST])
+
+
+def test_loss_stays_one_where_a_leader_that_kept_its_power_lacks_the_record() -> None:
+    """B cut the record and led, A copied B and led, and only then B lost its power: nothing excuses that."""
+    proven = [elected(4), elected(5, "A", epoch=3), power_loss(7, "B")]
+    assert [LOST] == with_power_loss_evidence(proven, [LOST])
+    for doubtful in (
+        # Before A led: what A has may be what B had left.
+        [elected(4), power_loss(5, "B"), elected(7, "A", epoch=3)],
+        [*proven, elected(9, "B", epoch=4)],  # A cut its log to B's
+        [elected(3, "A", epoch=1), elected(4), power_loss(7, "B")],  # A led with the record
+    ):
+        assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(doubtful, [LOST])]
+
+
+def test_loss_stays_one_where_brokers_emit_what_they_append() -> None:
+    append = op(1, Source.BROKER, "append", process="B", base=0, end=1)
+    assert [LOST] == with_power_loss_evidence([append, elected(4), power_loss(7, "B")], [LOST])
+
+
+def test_nothing_but_losses_is_doubted() -> None:
+    diverged = Anomaly(kind=Kind.DIVERGED, topic="log", partition=0, nodes=("B",), epoch=2)
+    assert [diverged] == with_power_loss_evidence([elected(4), power_loss(7, "B")], [diverged])

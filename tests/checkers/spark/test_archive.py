@@ -1,0 +1,101 @@
+"""The class archive: made whole or not at all, and taken by the next Java."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers.spark import archive
+from checkers.spark.archive import main, make_archive
+from checkers.spark.session import archive_path
+from harness.java import Java, executable_of, find_java
+from harness.model import UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+# Looks whether Java has this environment's archive in its memory, which is made where it is not there yet.
+PROGRAM = """
+from pathlib import Path
+from benchmarks.cpu import child_with
+from checkers.spark.archive import make_archive
+from checkers.spark.session import archive_path, spark_session
+from harness.java import executable_of, find_java
+home = find_java().home
+path = archive_path(executable_of(home))
+if path.exists() or make_archive(home):
+    with spark_session(home):
+        print(path, str(path) in Path(f"/proc/{child_with('org.apache.spark')}/maps").read_text())
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Python environment and a Java of this test's own; where its archive belongs."""
+    home = tmp_path / "java"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "java").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
+    found = Java(home=home, executable=home / "bin" / "java", version=17, source="this test")
+    monkeypatch.setattr(archive, "find_java", lambda: found)
+    return archive_path(executable_of(home))
+
+
+def spark_that_writes(text: str | None) -> Any:
+    """A Spark that leaves this as its archive when it ends, or nothing."""
+
+    def write(_home: Path, path: Path) -> None:
+        if text is not None:
+            path.write_text(text, encoding="utf-8")
+
+    return write
+
+
+def test_archive_is_made_where_it_is_looked_for_and_nothing_beside_it(
+    environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment.parent.mkdir(parents=True)
+    environment.with_name(f"{environment.name}.123").touch()  # by one that was killed
+    monkeypatch.setattr(archive, "_have_spark_write", spark_that_writes("classes"))
+    assert 0 == main()
+    assert f"Spark's classes: {environment}\n" == capsys.readouterr().out
+    assert [environment] == list(environment.parent.iterdir())
+    assert "classes" == environment.read_text(encoding="utf-8")
+
+
+def test_archive_that_is_there_is_kept(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment.parent.mkdir(parents=True)
+    environment.touch()
+    monkeypatch.setattr(archive, "make_archive", lambda _home: pytest.fail("made again"))
+    assert 0 == main()
+
+
+def test_java_that_keeps_no_archive_is_no_failure(
+    environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(archive, "_have_spark_write", spark_that_writes(None))
+    assert 0 == main()
+    assert "keeps no archive" in capsys.readouterr().out
+    assert not environment.exists()
+
+
+def test_environment_that_cannot_be_written_is_told(
+    environment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "environment").touch()
+    with pytest.raises(UsageError, match=f"class archive {environment}: Not a directory; expected"):
+        make_archive(tmp_path / "java")
+    assert 2 == main()
+    assert capsys.readouterr().err.startswith(f"class archive {environment}: ")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_next_java_takes_its_classes_from_the_archive() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (0, "") == (done.returncode, done.stderr)
+    if not done.stdout:
+        pytest.skip("this Java keeps no class archive")
+    assert f"{archive_path(executable_of(find_java().home))} True\n" == done.stdout

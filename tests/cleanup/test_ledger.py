@@ -1,0 +1,182 @@
+"""The heal ledger: what is noted is undone, newest first, by whoever finds the lock free."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cleanup import ledger as module
+from harness.cleanup.ledger import LINES, Ledger, reap
+from harness.cleanup.process import TOKEN_VARIABLE, Identity, boot_id, identity_of, is_alive, send
+from harness.cleanup.undo import UNDO
+from harness.model import UsageError
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A folder of ledgers of the test's own."""
+    return tmp_path / "runs"
+
+
+def sleeper(token: str) -> subprocess.Popen[bytes]:
+    """Start a process that bears the token and waits."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "import signal; signal.pause()"],
+        env={TOKEN_VARIABLE: token},
+        start_new_session=True,
+    )
+
+
+def test_note_is_on_disk_before_it_returns(tmp_path: Path, root: Path) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    number = ledger.note("directory", path=str(tmp_path / "x"))
+    last = json.loads((ledger.folder / LINES).read_text().splitlines()[-1])
+    assert last == {"op": "note", "id": number, "kind": "directory", "path": str(tmp_path / "x")}
+    ledger.close()
+
+
+def test_note_of_an_unknown_kind_is_our_mistake(tmp_path: Path, root: Path) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    with pytest.raises(AssertionError, match="expected one of process, mount"):
+        ledger.note("house", path="x")
+    ledger.close()
+
+
+def test_undo_goes_from_the_newest_to_the_oldest_and_skips_what_is_done(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setitem(UNDO, "directory", lambda fields: seen.append(fields["path"]) or "")
+    ledger = Ledger.open(tmp_path, root=root)
+    numbers = [ledger.note("directory", path=name) for name in ("first", "second", "third")]
+    ledger.done(numbers[1])
+    ledger.done(numbers[1])
+    assert ledger.undo_all() == []
+    assert seen == ["third", "first"]
+    assert ledger.undo_all() == []
+    assert seen == ["third", "first"]
+    ledger.close()
+
+
+def test_close_removes_the_runs_folder_and_later_calls_are_refused(tmp_path: Path, root: Path) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    assert ledger.close() == []
+    assert ledger.folder.exists() is False
+    assert ledger.close() == []
+    with pytest.raises(UsageError, match="closed; expected no call after close"):
+        ledger.note("directory", path="x")
+
+
+def test_close_keeps_what_could_not_be_undone_for_the_next_reap(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    ledger.note("directory", path="x")
+    with monkeypatch.context() as patch:
+        patch.setitem(UNDO, "directory", lambda _fields: "x: in use")
+        assert ledger.close() == ["x: in use"]
+        assert reap(root).left == ("x: in use",)
+    assert reap(root).undone == ("directory x",)
+    assert reap(root).undone == ()
+
+
+def test_reap_leaves_a_run_alone_whose_harness_lives(tmp_path: Path, root: Path) -> None:
+    """Also within one process: parallel cells reap as they open."""
+    (tmp_path / "x").mkdir()
+    ledger = Ledger.open(tmp_path, root=root)
+    ledger.note("directory", path=str(tmp_path / "x"))
+    assert reap(root) == module.Reaped()
+    assert (tmp_path / "x").exists() is True
+    ledger.abandon()
+    assert reap(root).undone == (f"directory {tmp_path / 'x'}",)
+    assert (tmp_path / "x").exists() is False
+
+
+def test_reap_of_no_ledgers_is_nothing(root: Path) -> None:
+    assert reap(root) == module.Reaped()
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_reap_reads_a_ledger_whose_last_line_was_cut(tmp_path: Path, root: Path, cut: int) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "y").mkdir()
+    ledger = Ledger.open(tmp_path, root=root)
+    ledger.note("directory", path=str(tmp_path / "x"))
+    ledger.note("directory", path=str(tmp_path / "y"))
+    lines = ledger.folder / LINES
+    lines.write_bytes(lines.read_bytes()[:-cut])
+    ledger.abandon()
+    whole = (f"directory {tmp_path / 'y'}",) if cut == 1 else ()
+    assert reap(root).undone == (*whole, f"directory {tmp_path / 'x'}")
+
+
+def test_reap_of_a_harness_killed_before_its_first_line_removes_the_folder(root: Path) -> None:
+    (root / "abc").mkdir(parents=True)
+    assert reap(root) == module.Reaped()
+    assert (root / "abc").exists() is False
+
+
+def test_directory_is_never_removed_through_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x").mkdir()
+    monkeypatch.setattr("harness.cleanup.mounts.mounts_below", lambda path: [path / "mount"])
+    assert "is still mounted" in UNDO["directory"]({"path": str(tmp_path / "x")})
+    assert (tmp_path / "x").exists() is True
+
+
+@pytest.mark.slow
+def test_undo_ends_the_noted_process(tmp_path: Path, root: Path) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    number, token = ledger.note_process()
+    with sleeper(token) as process:
+        identity = identity_of(process.pid)
+        assert identity is not None
+        ledger.add(number, pid=identity.pid, start=identity.start)
+        assert ledger.undo_all() == []
+        assert process.wait() == -9
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_undo_finds_a_process_by_its_token_when_its_pid_was_never_noted(tmp_path: Path, root: Path) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    _, token = ledger.note_process()
+    with sleeper(token) as ours, sleeper(token + "0") as other:
+        ledger.abandon()
+        assert reap(root).undone == ("process unstarted",)
+        assert ours.wait() == -9
+        assert other.poll() is None
+        other.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", ["start", "boot"])
+def test_undo_spares_a_process_that_only_has_the_pid(tmp_path: Path, root: Path, wrong: str) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    number, _ = ledger.note_process()
+    with sleeper("of nobody") as process:
+        identity = identity_of(process.pid)
+        assert identity is not None
+        fields = {"pid": identity.pid, "start": identity.start, "boot": identity.boot}
+        fields[wrong] = identity.start + 1 if wrong == "start" else "another boot"
+        ledger.add(number, **fields)
+        assert ledger.undo_all() == []
+        assert process.poll() is None
+        process.kill()
+    ledger.close()
+
+
+@pytest.mark.slow
+def test_signal_goes_to_no_other_process_than_the_one_identified() -> None:
+    with sleeper("of nobody") as process:
+        identity = identity_of(process.pid)
+        assert identity is not None
+        stranger = Identity(pid=identity.pid, start=identity.start - 1, boot=boot_id())
+        assert is_alive(stranger) is False
+        assert send(stranger, signal.SIGKILL) is False
+        assert is_alive(identity) is True
+        process.kill()

@@ -1,0 +1,54 @@
+"""What is in force: once for each fault and node, and in an order in which it can be healed."""
+
+from __future__ import annotations
+
+from harness.cluster.in_force import FaultInForce, InForce
+from harness.effect import DOWN, Effect
+
+
+def record(*found: tuple[str, Effect, str]) -> InForce:
+    made = InForce()
+    for fault, effect, node in found:
+        made.begin(FaultInForce(fault=fault, effect=effect, node=node))
+    return made
+
+
+def told(found: InForce) -> list[str]:
+    return [f"{each.fault} {each.node}" for each in found]
+
+
+def test_fault_is_in_force_once_on_a_node_but_two_of_one_effect_are_two() -> None:
+    skews = (
+        ("skew", Effect.CLOCK_WRONG, "A"),
+        ("skew", Effect.CLOCK_WRONG, "A"),
+        ("drift", Effect.CLOCK_WRONG, "A"),
+    )
+    assert ["skew A", "drift A"] == told(record(*skews))
+
+
+def test_node_that_is_taken_down_is_paused_no_more() -> None:
+    made = record(("pause", Effect.PAUSED, "A"), ("pause", Effect.PAUSED, "B"), ("kill", Effect.DOWN, "A"))
+    assert ["pause B", "kill A"] == told(made)
+
+
+def test_start_ends_whatever_took_the_node_down_and_nothing_else() -> None:
+    made = record(
+        ("zombie", Effect.CUT_OFF, "A"), ("kill", Effect.DOWN, "A"), ("power-loss", Effect.POWER_LOST, "B")
+    )
+    made.end("A", DOWN)
+    made.end("B", DOWN)
+    assert ["zombie A"] == told(made)
+
+
+def test_healing_goes_by_effect_then_by_node_and_backwards_where_nodes_do_not_matter() -> None:
+    made = record(
+        ("kill", Effect.DOWN, "B"),
+        ("power-loss", Effect.POWER_LOST, "A"),
+        ("pause", Effect.PAUSED, "D"),
+        ("pause", Effect.PAUSED, "C"),
+        ("skew", Effect.CLOCK_WRONG, "A"),
+        ("skew", Effect.CLOCK_WRONG, "B"),
+        ("zombie", Effect.CUT_OFF, "B"),
+    )
+    order = [f"{each.fault} {each.node}" for each in made.in_order_of_healing()]
+    assert ["zombie B", "skew B", "skew A", "pause C", "pause D", "power-loss A", "kill B"] == order

@@ -1,0 +1,108 @@
+"""What makes no sense now is known before it is tried."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.model import UsageError
+from harness.random_schedule.applicable import why_not
+from nemesis import NEMESES
+from tests.harness.words import step as read
+
+
+class Links:
+    """One hold and one cut stand."""
+
+    rules = (SimpleNamespace(ends=(("A", "B"),)),)
+
+    def hold_of(self, api: str, src: str, dst: str, direction: str) -> str:
+        if (direction, api, src, dst) == ("answers", "Fetch", "A", "B"):
+            return "held"
+        raise UsageError("no such hold")
+
+
+def cluster(**state: Any) -> Any:
+    """A leads, B follows in the ISR, C is out of it; C is the controller. Who is registered is so in session 1."""
+    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, **state}
+    found["leader"] = lambda: "A"
+    isr, controller, ids = found.pop("in_sync", "AB"), found.pop("office", "C"), "ABCD"
+    session = found.pop("office_session", 1)
+    found |= {"isr": lambda: frozenset(isr), "ids": dict.fromkeys(ids), "replicas": ("A", "B", "C")}
+    gone = {*found["down"], *found["zombies"]}
+    found["observer"] = SimpleNamespace(
+        registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
+    )
+    return SimpleNamespace(**found)
+
+
+@pytest.mark.parametrize(("step", "state"), [
+    ("kill A", {}),
+    ("kill A", {"paused": {"A"}}),
+    ("power-loss A B", {}),
+    ("restart A", {"down": {"A"}}),
+    ("pause A", {}),
+    ("resume A", {"paused": {"A"}}),
+    ("flush A", {}),
+    ("expire A", {}),
+    ("zombie A", {}),
+    ("return A", {"zombies": {"A": None}}),
+    ("elect B", {}),
+    ("depose-controller C", {}),
+    ("release answers Fetch A -> B", {}),
+    ("release all", {}),
+    ("heal A -> B", {}),
+    ("hold requests Fetch A -> *", {}),
+    ("produce m1 acks=all meanwhile", {"down": {"A", "B", "C"}}),
+    ("pass 3ms", {"down": {"A"}}),
+])  # fmt: skip
+def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
+    assert "" == why_not(read(step), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("step", "state", "reason"), [
+    ("kill A", {"down": {"A"}}, "A is down"),
+    ("power-loss A B", {"down": {"B"}}, "B is down"),
+    ("restart A", {}, "A is not down"),
+    ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from ZooKeeper"),
+    ("pause A", {"paused": {"A"}}, "A is paused"),
+    ("pause A", {"down": {"A"}}, "A is down"),
+    ("resume A", {}, "A is not paused"),
+    ("flush A", {"down": {"A"}}, "A is down"),
+    ("expire A", {"down": {"A"}}, "A is not registered"),
+    ("zombie A", {"zombies": {"A": None}}, "A is a zombie already"),
+    ("zombie A", {"paused": {"A"}}, "A is paused"),
+    ("return A", {}, "A is no zombie"),
+    ("return A", {"zombies": {"A": None}, "paused": {"A"}}, "A is paused"),
+    ("elect A", {}, "A leads already"),
+    ("elect C", {}, "C is not in the ISR"),
+    ("depose-controller A", {}, "A is not the controller"),
+    ("release requests Fetch A -> B", {}, "no such hold stands"),
+    ("heal B -> A", {}, "no such rule stands"),
+])  # fmt: skip
+def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: str) -> None:
+    assert reason == why_not(read(step), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("state", "reason"), [
+    ({"in_sync": "ABC"}, ""),
+    ({"in_sync": "ABC", "paused": {"B"}}, ""),
+    ({"in_sync": "AB"}, "C down, not registered or not in the ISR"),
+    ({"in_sync": "ABC", "down": {"A"}, "office": "D"}, "A down, not registered or not in the ISR"),
+    ({"in_sync": "ABC", "zombies": {"A": None}, "office": "D"}, "A down, not registered or not in the ISR"),
+    ({"in_sync": "ABC", "office": None}, "controller None is not at work"),
+    ({"in_sync": "ABC", "down": {"D"}, "office": "D"}, "controller D is not at work"),
+    ({"in_sync": "ABC", "paused": {"D"}, "office": "D"}, "controller D is not at work"),
+    ({"in_sync": "ABC", "zombies": {"D": None}, "office": "D"}, "controller D is not at work"),
+    ({"in_sync": "ABC", "office_session": 7}, "the session in which C is controller is not C's any more"),
+])  # fmt: skip
+def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
+    state: dict[str, Any], reason: str
+) -> None:
+    """Source: Kafka's documentation, Operations: a reassignment ends when all its replicas are in the ISR."""
+    links: Any = Links()
+    assert reason == why_not(read("elect B"), cluster(**state), links, NEMESES, alike=True)
+    if reason and "B" not in state.get("down", ()):
+        assert "" == why_not(read("elect B"), cluster(**state), links, NEMESES)

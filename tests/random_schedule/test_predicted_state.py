@@ -1,0 +1,52 @@
+"""Beliefs follow the steps that were drawn."""
+
+from __future__ import annotations
+
+from harness.random_schedule.predicted_state import Beliefs
+from nemesis import NEMESES
+from tests.harness.words import step as read
+
+
+def after(*steps: str) -> Beliefs:
+    beliefs = Beliefs(leader="A", before="B", faults=NEMESES)
+    for step in steps:
+        beliefs.note(read(step))
+    return beliefs
+
+
+def test_election_makes_a_leader_and_remembers_the_one_before() -> None:
+    assert ("C", "A") == (after("elect C").leader, after("elect C").before)
+
+
+def test_who_is_away_is_not_up_until_it_is_back() -> None:
+    assert not after("kill A").is_up("A")
+    assert not after("power-loss A B").is_up("B")
+    assert after("kill A", "restart A").is_up("A")
+    assert not after("zombie A").is_up("A")
+    assert after("zombie A", "return A").is_up("A")
+    assert not after("pause A").is_up("A")
+    assert after("pause A", "resume A").is_up("A")
+
+
+def test_kill_ends_a_pause() -> None:
+    assert after("pause A", "kill A", "restart A").is_up("A")
+
+
+def test_holds_stand_until_they_are_released() -> None:
+    hold = "requests Fetch A -> *"
+    assert [read(f"hold {hold}")] == after(f"hold {hold}").holds
+    assert [] == after(f"hold {hold}", f"release {hold}").holds
+    assert [] == after(f"hold {hold}", "hold answers Fetch A -> B", "release all").holds
+
+
+def test_rules_are_known_by_their_link() -> None:
+    assert [read("heal A -> B")] == after("cut A <-> B close").rules
+    assert [read("heal A -> B")] == after("delay answers Fetch A -> B 0.02", "double Fetch A -> B").rules
+    assert [read("heal * -> B")] == after("double LeaderAndIsr * -> B").rules
+    assert [] == after("cut A -> B", "heal A -> B").rules
+
+
+def test_step_that_changes_nobody_is_no_matter() -> None:
+    assert after() == after(
+        "pass 3ms", "produce m1 acks=all meanwhile", "flush A", "expire B", "depose-controller A"
+    )

@@ -1,0 +1,63 @@
+"""Nemeses chosen by name give schedules that break things in these ways alone; the simulator's seeds stay."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from harness.model import UsageError
+from harness.random_schedule.generate import schedule_text
+from harness.random_schedule.patterns import STORIES
+from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL, WEIGHTS, profile_of
+from nemesis import NEMESES as FAULTS
+
+# What undoes, what clients do and time: in every schedule.
+HARMLESS = {"produce", "pass", "release", "return", "restart", "resume", "heal"}
+
+
+def verbs(names: tuple[str, ...], seeds: range) -> set[str]:
+    texts = (schedule_text(seed, FAULTS, profile_of(names)) for seed in seeds)
+    return {line.split()[0] for text in texts for line in text.partition("\n\n")[2].split("\n") if line}
+
+
+def test_all_is_every_schedule_as_it_was() -> None:
+    assert profile_of([ALL]) is DEFAULT
+    assert profile_of(["kill", ALL], REAL) is REAL
+
+
+def test_seeds_of_the_simulator_draw_what_they_drew() -> None:
+    """The figures of docs/search.md are of these schedules: whoever changes them measures anew."""
+    texts = "".join(schedule_text(seed, FAULTS) for seed in range(500))
+    assert "eb515dec72c6300b59c1bdedfdeaa3c4" == hashlib.md5(texts.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("name", [name for name in NEMESES if name not in (ALL, "hold", "story")])
+def test_chosen_nemesis_comes_alone(name: str) -> None:
+    verb = name.partition("-")[0] if name.startswith("hold-") else name
+    assert {verb} == verbs((name,), range(60)) - HARMLESS
+
+
+def test_several_nemeses_come_together() -> None:
+    assert {"kill", "hold"} == verbs(("kill", "hold"), range(60)) - HARMLESS
+
+
+def test_every_move_that_breaks_something_can_be_chosen() -> None:
+    chosen = {kind for name, kinds in NEMESES.items() if name != ALL for kind in kinds}
+    assert set(WEIGHTS) - HARMLESS == chosen
+    assert {"elect"} == ALWAYS - HARMLESS
+
+
+def test_old_name_of_a_nemesis_means_the_same() -> None:
+    """For one release."""
+    assert profile_of(["depose-controller", "kill"]) == profile_of(["resign", "kill"]) != profile_of(["kill"])
+
+
+def test_nemesis_that_is_none_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match=r"unknown nemesis 'kil'.*Did you mean 'kill'"):
+        profile_of(["kil"])
+
+
+def test_stories_of_profiles_are_there() -> None:
+    assert set(REAL.stories) == set(STORIES)
+    assert set(DEFAULT.stories) < set(STORIES)

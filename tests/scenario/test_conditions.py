@@ -1,0 +1,244 @@
+"""Conditions: each holds when it should and not else; the words that are none are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.cluster.target import PartitionTruth
+from harness.history.file import History
+from harness.model import OpType, Source, UsageError
+from harness.scenario.conditions import Conditions
+from harness.scenario.link_steps import LinkSteps
+from harness.scenario.offsets import Marks
+from harness.scenario.produce_steps import Produces
+from harness.scenario.recent_events import News
+from tests.events.filled import filled
+from tests.harness import words
+from tests.harness.fakes import FakeClient, FakeCluster, FakeLinks
+
+Happening = Callable[["Room"], None]
+
+
+class Room:
+    """Conditions on a cluster, and ways to make things happen."""
+
+    def __init__(self, cluster: FakeCluster, history: History) -> None:
+        self.cluster = cluster
+        self.news = News()
+        history.listeners += [self.news.listen, cluster.listen]
+        self.marks = marks = Marks(counts={"m1": 2})
+        self.links = LinkSteps(cluster, marks, self.news, str)
+        produces = Produces(cluster, FakeClient(), marks)  # type: ignore[arg-type]
+        self.conditions = Conditions(
+            cluster, ("B", "A"), marks=marks, links=self.links, produces=produces, news=self.news
+        )
+
+    def holds(self, text: str) -> bool:
+        """Whether a condition holds now."""
+        return self.conditions.holds(words.condition(text))
+
+    def fabric(self, f: str, src: str, dst: str, **more: Any) -> None:
+        """Let the fabric see something."""
+        value = {"link": [src, dst], **more}
+        self.cluster.history.record_line(Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, value))
+
+    def told(self, f: str, name: str, **more: Any) -> None:
+        """Let a node tell something."""
+        self.cluster.history.record_line(Source.BROKER, name, OpType.INFO, f, filled(Source.BROKER, f, more))
+
+    def truth(self, **changed: Any) -> None:
+        """Let ZooKeeper hold something else."""
+        self.cluster.partition = replace(self.cluster.partition, **changed)
+
+
+@pytest.fixture
+def room(cluster: FakeCluster, history: History) -> Room:
+    return Room(cluster, history)
+
+
+@pytest.mark.parametrize(
+    ("condition", "happens"),
+    [
+        ("asked A -> B", lambda room: room.fabric("epoch-question", "A", "B")),
+        ("answered A -> B", lambda room: room.fabric("epoch-answer", "A", "B")),
+        ("truncated A", lambda room: room.told("truncate", "A")),
+        ("fenced A", lambda room: room.told("fenced", "A")),
+        ("epoch rises", lambda room: room.truth(leader_epoch=1)),
+    ],
+)
+def test_what_came_counts_until_the_scenario_does_something(
+    room: Room, condition: str, happens: Happening
+) -> None:
+    room.conditions.turn()
+    assert not room.holds(condition)
+    happens(room)
+    assert room.holds(condition)
+    room.news.turn()
+    room.conditions.turn()
+    assert not room.holds(condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "happens"),
+    [
+        ("stuck A", lambda room: room.told("stuck", "A")),
+        ("awaiting A", lambda room: room.told("awaiting", "A")),
+        ("heard A", lambda room: room.told("follower", "A", epoch=0)),
+        ("gone A", lambda room: room.cluster.sessions.pop("A")),
+        ("elected = none", lambda room: room.truth(leader=-1)),
+        ("isr = B", lambda room: room.truth(isr=(2,))),
+        ("checkpoint A >= 3", lambda room: room.cluster.ends.update(A=3)),
+    ],
+)
+def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Happening) -> None:
+    assert not room.holds(condition)
+    happens(room)
+    room.news.turn()
+    room.conditions.turn()
+    assert room.holds(condition)
+
+
+def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
+    """Let nodes tell nothing."""
+    room.cluster.target = SimpleNamespace(  # type: ignore[assignment]
+        emits_events=lambda: False, first_question=lambda _: first_question
+    )
+
+
+def commanded(room: Room, name: str, epoch: int, *, error: int = 0, topic: str = "log") -> None:
+    room.fabric("commanded", "C", name, topic=topic, epoch=epoch, error=error)
+
+
+def test_silent_node_has_heard_when_it_has_obeyed_the_command_of_the_newest_epoch(room: Room) -> None:
+    silent(room)
+    room.truth(leader_epoch=3)
+    for epoch, error, topic in ((2, 0, "log"), (3, 11, "log"), (3, 0, "other")):
+        commanded(room, "A", epoch, error=error, topic=topic)
+        assert not room.holds("heard A")
+    commanded(room, "A", 3)
+    commanded(room, "A", 2)
+    assert (True, False) == (room.holds("heard A"), room.holds("heard B"))
+
+
+@pytest.mark.parametrize("condition", ["truncated A", "fenced A"])
+def test_silent_node_that_prints_something_has_done_it(room: Room, condition: str) -> None:
+    silent(room)
+    what = {"truncated A": "truncate", "fenced A": "fenced"}[condition]
+    room.told("printed", "B", what=what)
+    assert not room.holds(condition)
+    room.told("printed", "A", what=what)
+    assert room.holds(condition)
+
+
+def test_silent_node_has_truncated_when_its_fetch_is_answered_where_the_fetch_asks(room: Room) -> None:
+    silent(room)
+    room.fabric("fetched", "A", "B")
+    assert not room.holds("truncated A")
+    silent(room, "Fetch")
+    assert room.holds("truncated A")
+    room.truth(leader=1)
+    assert not room.holds("truncated A")
+
+
+def test_silent_node_is_stuck_from_what_it_prints_until_it_obeys_a_newer_epoch(room: Room) -> None:
+    silent(room)
+    commanded(room, "A", 2)
+    room.told("printed", "A", what="stuck")
+    commanded(room, "A", 2)
+    assert room.holds("stuck A")
+    commanded(room, "A", 3)
+    assert not room.holds("stuck A")
+
+
+def test_node_that_says_it_ends_itself_never_catches_up(room: Room) -> None:
+    silent(room)
+    room.cluster.ends["A"] = 1
+    assert not room.holds("settled A")
+    room.told("printed", "A", what="exiting")
+    assert room.holds("settled A")
+
+
+@pytest.mark.parametrize(
+    ("spans", "magic", "expected"),
+    [
+        ([(0, 1)], 2, True),
+        ([(0, 0), (1, 1)], 2, False),
+        ([(0, 0), (1, 1)], 1, True),
+        ([(0, 0)], 1, False),
+        ([(0, 2)], 2, False),
+    ],
+)
+def test_group_lies_in_one_batch_or_in_messages_that_are_in_none(
+    room: Room, spans: list[tuple[int, int]], magic: int, expected: bool
+) -> None:
+    batches = tuple(SimpleNamespace(base=base, last=last, magic=magic) for base, last in spans)
+    room.cluster.log = lambda _: SimpleNamespace(batches=batches)  # type: ignore[method-assign]
+    room.marks.acknowledged("m1", [0, 1])
+    assert expected is room.holds("one-batch m1")
+
+
+@pytest.mark.parametrize("again", ["leader", "follower", "started"])
+def test_node_that_goes_on_is_stuck_and_awaits_no_more(room: Room, again: str) -> None:
+    room.told("stuck", "A")
+    room.told("awaiting", "A")
+    room.told(again, "A", epoch=1)
+    assert (False, False) == (room.holds("stuck A"), room.holds("awaiting A"))
+
+
+def test_controller_is_another_only_when_there_is_one(room: Room) -> None:
+    assert (True, False) == (room.holds("controller != A"), room.holds("controller != C"))
+    room.cluster.observer.controller = lambda: None  # type: ignore[method-assign]
+    assert not room.holds("controller != A")
+
+
+def test_hold_is_known_by_its_name_and_direction(room: Room) -> None:
+    links: FakeLinks = room.cluster.fabric  # type: ignore[assignment]
+    room.links.act(words.step("hold answers Fetch A -> B"))
+    links.frames = ()
+    room.links.act(words.step("hold requests Fetch A -> B"))
+    assert (True, False) == (room.holds("held answers Fetch A -> B"), room.holds("held requests Fetch A -> B"))
+    with pytest.raises(UsageError, match="held Produce A -> B: no such hold"):
+        room.holds("held Produce A -> B")
+
+
+@pytest.mark.parametrize(
+    ("step", "condition", "bite"),
+    [
+        ("cut A -> B", "lost A -> B", ("lost", {})),
+        ("delay requests Fetch A -> B 1", "delayed Fetch A -> B", ("delayed", {"api": "Fetch"})),
+        ("double Fetch A -> B", "doubled Fetch A -> B", ("doubled", {"api": "Fetch"})),
+    ],
+)
+def test_rule_of_a_link_has_bitten_for_as_long_as_it_stands(
+    room: Room, step: str, condition: str, bite: tuple[str, dict[str, str]]
+) -> None:
+    room.links.act(words.step(step))
+    assert not room.holds(condition)
+    room.fabric(bite[0], "A", "B", **bite[1])
+    room.news.turn()
+    assert room.holds(condition)
+
+
+def test_cluster_is_whole_when_its_leader_leads_and_all_have_caught_up(room: Room) -> None:
+    assert room.conditions.whole()
+    room.cluster.ends["A"] = 1
+    assert not room.conditions.whole()
+    assert "caught up with leader B; log ends {'B': 2, 'A': 1}" in room.conditions.lacking()
+    room.told("stuck", "A")
+    assert room.conditions.whole()
+
+
+def test_cluster_is_not_whole_under_a_leader_that_waits_or_does_not_know_of_its_epoch(room: Room) -> None:
+    """Source: KAFKA-1120."""
+    room.truth(leader_epoch=3)
+    assert not room.conditions.whole()
+    assert "B to lead in the epoch that it was elected for" in room.conditions.lacking()
+    room.told("awaiting", "B")
+    assert "B to lead; it waits for an epoch newer than 3" in room.conditions.lacking()
+    room.cluster.partition = PartitionTruth(leader=-1, leader_epoch=4, isr=(2,), version=1)
+    assert "a leader, not PartitionTruth(leader=-1" in room.conditions.lacking()

@@ -1,0 +1,185 @@
+"""What a scenario does to links: in which words, and that a rule that took no frame proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.history.file import History
+from harness.model import OpType, PreconditionError, Source, UsageError
+from harness.scenario.link_steps import LinkSteps
+from harness.scenario.offsets import Marks
+from harness.scenario.recent_events import News
+from tests.events.filled import filled
+from tests.harness.fakes import FakeCluster, FakeLinks
+from tests.harness.words import step
+
+Act = Callable[[str], None]
+
+
+class Room:
+    """The steps of one run, and a way to say what the fabric saw."""
+
+    def __init__(self, cluster: FakeCluster, history: History) -> None:
+        self.fabric: FakeLinks = cluster.fabric  # type: ignore[assignment]
+        self.calls = cluster.calls
+        self.history = history
+        news = News()
+        history.listeners.append(news.listen)
+        self.links = LinkSteps(
+            cluster, Marks(counts={"m1": 3}), news, lambda word: "Epoch" if word == "question" else word
+        )
+
+    def act(self, text: str) -> None:
+        """Take a step."""
+        self.links.act(step(text))
+
+    def saw(self, f: str, src: str, dst: str, **more: Any) -> None:
+        """Record what the fabric saw."""
+        self.history.record_line(
+            Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, {"link": [src, dst], **more})
+        )
+
+
+@pytest.fixture
+def room(cluster: FakeCluster, history: History) -> Room:
+    return Room(cluster, history)
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("hold answers Fetch A -> B", ("hold", "Fetch", "A", "B", "answer", None)),
+        ("hold requests Fetch A -> B from end(m1)", ("hold", "Fetch", "A", "B", "request", 3)),
+        ("hold requests question A -> B", ("hold", "Epoch", "A", "B", "request", None)),
+        ("cut A -> B", ("cut", "A", "B", {"both_ways": False, "close": False})),
+        ("cut A <-> B", ("cut", "A", "B", {"both_ways": True, "close": False})),
+        ("cut A -> zookeeper close", ("cut", "A", "zookeeper", {"both_ways": False, "close": True})),
+        ("delay answers Fetch A -> B 0.5", ("delay", "Fetch", "A", "B", "answer", 0.5)),
+        ("double LeaderAndIsr C -> A", ("double", "LeaderAndIsr", "C", "A")),
+        ("release all", ("release",)),
+        ("heal all", ("heal",)),
+    ],
+)
+def test_step_asks_the_fabric_for_what_it_says(room: Room, text: str, call: tuple[Any, ...]) -> None:
+    room.act(text)
+    assert [call] == room.calls
+
+
+def test_release_by_name_lets_go_that_hold_alone(room: Room) -> None:
+    for text in ("hold requests LeaderAndIsr C -> A", "hold requests LeaderAndIsr C -> B"):
+        room.act(text)
+    room.act("release LeaderAndIsr C -> A")
+    assert [("release", "LeaderAndIsr", "C", "A", "request", None)] == room.calls[2:]
+    with pytest.raises(UsageError, match=r"LeaderAndIsr C -> A: no such hold; .*LeaderAndIsr C -> B"):
+        room.act("release LeaderAndIsr C -> A")
+
+
+def test_direction_tells_two_holds_of_one_link_apart(room: Room) -> None:
+    room.act("hold answers Fetch A -> B")
+    room.act("hold requests Fetch A -> B")
+    room.act("release answers Fetch A -> B")
+    assert [("release", "Fetch", "A", "B", "answer", None)] == room.calls[2:]
+    assert {"requests Fetch A -> B": True} == room.links.seen()
+
+
+def test_drop_cuts_and_resets_while_it_releases_what_is_held(room: Room) -> None:
+    room.act("hold requests Fetch A -> B")
+    room.act("drop Fetch A -> B")
+    assert ["hold", "cut", "release", "heal"] == [call[0] for call in room.calls]
+    assert room.calls[1][-1]["close"]
+    assert {} == room.links.seen()
+
+
+def test_drop_of_nothing_is_no_drop(room: Room) -> None:
+    room.fabric.frames = ()
+    room.act("hold requests Fetch A -> B")
+    with pytest.raises(PreconditionError, match="drop Fetch A -> B: nothing is held"):
+        room.act("drop Fetch A -> B")
+
+
+@pytest.mark.parametrize(
+    ("text", "bite"),
+    [
+        ("cut A -> B", ("lost", {})),
+        ("cut B <-> A", ("lost", {})),
+        ("cut A -> *", ("lost", {})),
+        ("delay requests Fetch A -> B 1", ("delayed", {"api": "Fetch"})),
+        ("double Fetch A -> B", ("doubled", {"api": "Fetch"})),
+        ("double question A -> B", ("doubled", {"api": "Epoch"})),
+    ],
+)
+def test_rule_must_have_bitten_before_it_is_healed_and_at_the_end(
+    room: Room, text: str, bite: tuple[str, dict[str, str]]
+) -> None:
+    room.act(text)
+    f, more = bite
+    others = [(f, "A", "C", more), ("held", "A", "B", more)]
+    if more:
+        others.append((f, "A", "B", {"api": "Produce"}))
+    if "*" not in text:
+        for other, src, dst, about in others:
+            room.saw(other, src, dst, **about)
+    with pytest.raises(PreconditionError, match="no frame was " + f):
+        room.links.prove()
+    room.saw(f, "A", "B", **more)
+    room.links.prove()
+    room.act("heal all")
+    assert [] == room.links.rules
+
+
+def test_heal_all_undoes_all_and_tells_which_rule_never_bit(room: Room) -> None:
+    room.act("cut A -> B")
+    with pytest.raises(PreconditionError, match="cut A -> B: no frame was lost; expected one at least"):
+        room.act("heal all")
+    assert [("heal",)] == room.calls[1:]
+
+
+def test_bite_of_an_earlier_rule_is_not_that_of_a_later(room: Room) -> None:
+    room.act("cut A -> B")
+    room.saw("lost", "A", "B")
+    room.act("heal A -> B")
+    room.act("cut A -> B")
+    assert not room.links.has_bitten("lost", "A", "B")
+    with pytest.raises(PreconditionError, match="cut A -> B: no frame was lost"):
+        room.links.prove()
+    room.saw("lost", "A", "B")
+    assert room.links.has_bitten("lost", "A", "B")
+
+
+def test_rule_is_undone_also_when_it_never_bit(room: Room) -> None:
+    room.act("cut A -> B")
+    with pytest.raises(PreconditionError, match="cut A -> B: no frame was lost"):
+        room.act("heal A -> B")
+    assert [("heal", "cut", "A", "B")] == room.calls[1:]
+    assert [] == room.links.rules
+
+
+def test_heal_of_a_link_undoes_its_rules_alone(room: Room) -> None:
+    room.act("cut A -> B")
+    room.act("double Fetch C -> B")
+    room.saw("lost", "A", "B")
+    room.act("heal A -> B")
+    assert [("heal", "cut", "A", "B")] == [call for call in room.calls if call[0] == "heal"]
+    assert ["double Fetch C -> B"] == [str(rule.step) for rule in room.links.rules]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("heal A -> B", "heal A -> B: nothing to heal; expected one of"),
+        ("release Fetch A -> B", "held Fetch A -> B: no such hold"),
+    ],
+)
+def test_step_about_what_does_not_stand_is_told(room: Room, text: str, told: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        room.act(text)
+    assert told in str(raised.value)
+
+
+def test_bite_of_no_rule_is_a_mistake_of_the_scenario(room: Room) -> None:
+    room.act("cut A -> C")
+    with pytest.raises(UsageError, match=r"lost A -> B: no such rule stands; .*cut A -> C"):
+        room.links.has_bitten("lost", "A", "B")

@@ -1,0 +1,40 @@
+"""A step about what no step before it has made is wrong; one about what may be gone by then is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model import UsageError
+from harness.scenario.step_order import check_order
+from tests.harness.words import step
+
+
+def check(*texts: str) -> None:
+    check_order([(f"s.txt:{line}", step(text)) for line, text in enumerate(texts, start=1)])
+
+
+def test_what_was_made_may_be_undone_twice_since_it_may_still_stand_under_another_variant() -> None:
+    check("hold answers Fetch A -> B", "release all", "release Fetch A -> B", "drop Fetch A -> B")
+    check("cut A <-> B", "heal all", "heal B -> A", "await lost B -> A")
+    check("delay answers Fetch A -> B 1", "double question A -> B", "heal A -> B", "await doubled question A -> B")
+    check("produce m1 acks=all meanwhile", "await acked m1", "require one-batch m1")
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        ("hold answers Fetch A -> B", "release requests Fetch A -> B"),
+        ("hold answers Fetch A -> B", "await held Fetch B -> A"),
+        ("hold answers question A -> B", "drop Fetch A -> B"),
+        ("cut A -> B", "heal B -> A"),
+        ("cut A -> B", "await delayed Fetch A -> B"),
+        ("delay answers Fetch A -> B 1", "await doubled Fetch A -> B"),
+        ("produce m1 acks=all", "await acked m1"),
+        ("produce m1 acks=all", "require one-batch m2"),
+    ],
+)
+def test_step_about_what_was_never_made_is_wrong(made: str, text: str) -> None:
+    with pytest.raises(UsageError, match=r"s.txt:2: no step above by which"):
+        check(made, text)
+    with pytest.raises(UsageError, match="expected a step that does so before it"):
+        check(text)

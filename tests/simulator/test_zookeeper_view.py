@@ -1,0 +1,94 @@
+"""The eye on the simulated ZooKeeper records every change, and does what an operator can."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster.interfaces import Eye
+from harness.cluster.target import PartitionTruth
+from harness.model import OpType, PreconditionError, Source
+from targets.broker.core.zookeeper import CONTROLLER, broker_path
+from targets.broker_target import TARGET
+from targets.simulator.world import World
+from targets.simulator.zookeeper_view import SimEye
+from tests.simulator.worlds import TOPIC, WAIT_S, Ops, boot, cluster, registered, state
+
+
+@pytest.fixture
+def ops() -> Ops:
+    return Ops()
+
+
+@pytest.fixture
+def world(ops: Ops) -> World:
+    return cluster("kip380", sink=ops)
+
+
+@pytest.fixture
+def eye(world: World) -> SimEye:
+    return SimEye(world, TARGET)
+
+
+def test_eye_is_what_every_ground_has_and_sees_what_zookeeper_holds(world: World, eye: SimEye) -> None:
+    general: Eye = eye
+    assert PartitionTruth(leader=1, leader_epoch=0, isr=(1, 2), version=0) == general.truth(TOPIC, 0)
+    assert ("C", "A", None) == (general.controller(), general.name_of(1), general.name_of(-1))
+    assert world.zookeeper.session_of(broker_path(1)) == general.registered("A") != 0
+    assert None is general.truth("none", 0)
+    general.close()
+
+
+def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
+    world: World, eye: SimEye, ops: Ops
+) -> None:
+    eye.watch(TOPIC, 0)
+    world.nodes["A"].kill()
+    eye.expire("A")
+    assert world.until(lambda: 2 == state(world).leader, WAIT_S)
+    place = {"topic": TOPIC, "partition": 0}
+    assert [
+        {**place, "leader": "A", "epoch": 0, "isr": ["A", "B"], "zk_version": 0},
+        {**place, "leader": "B", "epoch": 1, "isr": ["B"], "zk_version": 1},
+    ] == ops.of("leaderAndISR")
+    assert [["A", "B", "C"], ["B", "C"]] == [value["nodes"] for value in ops.of("registered", "zookeeper")]
+    assert [{"node": "C"}] == ops.of("controller", "zookeeper")
+    assert {(Source.ZOOKEEPER, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "zookeeper"}
+
+
+def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, eye: SimEye) -> None:
+    session = eye.registered("A")
+    assert f"session 0x{session:x} closed, /brokers/ids/1 gone" == eye.expire("A")
+    assert 0 == eye.registered("A")
+    with pytest.raises(PreconditionError, match="expire A: it is not registered"):
+        eye.expire("A")
+    assert world.until(lambda: registered(world, "A"), WAIT_S)
+
+
+def test_deposed_controller_leaves_office_without_failing(world: World, eye: SimEye, ops: Ops) -> None:
+    eye.watch(TOPIC, 0)
+    assert f"/controller of C deleted, which session 0x{eye.registered('C'):x} had made" == eye.depose()
+    assert None is eye.controller()
+    assert world.until(lambda: eye.controller() is not None, WAIT_S)
+    assert {"epoch": 1, "active": False} in ops.of("controller", "C")
+    assert [{"node": "C"}, {"node": None}] == ops.of("controller", "zookeeper")[:2]
+
+
+def test_without_a_controller_there_is_nobody_to_depose() -> None:
+    world = World(protocol="hw", ids={"A": 1})
+    with pytest.raises(PreconditionError, match="depose: there is no /controller"):
+        SimEye(world, TARGET).depose()
+    boot(world)
+    assert CONTROLLER in world.zookeeper.tree.nodes
+
+
+def test_member_of_the_isr_is_elected_though_nobody_failed(world: World, eye: SimEye) -> None:
+    assert "broker 2 asked for at /admin/elections" == eye.elect(TOPIC, 0, "B")
+    assert world.until(lambda: 2 == state(world).leader, WAIT_S)
+    assert (1, 2) == tuple(sorted(state(world).isr))
+
+
+def test_operator_reads_writes_and_deletes_nodes(eye: SimEye) -> None:
+    eye.write("/x/y", b"1")
+    eye.write("/x/y", b"2")
+    assert (b"2", b"", None) == (eye.read("/x/y"), eye.read("/x"), eye.read("/x/z"))
+    assert (True, False) == (eye.delete("/x/y"), eye.delete("/x/y"))

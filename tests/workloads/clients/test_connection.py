@@ -1,0 +1,77 @@
+"""One connection of the raw client: what can have come of a request when no sound answer does."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+import pytest
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+from kio.schema.api_versions.v0.response import ApiVersionsResponse
+from kio.schema.errors import ErrorCode
+
+from harness import limits
+from tests.workloads.peers import framed, peer
+from workloads.clients.connection import FRAME_BYTES_MAX, Connection, NoAnswer, NotSent
+
+pytestmark = pytest.mark.slow
+
+# No error, and no api told of.
+TOLD = struct.pack(">hi", 0, 0)
+
+
+def soon(seconds: float = limits.CONDITION_WAIT_S_MAX) -> float:
+    """A deadline."""
+    return time.monotonic() + seconds
+
+
+def test_questions_on_one_connection_are_numbered_and_named() -> None:
+    asked: list[bytes] = []
+
+    def answer(frame: bytes) -> bytes:
+        asked.append(frame)
+        return framed(frame[4:8] + TOLD)
+
+    with peer(answer) as address, Connection(address, "client-1", soon()) as connection:
+        for _ in range(2):
+            assert ErrorCode.none is connection.ask(ApiVersionsRequest(), ApiVersionsResponse).error_code
+    assert [struct.pack(">hhih8s", 18, 0, number, 8, b"client-1") for number in (1, 2)] == asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param(lambda _: None, "hung up after 0 of 4 bytes", id="hang-up"),
+        pytest.param(lambda _: b"\0\0\0\x0a\0", "time", id="half a frame"),
+        pytest.param(lambda _: framed(struct.pack(">i", 7) + TOLD), "answer 7; expected 1", id="another's answer"),
+        pytest.param(lambda frame: framed(frame[4:8]), "expected a sound ApiVersionsResponse", id="cut short"),
+        pytest.param(lambda _: b"\xff\xff\xff\xff", f"expected 0 to {FRAME_BYTES_MAX}", id="no length"),
+    ],
+)
+def test_request_that_left_and_has_no_sound_answer_may_have_been_done(
+    answer: Callable[[bytes], bytes | None], words: str
+) -> None:
+    with (
+        peer(answer) as address,
+        Connection(address, "x", soon(0.3)) as connection,
+        pytest.raises(NoAnswer, match=words),
+    ):
+        connection.ask(ApiVersionsRequest(), ApiVersionsResponse)
+
+
+def test_request_that_cannot_even_leave_has_surely_not_been_done() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(NotSent, match=f"{address}: .*refused"):
+        Connection(address, "x", soon())
+
+
+def test_deadline_that_has_passed_ends_what_is_asked_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        began = time.monotonic()
+        with Connection(address, "x", soon(0.05)) as connection, pytest.raises(NoAnswer, match="timed out"):
+            connection.ask(ApiVersionsRequest(), ApiVersionsResponse)
+        assert time.monotonic() - began < 5

@@ -1,0 +1,242 @@
+"""
+Clients on librdkafka (confluent-kafka): topics, records, and reading back, each an operation in the history.
+
+Retries and idempotence are off: a retry hides from the history what happened to the first try. One kind of retry
+cannot be switched off: a record that is refused because who was asked leads no more is sent again to the new
+leader, and counts as no retry. So it may stand in a log twice, and its ok is that of the last try.
+
+Source:  librdkafka, rdkafka_request.c, rd_kafka_handle_Produce_error: metadata that are refreshed count no retry.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from harness import limits
+from harness.cleanup.process import until
+from harness.cluster.client import InThread, Underway
+from harness.events import Produce, Read
+from harness.history.file import History
+from harness.kafka_errors import MOVED, surely_not_appended
+from harness.model import OpType, PreconditionError, UsageError
+
+# Long enough that a batch leaves because it is full or flushed, never because it waited.
+LINGER_MS: Final = 2_000
+POLL_S: Final = 0.05
+METADATA_S_MAX: Final = 2.0
+
+
+@dataclass(slots=True, kw_only=True)
+class LibrdkafkaClient:
+    """
+    The clients of one run; every call is one process of the history, client-1, client-2, ...
+
+    Shapes:  bootstrap gives "host:port" of the nodes that run, anew for each call.
+    Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
+    """
+
+    history: History
+    bootstrap: Callable[[], Sequence[str]]
+    sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` say
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
+        """Make a topic of one partition on these brokers; return when the request was answered."""
+        admin = AdminClient(self._config())
+        # A node may name no controller yet, and librdkafka asks it again only when a connection changes.
+        if not until(lambda: _knows_controller(admin), limits.CLIENT_OPERATION_S_MAX):
+            raise PreconditionError(f"create topic {topic} on {list(replicas)}: no node names a controller")
+        created = admin.create_topics(
+            [NewTopic(topic, num_partitions=1, replica_assignment=[list(replicas)])],
+            operation_timeout=limits.CLIENT_OPERATION_S_MAX,
+            request_timeout=limits.CLIENT_OPERATION_S_MAX,
+        )
+        try:
+            created[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
+        except (KafkaException, TimeoutError) as error:
+            why = str(error) or f"no answer within {limits.CLIENT_OPERATION_S_MAX:g} s"
+            raise PreconditionError(f"create topic {topic} on {list(replicas)}: {why}") from error
+
+    def produce(
+        self,
+        topic: str,
+        partition: int,
+        name: str,
+        values: Sequence[str],
+        *,
+        acks: int,
+        codec: str = "none",
+        singly: bool = False,
+        via: str = "",
+        timeout_s: float | None = None,
+    ) -> list[int]:
+        """
+        Send the values in one batch, or each in one of its own when `singly`; give their offsets.
+
+        Shapes:  with acks=0 nobody tells the offsets: [], and the history's ok means no more than sent.
+        Raises:  PreconditionError when one of them was not acknowledged; the history has them all. UsageError for
+                 via, which this library cannot.
+        """
+        self._refuse(via)
+        wait_s = limits.CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s
+        process = f"client-{next(self._numbers)}"
+        settings = {
+            "acks": acks,
+            "retries": 0,
+            "enable.idempotence": False,
+            "linger.ms": LINGER_MS,
+            "batch.num.messages": 1 if singly else len(values),
+            "max.in.flight.requests.per.connection": 1,
+            "compression.codec": codec,
+            "message.timeout.ms": int(wait_s * 1000),
+        }
+        producer = Producer({**self._config(), **settings})
+        outcomes: dict[str, int | str | None] = {}
+        sent = [
+            Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
+            for value in values
+        ]
+        for record in sent:
+            value = record.value
+            self.history.record(process, OpType.INVOKE, record)
+            delivered = self._delivered(process, record, outcomes)
+            producer.produce(topic, value=value.encode(), partition=partition, on_delivery=delivered)
+            if singly:
+                self._await(producer, (value,), outcomes, wait_s)
+        self._await(producer, values, outcomes, wait_s)
+        for record in sent:
+            if record.value not in outcomes:
+                outcomes[record.value] = "no answer"
+                self.history.record(process, OpType.INFO, replace(record, error="no answer"))
+        errors = [outcome for outcome in outcomes.values() if isinstance(outcome, str)]
+        if errors:
+            raise PreconditionError(
+                f"produce {name} acks={acks}: {len(values) - len(errors)} of {len(values)} records acknowledged; "
+                f"{sorted(set(errors))}"
+            )
+        offsets = [outcome for outcome in outcomes.values() if isinstance(outcome, int)]
+        return sorted(offsets)
+
+    def _await(
+        self,
+        producer: Producer,
+        values: Sequence[str],
+        outcomes: Mapping[str, int | str | None],
+        wait_s: float,
+    ) -> None:
+        """
+        Serve delivery reports until these records have theirs, or time is out.
+
+        Not flush(): it has records leave as soon as one is there, while others of their batch are still on
+        their way to the queue, and a batch would be torn in two.
+        """
+
+        def delivered() -> bool:
+            producer.poll(0)
+            return outcomes.keys() >= set(values)
+
+        until(delivered, wait_s)
+
+    def _delivered(
+        self, process: str, record: Produce, outcomes: dict[str, int | str | None]
+    ) -> Callable[[KafkaError | None, Message], None]:
+        def report(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                offset = message.offset()
+                outcomes[record.value] = offset
+                self.history.record(process, OpType.OK, replace(record, offset=offset))
+                return
+            outcomes[record.value] = error.name()
+            surely_not = surely_not_appended(error.code(), record.acks, resends=True)
+            type_ = OpType.FAIL if surely_not else OpType.INFO
+            self.history.record(process, type_, replace(record, error=error.name()))
+
+        return report
+
+    def begin_produce(
+        self, topic: str, partition: int, name: str, values: Sequence[str], **options: Any
+    ) -> Underway:
+        """Send the values as `produce` does, in a thread of its own."""
+        return InThread(lambda: self.produce(topic, partition, name, values, **options))
+
+    def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
+        """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
+        self._refuse(via)
+        process = f"client-{next(self._numbers)}"
+        asked = Read(topic=topic, partition=partition)
+        self.history.record(process, OpType.INVOKE, asked)
+        deadline = time.monotonic() + limits.CLIENT_OPERATION_S_MAX
+        while True:
+            try:
+                records, end = self._read(process, TopicPartition(topic, partition, 0))
+            except KafkaException as error:
+                # Who was asked led a moment ago, or has not heard yet who leads now: a consumer asks again.
+                if error.args[0].code() in MOVED and time.monotonic() < deadline:
+                    continue
+                self.history.record(process, OpType.FAIL, replace(asked, error=str(error)))
+                raise PreconditionError(f"read {topic}-{partition}: {error}") from error
+            self.history.record(process, OpType.OK, replace(asked, records=tuple(records), high_watermark=end))
+            return records
+
+    def _read(self, group: str, place: TopicPartition) -> tuple[list[tuple[int, str]], int]:
+        consumer = Consumer({**self._config(), "group.id": group, "enable.auto.commit": False})
+        try:
+            end = consumer.get_watermark_offsets(place, timeout=limits.CLIENT_OPERATION_S_MAX)[1]
+            consumer.assign([place])
+            return self._read_to(consumer, end), end
+        except KafkaException:
+            # Asked again at once, it would say the same: the library has this long to learn who leads now.
+            consumer.poll(POLL_S)
+            raise
+        finally:
+            consumer.close()
+
+    def _read_to(self, consumer: Consumer, end: int) -> list[tuple[int, str]]:
+        records: list[tuple[int, str]] = []
+        polls = int(limits.CLIENT_OPERATION_S_MAX / POLL_S)
+        while polls and (records[-1][0] + 1 if records else 0) < end:
+            message = consumer.poll(POLL_S)
+            if message is None:
+                polls -= 1
+            elif message.error() is not None:
+                raise KafkaException(message.error())
+            else:
+                records.append((message.offset(), (message.value() or b"").decode(errors="replace")))
+        return records
+
+    def _refuse(self, via: str) -> None:
+        if via:
+            raise UsageError(
+                f"client librdkafka: via {via}; expected a client that can choose whom it sends to: raw"
+            )
+
+    def _config(self) -> dict[str, Any]:
+        addresses = self.bootstrap()
+        if not addresses:
+            raise PreconditionError("client: no node runs; expected one to connect to")
+        return {
+            "bootstrap.servers": ",".join(addresses),
+            "socket.timeout.ms": int(limits.CLIENT_OPERATION_S_MAX * 1000),
+            "topic.metadata.refresh.fast.interval.ms": 50,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+            "broker.address.family": "v4",
+            "allow.auto.create.topics": False,
+            "log_level": 0,
+        }
+
+
+def _knows_controller(admin: AdminClient) -> bool:
+    """Whether a node names the controller when it is asked now."""
+    try:
+        told = admin.list_topics(timeout=METADATA_S_MAX)
+    except KafkaException:
+        return False
+    return told.controller_id in told.brokers

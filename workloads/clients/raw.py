@@ -1,0 +1,271 @@
+"""
+A client of our own on plain sockets: topics, records, and reading back, each an operation in the history.
+
+Every request that changes anything is sent once; who leads may be asked again. So what happened to the first try
+is what the history has, and a record can be sent to a broker that metadata would not name.
+
+    produce   ok      acknowledged, with its offset; with acks=0 no more than sent
+              fail    surely not appended: nothing left, or the broker refused before it appended
+              info    all else: no answer in time, or an answer that came after the append
+    read      ok      every record from 0 to the high watermark of the first answer
+              fail    it did not come so far; a read moves nothing
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
+
+from kio.schema.errors import ErrorCode
+
+from harness import limits
+from harness.cleanup.process import until
+from harness.cluster.client import InThread, Underway
+from harness.events import Produce, Read
+from harness.history.file import History
+from harness.kafka_errors import MOVED, surely_not_appended
+from harness.logdir.codec import CodecError
+from harness.logdir.message_set import records_of, walk
+from harness.logdir.records import RecordError
+from harness.model import OpType, PreconditionError
+from workloads.clients import questions
+from workloads.clients.batches import write_batch
+from workloads.clients.connection import Connection, NoAnswer, NotSent, left
+
+# After so many empty answers below the high watermark no more comes: it may lie inside a batch, of which a broker
+# of Apache Kafka then gives nothing.
+EMPTY_ANSWERS_MAX: Final = 6
+# How long one node may take to say who leads before another is asked: it may be paused.
+METADATA_S_MAX: Final = 2.0
+# The part of its time that a producer leaves to the broker, so that it hears "timed out" rather than nothing.
+_BROKERS_SHARE: Final = 0.8
+_ADMIN: Final = "client-admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What became of a batch; base is None where no offset is told."""
+
+    type: OpType
+    base: int | None = None
+    error: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """How far a read has come: the next offset, where it ends (None while unknown), and what stood in its way."""
+
+    records: list[tuple[int, str]] = field(default_factory=list)
+    position: int = 0
+    end: int | None = None
+    empty: int = 0
+    saw: str = "no node was asked"
+
+
+@dataclass(slots=True, kw_only=True)
+class RawClient:
+    """
+    The clients of one run; every call is one process of the history, client-1, client-2, ...
+
+    Shapes:  bootstrap gives "host:port" of the nodes that run, anew whenever one is asked who leads.
+    Units:   timeout_s is for one call with all that it asks.
+    Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
+    """
+
+    history: History
+    bootstrap: Callable[[], Sequence[str]]
+    timeout_s: float = limits.CLIENT_OPERATION_S_MAX
+    sends_once: ClassVar[bool] = True
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
+        """Make a topic of one partition on these brokers; return when the request was answered."""
+        deadline = time.monotonic() + self.timeout_s
+        try:
+            controller = self._find(_ADMIN, deadline, topic, 0, lambda found: found.controller)
+            with Connection(controller, _ADMIN, deadline) as connection:
+                refusal = questions.create_topic(connection, topic, replicas, left(deadline) * _BROKERS_SHARE)
+        except (NotSent, NoAnswer) as error:
+            refusal = str(error)
+        if refusal:
+            raise PreconditionError(f"create topic {topic} on {list(replicas)}: {refusal}")
+
+    # --- produce ---------------------------------------------------------------------------------------------
+    def produce(
+        self,
+        topic: str,
+        partition: int,
+        name: str,
+        values: Sequence[str],
+        *,
+        acks: int,
+        codec: str = "none",
+        singly: bool = False,
+        via: str = "",
+        timeout_s: float | None = None,
+    ) -> list[int]:
+        """
+        Send the values in one batch, or each in one of its own when `singly`; give their offsets.
+
+        Shapes:  via is the "host:port" that is sent to, whoever leads; "" for who leads by metadata. With acks=0
+                 nobody tells the offsets: [], and the history's ok means no more than sent.
+        Units:   timeout_s is for this call, None: as for any.
+        Raises:  PreconditionError when one of them was not acknowledged; the history has all that were sent, and
+                 none is sent after one that was not acknowledged.
+        """
+        process = self._process()
+        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        offsets: list[int] = []
+        for group in [[value] for value in values] if singly else [list(values)]:
+            sent = [
+                Produce(topic=topic, partition=partition, name=name, acks=acks, codec=codec, value=value)
+                for value in group
+            ]
+            for record in sent:
+                self.history.record(process, OpType.INVOKE, record)
+            outcome = self._send(process, deadline, sent, via)
+            for at, record in enumerate(sent):
+                offset = None if outcome.base is None else outcome.base + at
+                self.history.record(process, outcome.type, replace(record, offset=offset, error=outcome.error))
+            if outcome.type is not OpType.OK:
+                raise PreconditionError(
+                    f"produce {name} acks={acks}: {len(offsets)} of {len(values)} records acknowledged; "
+                    f"{outcome.error}"
+                )
+            if outcome.base is not None:
+                offsets += range(outcome.base, outcome.base + len(group))
+        return offsets
+
+    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str) -> _Outcome:
+        """Find the leader, connect, and send the batch once."""
+        topic, partition, acks, codec = sent[0].topic, sent[0].partition, sent[0].acks, sent[0].codec
+        batch = write_batch([record.value.encode() for record in sent], codec)
+        try:
+            leader = via or self._find(process, deadline, topic, partition, lambda found: found.leader)
+            with Connection(leader, process, deadline) as connection:
+                produced = questions.produce(
+                    connection,
+                    topic,
+                    partition,
+                    batch,
+                    acks=acks,
+                    timeout_s=left(deadline) * _BROKERS_SHARE,
+                    zstd=codec == "zstd",
+                )
+        except NotSent as error:
+            return _Outcome(type=OpType.FAIL, error=str(error))
+        except NoAnswer as error:
+            return _Outcome(type=OpType.INFO, error=str(error))
+        if produced is None:
+            return _Outcome(type=OpType.OK)
+        if produced.error is ErrorCode.none:
+            return _Outcome(type=OpType.OK, base=produced.base_offset)
+        surely_not = surely_not_appended(produced.error.value, acks)
+        return _Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=produced.error.name.upper())
+
+    # --- read ------------------------------------------------------------------------------------------------
+    def begin_produce(
+        self, topic: str, partition: int, name: str, values: Sequence[str], **options: Any
+    ) -> Underway:
+        """Send the values as `produce` does, in a thread of its own."""
+        return InThread(lambda: self.produce(topic, partition, name, values, **options))
+
+    def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
+        """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
+        process = self._process()
+        asked = Read(topic=topic, partition=partition)
+        self.history.record(process, OpType.INVOKE, asked)
+        deadline = time.monotonic() + self.timeout_s
+        reading = _Reading()
+        try:
+            if not until(lambda: self._read_on(process, deadline, asked, reading, via), left(deadline)):
+                raise PreconditionError(f"{reading.saw}; came to {reading.position} of {reading.end}")
+        except PreconditionError as error:
+            position = None if reading.end is None else reading.position
+            failed = replace(asked, position=position, high_watermark=reading.end, error=str(error))
+            self.history.record(process, OpType.FAIL, failed)
+            raise PreconditionError(f"read {topic}-{partition}: {error}") from error
+        read = replace(asked, records=tuple(reading.records), high_watermark=reading.end)
+        self.history.record(process, OpType.OK, read)
+        return reading.records
+
+    def _read_on(self, process: str, deadline: float, asked: Read, reading: _Reading, via: str) -> bool:
+        """Read on from the leader of this moment; False when it must be asked again who that is."""
+        topic, partition = asked.topic, asked.partition
+        try:
+            leader = via or self._find(process, deadline, topic, partition, lambda found: found.leader)
+            with Connection(leader, process, deadline) as connection:
+                while reading.end is None or reading.position < reading.end:
+                    fetched = questions.fetch(connection, topic, partition, reading.position)
+                    if fetched.error.value in MOVED:
+                        reading.saw = f"{leader}: {fetched.error.name.upper()} at {reading.position}"
+                        return False
+                    if fetched.error is not ErrorCode.none:
+                        raise PreconditionError(f"{leader}: {fetched.error.name.upper()} at {reading.position}")
+                    reading.end = fetched.high_watermark if reading.end is None else reading.end
+                    before = reading.position
+                    _take(fetched.records, reading)
+                    reading.empty = 0 if reading.position > before else reading.empty + 1
+                    if reading.empty == EMPTY_ANSWERS_MAX and reading.position < reading.end:
+                        came = f"came to {reading.position} of {reading.end}"
+                        raise PreconditionError(f"{leader}: {reading.empty} answers in a row are empty; {came}")
+        except (NotSent, NoAnswer) as error:
+            reading.saw = str(error)
+            return False
+        return True
+
+    # --- who is asked ----------------------------------------------------------------------------------------
+    def _find(
+        self,
+        client_id: str,
+        deadline: float,
+        topic: str,
+        partition: int,
+        pick: Callable[[questions.Metadata], str],
+    ) -> str:
+        """Ask node after node until one names whom we look for; NotSent when none does in time."""
+        found: list[str] = []
+        saw = ["no node runs"]
+
+        def looked() -> bool:
+            for address in self.bootstrap():
+                try:
+                    soon = min(deadline, time.monotonic() + METADATA_S_MAX)
+                    with Connection(address, client_id, soon) as connection:
+                        told = questions.metadata(connection, topic, partition)
+                except (NotSent, NoAnswer) as error:
+                    saw.append(str(error))
+                    continue
+                if pick(told):
+                    found.append(pick(told))
+                    return True
+                saw.append(f"{address}: {told.why or 'no controller'}")
+            return False
+
+        if not until(looked, left(deadline)):
+            raise NotSent(f"{saw[-1]}; expected who leads")
+        return found[0]
+
+    def _process(self) -> str:
+        return f"client-{next(self._numbers)}"
+
+
+def _take(records: bytes, reading: _Reading) -> None:
+    """Take the records between where a read has come and where it ends."""
+    found = walk(records)
+    if found.stopped and not found.headers:
+        raise PreconditionError(f"records at {reading.position}: {found.stopped}")
+    for header in found.headers:
+        try:
+            opened = () if header.control else records_of(header)
+        except (CodecError, RecordError) as error:
+            raise PreconditionError(f"batch at {header.base_offset}: {error}") from error
+        reading.records += [
+            (record.offset, record.value_text or "")
+            for record in opened
+            if reading.position <= record.offset < (reading.end or 0)
+        ]
+        reading.position = max(reading.position, header.last_offset + 1)
