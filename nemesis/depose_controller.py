@@ -14,10 +14,10 @@ from harness.model import PreconditionError
 
 def inject(cluster: Cluster, name: str) -> str:
     """Remove its office's node; the probe is that nobody has the office, or holds it by a node made since."""
-    holder = cluster.observer.controller()
+    holder = cluster.zookeeper_view.controller()
     if holder != name:
         raise PreconditionError(f"depose-controller {name}: the controller is {holder}; expected {name}")
-    return cluster.observer.depose()
+    return cluster.zookeeper_view.depose()
 
 
 FAULT = Fault(

@@ -19,7 +19,7 @@ def inject(cluster: Cluster, name: str) -> str:
         raise PreconditionError(f"elect {name}: not in the ISR {sorted(map(str, isr))}; expected a member of it")
     if cluster.leader() == name:
         raise PreconditionError(f"elect {name}: it leads already; expected another to lead")
-    return cluster.observer.elect(TOPIC, PARTITION, name)
+    return cluster.zookeeper_view.elect(TOPIC, PARTITION, name)
 
 
 FAULT = Fault(

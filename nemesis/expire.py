@@ -13,7 +13,7 @@ from harness.effect import Band, Effect
 
 def inject(cluster: Cluster, name: str) -> str:
     """Close the session; the probe is that its registration is gone."""
-    return cluster.observer.expire(name)
+    return cluster.zookeeper_view.expire(name)
 
 
 FAULT = Fault(

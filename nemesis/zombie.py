@@ -22,7 +22,7 @@ def inject(cluster: Cluster, name: str) -> str:
     cut = cluster.fabric.cut(name, ZOOKEEPER, close=True)
     # Recorded here, since the cut is to be undone also when nothing more comes about.
     cluster.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node=name, handle=cut))
-    seen = cluster.observer.expire(name)
+    seen = cluster.zookeeper_view.expire(name)
     return f"{seen}; its process lives on, cut from ZooKeeper"
 
 
@@ -30,7 +30,7 @@ def probe(cluster: Cluster, name: str) -> str:
     """Say what contradicts it: a process that is gone, or a registration."""
     if not cluster.host.alive(name):
         return "its process is gone; expected it to live on"
-    session = cluster.observer.registered(name)
+    session = cluster.zookeeper_view.registered(name)
     return f"registered again in session 0x{session:x}; expected it cut off" if session else ""
 
 

@@ -78,7 +78,7 @@ def running(
     try:
         first, *others = ids
         cluster.start(first)
-        cluster.await_(lambda: cluster.observer.controller() == first, lambda: f"{first} is controller")
+        cluster.await_(lambda: cluster.zookeeper_view.controller() == first, lambda: f"{first} is controller")
         with ThreadPoolExecutor() as pool:
             list(pool.map(cluster.start, others))
         yield cluster

@@ -1,7 +1,7 @@
 """
 `fencepost test-kafka`: the scenarios that both can play, on releases of Apache Kafka and on our broker.
 
-Prints one table scenario x release, ours beside theirs, and names the report to open.
+PrintedLines one table scenario x release, ours beside theirs, and names the report to open.
 """
 
 from __future__ import annotations

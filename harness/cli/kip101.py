@@ -1,7 +1,7 @@
 """
 `fencepost test-kip101`: KIP-101's scenarios and KAFKA-6361 under the protocols that they tell apart.
 
-Prints a table scenario x protocol of what was expected and what was found, and names the report to open.
+PrintedLines a table scenario x protocol of what was expected and what was found, and names the report to open.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 `fencepost play`: every scenario under every protocol and mutant that it says something of.
 
-Prints one table scenario x protocol and one of mutants, and names the report to open.
+PrintedLines one table scenario x protocol and one of mutants, and names the report to open.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Final
 from harness import limits
 from harness.cluster import probe
 from harness.cluster.in_force import InForce
-from harness.cluster.interfaces import Eye, Links, Machines, Time
+from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperView
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, Target
 from harness.effect import DOWN, Effect
 from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
@@ -51,7 +51,7 @@ class Cluster:
     replicas: tuple[str, ...]
     history: History
     fabric: Links
-    observer: Eye
+    zookeeper_view: ZooKeeperView
     time: Time
     addresses: Mapping[str, str] = field(default_factory=dict)
     in_force: InForce = field(default_factory=InForce)
@@ -86,17 +86,17 @@ class Cluster:
 
         An old registration that still stands is ended first where the target would be refused for it.
         """
-        old = self.observer.registered(name)
+        old = self.zookeeper_view.registered(name)
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
         if refused:
-            self.observer.expire(name)
+            self.zookeeper_view.expire(name)
         self._stuck.discard(name)
         self._exited.discard(name)
         self.host.boot(name)
-        self._await_alive(name, lambda: self.observer.registered(name) not in (0, old), "registered anew")
+        self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
         if name in self.addresses:  # a broker may register before it listens
             self._await_alive(name, lambda: probe.serves(self.addresses[name]), "serving")
-        session = self.observer.registered(name)
+        session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
         return f"registered in session 0x{session:x}{before}"
 
@@ -113,8 +113,8 @@ class Cluster:
 
     def standing(self, name: str) -> tuple[int, int]:
         """A node's session and the version of the partition's state: what `unseen` compares with later."""
-        truth = self.observer.truth(TOPIC, PARTITION)
-        return self.observer.registered(name), truth.version if truth else -1
+        truth = self.zookeeper_view.truth(TOPIC, PARTITION)
+        return self.zookeeper_view.registered(name), truth.version if truth else -1
 
     def take_down(self, name: str, how: Callable[[str], str]) -> str:
         """End a node's process and remember what ZooKeeper held just before; return what `how` saw."""
@@ -157,13 +157,13 @@ class Cluster:
 
     def leader(self) -> str | None:
         """Who leads by ZooKeeper's word, None when nobody does."""
-        truth = self.observer.truth(TOPIC, PARTITION)
-        return None if truth is None else self.observer.name_of(truth.leader)
+        truth = self.zookeeper_view.truth(TOPIC, PARTITION)
+        return None if truth is None else self.zookeeper_view.name_of(truth.leader)
 
     def isr(self) -> frozenset[str | None]:
         """Who is in sync by ZooKeeper's word."""
-        truth = self.observer.truth(TOPIC, PARTITION)
-        return frozenset() if truth is None else frozenset(self.observer.name_of(m) for m in truth.isr)
+        truth = self.zookeeper_view.truth(TOPIC, PARTITION)
+        return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
 
     def reported_epoch(self, name: str) -> int:
         """The epoch that a node last said it leads in, -1 when it never did or follows since."""
@@ -258,5 +258,5 @@ class Cluster:
     def close(self) -> None:
         """Take everything down, whatever of it fails; safe to call twice."""
         with ExitStack() as stack:
-            for end in (self.history, self.host, self.fabric, self.observer):
+            for end in (self.history, self.host, self.fabric, self.zookeeper_view):
                 stack.callback(end.close)

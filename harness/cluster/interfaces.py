@@ -122,7 +122,7 @@ class Links(Protocol):
         """End all links."""
 
 
-class Eye(Protocol):
+class ZooKeeperView(Protocol):
     """What ZooKeeper holds, read past the links; and what only an operator of ZooKeeper can do."""
 
     def watch(self, topic: str, partition: int) -> None:

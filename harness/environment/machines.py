@@ -18,7 +18,7 @@ from harness.cleanup import process
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
-from harness.environment.printed_lines import Prints
+from harness.environment.printed_lines import PrintedLines
 from harness.events import Event
 from harness.fabric.fabric import Fabric
 from harness.history.file import History
@@ -28,7 +28,7 @@ from harness.launch import Address, Launch
 from harness.logdir.scan import ReplicaLog, find_partitions, name_of, scan_partition
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
-from harness.zookeeper.view import Observer
+from harness.zookeeper.view import RealZooKeeperView
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class RealMachines:
     """The nodes of one run on one host; see harness.cluster.interfaces.Machines for every call."""
 
     def __init__(
-        self, *, host: Host, collector: Collector, prints: Prints | None, target: Target, spec: RunSpec
+        self, *, host: Host, collector: Collector, prints: PrintedLines | None, target: Target, spec: RunSpec
     ) -> None:
         """Take what stands already; nodes are added one by one. prints is for nodes that tell nothing."""
         self.name = host.name
@@ -180,9 +180,13 @@ def open_machines(
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
-        observer = Observer(zookeeper=zookeeper, chroot=chroot, target=target, ids=spec.draw.ids, history=history)
-        made.callback(observer.close)
-        prints = None if target.emits_events() else Prints(spec.draw.ids, host.log_text, target.printed, history)
+        zookeeper_view = RealZooKeeperView(
+            zookeeper=zookeeper, chroot=chroot, target=target, ids=spec.draw.ids, history=history
+        )
+        made.callback(zookeeper_view.close)
+        prints = (
+            None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
+        )
         machines = RealMachines(host=host, collector=collector, prints=prints, target=target, spec=spec)
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
@@ -212,7 +216,7 @@ def open_machines(
         replicas=spec.scenario.replicas,
         history=history,
         fabric=fabric,
-        observer=observer,
+        zookeeper_view=zookeeper_view,
         time=RealTime(),
         addresses=addresses,
     )

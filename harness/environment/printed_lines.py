@@ -22,7 +22,7 @@ LINES_MAX: Final = 200
 LINE_CHARACTERS_MAX: Final = 400
 
 
-class Prints:
+class PrintedLines:
     """
     Follow what nodes print. Own one thread.
 

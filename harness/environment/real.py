@@ -15,7 +15,7 @@ from harness.hosts import HOSTS, MakeHost
 from harness.hosts.base import Host
 from harness.launch import Address
 from harness.model import UsageError
-from harness.random_schedule.timing import REAL, Pace
+from harness.random_schedule.timing import REAL, Timing
 from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
@@ -43,7 +43,7 @@ class RealEnvironment:
     ) -> None:
         self.name = name
         self.jobs = os.cpu_count() or 1
-        self.timing: Pace = REAL
+        self.timing: Timing = REAL
         self._make_host = make_host
         self._target = target
         self._power_tier = power_tier

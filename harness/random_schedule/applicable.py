@@ -85,13 +85,15 @@ def _may_be_elected(cluster: Cluster, name: str) -> str:
 
 def _nobody_moves(cluster: Cluster) -> str:
     """Say why Apache Kafka could not move leadership: it does so by moving replicas, all of them in the ISR."""
-    controller = cluster.observer.controller()
+    controller = cluster.zookeeper_view.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
         return f"controller {controller} is not at work"
-    if cluster.observer.office() != cluster.observer.registered(controller):
+    if cluster.zookeeper_view.office() != cluster.zookeeper_view.registered(controller):
         return f"the session in which {controller} is controller is not {controller}'s any more"
     able = (name for name in cluster.isr() if name in cluster.ids and name not in cluster.down)
-    at_hand = {name for name in able if name not in cluster.zombies and cluster.observer.registered(str(name))}
+    at_hand = {
+        name for name in able if name not in cluster.zombies and cluster.zookeeper_view.registered(str(name))
+    }
     away = sorted(frozenset(cluster.replicas) - at_hand)
     return f"{', '.join(away)} down, not registered or not in the ISR" if away else ""
 
@@ -101,11 +103,11 @@ def _is_paused(cluster: Cluster, name: str) -> str:
 
 
 def _is_registered(cluster: Cluster, name: str) -> str:
-    return "" if cluster.observer.registered(name) else f"{name} is not registered"
+    return "" if cluster.zookeeper_view.registered(name) else f"{name} is not registered"
 
 
 def _is_controller(cluster: Cluster, name: str) -> str:
-    return "" if cluster.observer.controller() == name else f"{name} is not the controller"
+    return "" if cluster.zookeeper_view.controller() == name else f"{name} is not the controller"
 
 
 def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:

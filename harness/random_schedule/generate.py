@@ -20,7 +20,7 @@ from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.patterns import STORIES, Wish
-from harness.random_schedule.predicted_state import Beliefs
+from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
 from harness.scenario.file import Scenario, parse
 from harness.scenario.steps import (
@@ -80,7 +80,7 @@ class _Drawing:
         self._replicas = REPLICAS if three else REPLICAS[:2]
         apart = chance.random() < profile.apart
         self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
-        self._beliefs = Beliefs(leader=self._replicas[0], before=self._replicas[1], faults=faults)
+        self._predicted = PredictedState(leader=self._replicas[0], before=self._replicas[1], faults=faults)
         self._moves: dict[str, Callable[[], bool]] = {
             "produce": self._produce,
             "pass": self._pass,
@@ -125,11 +125,11 @@ class _Drawing:
 
     def _add(self, step: Act) -> bool:
         self._steps.append(step)
-        self._beliefs.note(step)
+        self._predicted.note(step)
         return True
 
     def _up(self) -> list[str]:
-        return [name for name in self._replicas if self._beliefs.is_up(name)]
+        return [name for name in self._replicas if self._predicted.is_up(name)]
 
     def _fault(self, fault: Fault) -> Callable[[], bool]:
         """Return the move that injects a fault; into one node of those on which its effect makes sense."""
@@ -144,15 +144,15 @@ class _Drawing:
     def _sufferers(self, fault: Fault) -> list[str]:
         """The nodes that a fault may be injected into, as far as one believes."""
         if fault.heals:
-            return self._beliefs.under(fault.heals)
+            return self._predicted.under(fault.heals)
         match fault.effect:
             case Effect.SESSION_ENDED:
                 return list(self._replicas)
             case Effect.OFFICE_LOST:
                 return [self._controller, *self._replicas]
             case Effect.LOG_CUT:
-                return self._beliefs.under(DOWN)
-        already = self._beliefs.under({fault.effect})
+                return self._predicted.under(DOWN)
+        already = self._predicted.under({fault.effect})
         return [name for name in self._up() if name not in already]
 
     # --- what clients do, and time ---------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class _Drawing:
 
     # --- who leads, who is there -----------------------------------------------------------------------------
     def _elect(self, fault: Fault) -> bool:
-        leader, before = self._beliefs.leader, self._beliefs.before
+        leader, before = self._predicted.leader, self._predicted.before
         others = [name for name in self._replicas if name != leader]
         back = before in others and self._chance.random() < BACK_SHARE
         return self._add(Inject(fault.name, (before if back else self._chance.choice(others),)))
@@ -197,7 +197,7 @@ class _Drawing:
 
     def _story(self) -> bool:
         """Tell a story of three replicas that are up, with time as it needs it."""
-        leader = self._beliefs.leader
+        leader = self._predicted.leader
         others = [name for name in self._up() if name != leader]
         if len(others) < 2 or leader not in self._up():
             return False
@@ -221,7 +221,7 @@ class _Drawing:
     # --- links -----------------------------------------------------------------------------------------------
     def _link(self) -> tuple[str, str]:
         """A follower's way to a leader: mostly that to who leads now."""
-        leader = self._beliefs.leader
+        leader = self._predicted.leader
         src = self._chance.choice([name for name in self._replicas if name != leader])
         if self._chance.random() < 0.4:
             return src, ANY
@@ -233,12 +233,12 @@ class _Drawing:
             direction, api = HOLDS[kind]
             src, dst = (ANY, self._chance.choice(self._replicas)) if kind == "hold-command" else self._link()
             step = Hold(direction, api, src, dst)
-            return step not in self._beliefs.holds and self._add(step)
+            return step not in self._predicted.holds and self._add(step)
 
         return hold
 
     def _release(self) -> bool:
-        holds = self._beliefs.holds
+        holds = self._predicted.holds
         if not holds:
             return False
         if self._chance.random() < 0.1:
@@ -263,5 +263,5 @@ class _Drawing:
         return self._add(Double(api, ANY if api == "LeaderAndIsr" else src, dst))
 
     def _heal(self) -> bool:
-        rules = self._beliefs.rules
+        rules = self._predicted.rules
         return bool(rules) and self._add(self._chance.choice(rules))

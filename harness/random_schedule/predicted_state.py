@@ -19,7 +19,7 @@ _AWAY = DOWN | {Effect.CUT_OFF, Effect.PAUSED}
 
 
 @dataclass(slots=True, kw_only=True)
-class Beliefs:
+class PredictedState:
     """
     Who leads, who led before that, what is in force on nodes, and what stands on the links.
 

@@ -18,7 +18,7 @@ from harness.effect import Effect
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.random_schedule.applicable import why_not
 from harness.random_schedule.final_records import FINAL_RECORDS
-from harness.random_schedule.timing import ELECTION_MS, VIRTUAL, Pace
+from harness.random_schedule.timing import ELECTION_MS, VIRTUAL, Timing
 from harness.scenario.file import Scenario, Step
 from harness.scenario.runner import Play
 from harness.scenario.steps import MEANWHILE, Act, Inject, Pass, Produce
@@ -46,11 +46,11 @@ class Waiting:
 
 
 @dataclass(slots=True, kw_only=True)
-class ChancePlay(Play):
-    """One random schedule being played, at a pace."""
+class RandomPlay(Play):
+    """One random schedule being played, at a timing."""
 
     missed: OpType = OpType.INFO
-    pace: Pace = VIRTUAL
+    timing: Timing = VIRTUAL
     _waiting: Waiting = field(init=False, default_factory=Waiting)
     _taken: int = field(init=False, default=0)
 
@@ -62,7 +62,7 @@ class ChancePlay(Play):
     def _step(self, step: Step) -> None:
         self._taken += 1
         self._miss_the_gone()
-        reason = why_not(step.act, self.cluster, self.links, self.faults, alike=self.pace.alike)
+        reason = why_not(step.act, self.cluster, self.links, self.faults, alike=self.timing.alike)
         if reason:
             about = events.Step(line=step.line, text=step.text, narrative=step.narrative, skipped=reason)
             self._say(OpType.INFO, about)
@@ -81,9 +81,9 @@ class ChancePlay(Play):
             case Produce(group=group):
                 Play._act(self, act)
                 self._waiting.asked += self.draw.counts[group]
-            case Inject(fault, (name, *_)) if self._elects(fault) and self.pace.elected_s_max:
+            case Inject(fault, (name, *_)) if self._elects(fault) and self.timing.elected_s_max:
                 Play._act(self, act)
-                self._until(lambda: self.cluster.leader() == name, self.pace.elected_s_max)
+                self._until(lambda: self.cluster.leader() == name, self.timing.elected_s_max)
             case _:
                 Play._act(self, act)
 
@@ -92,10 +92,10 @@ class ChancePlay(Play):
 
     def _pass(self, ms: float) -> None:
         if self._taken == 2:  # right after the first records: they shall stand before anything breaks
-            self._until(self._waiting.over, self.pace.begun_s_max)
-        seconds = ms / 1000 * self.pace.tempo
-        if self.pace.settled_s_max and ms >= ELECTION_MS and not self._waiting.over():
-            self._until(self._waiting.over, seconds + self.pace.settled_s_max)
+            self._until(self._waiting.over, self.timing.begun_s_max)
+        seconds = ms / 1000 * self.timing.tempo
+        if self.timing.settled_s_max and ms >= ELECTION_MS and not self._waiting.over():
+            self._until(self._waiting.over, seconds + self.timing.settled_s_max)
         else:
             self._let_pass(seconds)
 
@@ -109,7 +109,7 @@ class ChancePlay(Play):
         """Wait until the cluster works: a controller, all in the ISR, produces done, a last one acknowledged."""
         del without  # a node that ended by itself ends the waiting
         cluster, within_s = self.cluster, self.scenario.settings.heal_within_s
-        cluster.await_(lambda: cluster.observer.controller() is not None, lambda: "a controller", within_s)
+        cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "a controller", within_s)
         self._await_all(within_s)
         self.produces.end()
         for name in FINAL_RECORDS:
@@ -138,7 +138,7 @@ class ChancePlay(Play):
         for name in cluster.ids:
             if not cluster.host.alive(name) or cluster.has_exited(name):
                 return f"{name} ended by itself; {cluster.last_words(name)}"
-        if not (self.pace.alike and self.conditions.whole()):
+        if not (self.timing.alike and self.conditions.whole()):
             return ""
         stuck = sorted(filter(cluster.is_stuck, self.scenario.replicas))
         return f"{', '.join(stuck)} stuck, and all others settled" if stuck else ""

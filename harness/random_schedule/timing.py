@@ -12,7 +12,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Timing:
     """
     How much time steps get, and which of them make sense.
 
@@ -33,10 +33,10 @@ class Pace:
     settled_s_max: float = 0.0
 
 
-VIRTUAL: Final = Pace()
+VIRTUAL: Final = Timing()
 # Where steps end with conditions little time need pass besides, and must not: what hurts is what comes while word
 # of the last step is still under way. A follower hears of a high watermark up to 50 ms after the client.
-REAL: Final = Pace(tempo=2.0, slack=8.0, alike=True, elected_s_max=1.0, begun_s_max=5.0, settled_s_max=0.7)
+REAL: Final = Timing(tempo=2.0, slack=8.0, alike=True, elected_s_max=1.0, begun_s_max=5.0, settled_s_max=0.7)
 # From so long a pass on it is meant for an election, in the schedule's own time
 # (harness/random_schedule/profile.py).
 ELECTION_MS: Final = 8.0

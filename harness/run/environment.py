@@ -14,7 +14,7 @@ from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
 from harness.history.file import History
-from harness.random_schedule.timing import Pace
+from harness.random_schedule.timing import Timing
 from harness.run.spec import RunSpec
 
 
@@ -32,7 +32,7 @@ class Environment(Protocol):
 
     name: str
     jobs: int
-    timing: Pace
+    timing: Timing
 
     def open(self, folder: Path) -> None:
         """Start what all clusters share, below this folder: a ZooKeeper."""

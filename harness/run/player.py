@@ -19,7 +19,7 @@ from harness.cluster.fault import Fault
 from harness.events import Healed, RunnerNote, Setup, Step
 from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
-from harness.random_schedule.runner import ChancePlay, with_slack
+from harness.random_schedule.runner import RandomPlay, with_slack
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.run.store import Run, write_parquet
@@ -91,13 +91,13 @@ class Player:
     def _play(self, spec: RunSpec, cluster: Cluster, client: Client) -> None:
         scenario = spec.scenario.under(spec.variant.names(spec.rules))
         if spec.random:
-            play: Play = ChancePlay(
+            play: Play = RandomPlay(
                 scenario=scenario,
                 draw=spec.draw,
                 cluster=cluster,
                 client=client,
                 faults=self.faults,
-                pace=self.environment.timing,
+                timing=self.environment.timing,
             )
         else:
             play = Play(scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=self.faults)

@@ -37,9 +37,9 @@ from harness.scenario.condition_types import (
     Unseen,
 )
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.offsets import Mark, Marks
+from harness.scenario.offsets import Mark, RecordOffsets
 from harness.scenario.produce_steps import Produces
-from harness.scenario.recent_events import News
+from harness.scenario.recent_events import RecentEvents
 
 
 class Conditions:
@@ -50,22 +50,22 @@ class Conditions:
         cluster: Cluster,
         replicas: Sequence[str],
         *,
-        marks: Marks,
+        record_offsets: RecordOffsets,
         links: LinkSteps,
         produces: Produces,
-        news: News,
+        recent: RecentEvents,
     ) -> None:
         self._cluster = cluster
         self._replicas = replicas
-        self._marks = marks
+        self._record_offsets = record_offsets
         self._links = links
         self._produces = produces
-        self._news = news
+        self._recent = recent
         self._epoch = -1
 
     def turn(self) -> None:
         """Remember the epoch as it is: the scenario is about to do something."""
-        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         self._epoch = -1 if truth is None else truth.leader_epoch
 
     def holds(self, condition: Condition) -> bool:
@@ -88,9 +88,9 @@ class Conditions:
             case InSync(nodes):
                 return cluster.isr() == frozenset(nodes)
             case Controller(True, node):
-                return cluster.observer.controller() == node
+                return cluster.zookeeper_view.controller() == node
             case Controller(_, node):
-                return cluster.observer.controller() not in (None, node)
+                return cluster.zookeeper_view.controller() not in (None, node)
             case EpochRises():
                 return self._rises()
             case Acked(group):
@@ -104,15 +104,15 @@ class Conditions:
             case Settled(node):
                 return self.settled(node)
             case Checkpoint(node, True, offset):
-                return cluster.checkpoint(node) == self._marks.number(offset)
+                return cluster.checkpoint(node) == self._record_offsets.number(offset)
             case Checkpoint(node, _, offset):
-                return cluster.checkpoint(node) >= self._marks.number(offset)
+                return cluster.checkpoint(node) >= self._record_offsets.number(offset)
             case LogEnds(node, offset):
-                return cluster.log_end(node) == self._marks.number(offset)
+                return cluster.log_end(node) == self._record_offsets.number(offset)
             case Registered(node):
-                return cluster.observer.registered(node) != 0
+                return cluster.zookeeper_view.registered(node) != 0
             case Gone(node):
-                return cluster.observer.registered(node) == 0
+                return cluster.zookeeper_view.registered(node) == 0
             case Unseen(node):
                 return self._unseen(node)
             case Stuck(node):
@@ -124,16 +124,16 @@ class Conditions:
             case Truncated(node):
                 return self._truncated(node)
             case Fenced(node):
-                return bool(self._news.of_node("fenced", node))
+                return bool(self._recent.of_node("fenced", node))
 
     def _of_link(self, condition: ConditionOfLink) -> bool:
         match condition:
             case Held(api, src, dst, direction):
                 return bool(self._links.hold_of(api, src, dst, direction).held)
             case Asked(src, dst):
-                return bool(self._news.on_link("epoch-question", src, dst))
+                return bool(self._recent.on_link("epoch-question", src, dst))
             case Answered(src, dst):
-                return bool(self._news.on_link("epoch-answer", src, dst))
+                return bool(self._recent.on_link("epoch-answer", src, dst))
             case Lost(src, dst):
                 return self._links.has_bitten("lost", src, dst)
             case Delayed(api, src, dst):
@@ -143,7 +143,7 @@ class Conditions:
 
     def saw(self, condition: Condition) -> str:
         """Return what was seen in place of the condition, for the reader who asks why a cell is unknown."""
-        cluster, truth = self._cluster, self._cluster.observer.truth(TOPIC, PARTITION)
+        cluster, truth = self._cluster, self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         logs = {name: (cluster.log_end(name), cluster.checkpoint(name)) for name in self._replicas}
         return (
             f"{condition}; saw partition {truth}, (log end, checkpoint) {logs}, held {self._links.seen()}, "
@@ -154,8 +154,8 @@ class Conditions:
     def leads(self, name: str) -> bool:
         """ZooKeeper says so, and so does the broker itself."""
         cluster = self._cluster
-        truth = cluster.observer.truth(TOPIC, PARTITION)
-        if truth is None or cluster.observer.name_of(truth.leader) != name:
+        truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        if truth is None or cluster.zookeeper_view.name_of(truth.leader) != name:
             return False
         return cluster.claims_leadership(name, truth.leader_epoch)
 
@@ -178,7 +178,7 @@ class Conditions:
     def lacking(self) -> str:
         """What keeps the cluster from being whole."""
         cluster = self._cluster
-        truth, leader = cluster.observer.truth(TOPIC, PARTITION), cluster.leader()
+        truth, leader = cluster.zookeeper_view.truth(TOPIC, PARTITION), cluster.leader()
         if leader is None:
             return f"a leader, not {truth}"
         if cluster.is_awaiting(leader):
@@ -189,7 +189,7 @@ class Conditions:
         return f"all replicas caught up with leader {leader}; log ends {ends}"
 
     def _rises(self) -> bool:
-        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         return truth is not None and truth.leader_epoch > self._epoch
 
     def _truncated(self, name: str) -> bool:
@@ -198,30 +198,33 @@ class Conditions:
 
         Where the fetch itself asks, and nodes tell nothing, an answer of the leader to one is the sign.
         """
-        if self._news.of_node("truncate", name):
+        if self._recent.of_node("truncate", name):
             return True
         cluster, leader = self._cluster, self._cluster.leader()
         silent = leader is not None and not cluster.target.emits_events()
         if not silent or cluster.target.first_question(cluster.rules) != "Fetch":
             return False
-        return bool(self._news.on_link("fetched", name, leader or ""))
+        return bool(self._recent.on_link("fetched", name, leader or ""))
 
     def _heard(self, name: str) -> bool:
-        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         return truth is not None and self._cluster.heard_epoch(name) == truth.leader_epoch
 
     def _unseen(self, name: str) -> bool:
         """A node that was down is back in a session of its own, and the controller changed nothing since."""
         session, version = self._cluster.before_down[name]
-        truth = self._cluster.observer.truth(TOPIC, PARTITION)
-        back = self._cluster.observer.registered(name) not in (0, session)
+        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        back = self._cluster.zookeeper_view.registered(name) not in (0, session)
         return back and session != 0 and truth is not None and truth.version == version
 
     def _one_batch(self, name: str) -> bool:
         """All records of a group lie in one batch of the leader's log; messages of old formats lie in none."""
         leader = self._cluster.leader()
         log = self._cluster.log(leader) if leader else None
-        span = (self._marks.number(Mark("start", name)), self._marks.number(Mark("end", name)) - 1)
+        span = (
+            self._record_offsets.number(Mark("start", name)),
+            self._record_offsets.number(Mark("end", name)) - 1,
+        )
         if log is None:
             return False
         theirs = [b for b in log.batches if span[0] <= b.base <= span[1]]

@@ -33,7 +33,7 @@ def _offset(word: str, names: Names) -> Offset:
     return Mark(mark[1], mark[2])
 
 
-def _marks(names: Names) -> list[str]:
+def _record_offsets(names: Names) -> list[str]:
     return [f"{side}({group})" for group in names.groups for side in ("end", "start")]
 
 
@@ -78,9 +78,9 @@ FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)
 CODEC: Final = one_of("|".join(CODEC_NAMES), "a codec", lambda _: CODEC_NAMES)
 OFFSET: Final = Kind(
     sign="N",
-    expected=lambda names: f"an offset: a number, or one of {', '.join(_marks(names))}",
+    expected=lambda names: f"an offset: a number, or one of {', '.join(_record_offsets(names))}",
     read=_offset,
-    choices=_marks,
+    choices=_record_offsets,
 )
 ACKS: Final = Kind(
     sign="0|1|all",

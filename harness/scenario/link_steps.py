@@ -14,8 +14,8 @@ from typing import Final
 from harness.cluster.cluster import Cluster
 from harness.cluster.interfaces import Held
 from harness.model import PreconditionError, UsageError
-from harness.scenario.offsets import Marks
-from harness.scenario.recent_events import News
+from harness.scenario.offsets import RecordOffsets
+from harness.scenario.recent_events import RecentEvents
 from harness.scenario.step_order import ends_of
 from harness.scenario.steps import Cut, Delay, Double, Drop, Heal, HealAll, Hold, LinkAct, Release, ReleaseAll
 
@@ -70,10 +70,12 @@ class LinkSteps:
              for a step about a hold or a rule that does not exist any more.
     """
 
-    def __init__(self, cluster: Cluster, marks: Marks, news: News, api_of: Callable[[str], str]) -> None:
+    def __init__(
+        self, cluster: Cluster, record_offsets: RecordOffsets, recent: RecentEvents, api_of: Callable[[str], str]
+    ) -> None:
         self._cluster = cluster
-        self._marks = marks
-        self._news = news
+        self._record_offsets = record_offsets
+        self._recent = recent
         self._api_of = api_of
         self._holds: list[_Hold] = []
         self.rules: list[Standing] = []
@@ -128,7 +130,10 @@ class LinkSteps:
             self._prove(rule)
 
     def _hold(self, step: Hold) -> None:
-        api, offset = self._api_of(step.api), None if step.offset is None else self._marks.number(step.offset)
+        api, offset = (
+            self._api_of(step.api),
+            None if step.offset is None else self._record_offsets.number(step.offset),
+        )
         held = self._cluster.fabric.hold(api, step.src, step.dst, DIRECTIONS[step.direction], offset)
         self._holds.append(_Hold(step=step, handle=held))
 
@@ -141,14 +146,16 @@ class LinkSteps:
         return any(map(self._bit, mine))
 
     def _bit(self, rule: Standing) -> bool:
-        return any(self._news.bit(rule.bites, src, dst, api=rule.api, since=rule.since) for src, dst in rule.ends)
+        return any(
+            self._recent.bit(rule.bites, src, dst, api=rule.api, since=rule.since) for src, dst in rule.ends
+        )
 
     def _prove(self, rule: Standing) -> None:
         if not self._bit(rule):
             raise PreconditionError(f"{rule.step}: no frame was {rule.bites}; expected one at least")
 
     def _stand(self, step: Cut | Delay | Double, make: Callable[[], object], *, bites: str, api: str = "") -> None:
-        since = self._news.bites  # before it is made: it may bite at once
+        since = self._recent.bites  # before it is made: it may bite at once
         self.rules.append(Standing(step=step, api=api, bites=bites, since=since, handle=make()))
 
     def _take(self, api: str, src: str, dst: str, direction: str = "") -> list[Held]:

@@ -25,7 +25,7 @@ Offset: TypeAlias = int | Mark
 
 
 @dataclass(slots=True, kw_only=True)
-class Marks:
+class RecordOffsets:
     """
     Numbers of one run.
 

@@ -12,27 +12,27 @@ from typing import Any
 from harness.cluster.client import Client, Underway
 from harness.cluster.cluster import PARTITION, TOPIC, Cluster
 from harness.model import PreconditionError, UsageError
-from harness.scenario.offsets import Marks
+from harness.scenario.offsets import RecordOffsets
 from harness.scenario.steps import MEANWHILE, REFUSED, Produce
 
 
 class Produces:
     """The produces of one run."""
 
-    def __init__(self, cluster: Cluster, client: Client, marks: Marks) -> None:
+    def __init__(self, cluster: Cluster, client: Client, record_offsets: RecordOffsets) -> None:
         self._cluster = cluster
         self._client = client
-        self._marks = marks
+        self._record_offsets = record_offsets
         self._underway: dict[str, Underway] = {}
 
     def act(self, step: Produce) -> None:
         """Take a produce step."""
         name, options = step.group, self._options(step)
         refused = step.outcome == REFUSED
-        values = self._marks.values(name)
+        values = self._record_offsets.values(name)
         if step.outcome == MEANWHILE:
             leader = self._cluster.leader()
-            self._marks.expected(name, max(0, self._cluster.log_end(leader)) if leader else 0)
+            self._record_offsets.expected(name, max(0, self._cluster.log_end(leader)) if leader else 0)
             self._underway[name] = self._client.begin_produce(TOPIC, PARTITION, name, values, **options)
             return
         try:
@@ -43,7 +43,7 @@ class Produces:
             raise
         if refused:
             raise PreconditionError(f"{step}: acknowledged at {offsets}; expected no acknowledgement")
-        self._marks.acknowledged(name, offsets)
+        self._record_offsets.acknowledged(name, offsets)
 
     def _options(self, step: Produce) -> dict[str, Any]:
         """Return what a client is told beside the records; what the step leaves open is left to the client."""
@@ -64,7 +64,7 @@ class Produces:
             raise UsageError(f"acked {name}: not produced meanwhile; expected one of {sorted(self._underway)}")
         if not self._underway[name].done:
             return False
-        self._marks.acknowledged(name, self._underway[name].result())
+        self._record_offsets.acknowledged(name, self._underway[name].result())
         return True
 
     def end(self) -> None:

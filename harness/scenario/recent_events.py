@@ -30,7 +30,7 @@ _BITES: Final = (Lost, Delayed, Doubled)
 _KEPT: Final = (*_BITES, EpochQuestion, EpochAnswer, Fetch, Fetched, Truncate, Fenced, Printed)
 
 
-class News:
+class RecentEvents:
     """A listener of a history."""
 
     def __init__(self) -> None:

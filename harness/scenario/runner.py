@@ -25,9 +25,9 @@ from harness.scenario.conditions import Conditions
 from harness.scenario.file import Draw, Scenario, Step
 from harness.scenario.kinds import QUESTION
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.offsets import Marks
+from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
-from harness.scenario.recent_events import News
+from harness.scenario.recent_events import RecentEvents
 from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require
 
 _log = logging.getLogger(__name__)
@@ -44,29 +44,29 @@ class Play:
     faults: Mapping[str, Fault]
     # How a step or a fault that did not come about is told: what a random schedule asks for need not come about.
     missed: OpType = OpType.FAIL
-    marks: Marks = field(init=False)
+    record_offsets: RecordOffsets = field(init=False)
     produces: Produces = field(init=False)
     links: LinkSteps = field(init=False)
     conditions: Conditions = field(init=False)
-    _news: News = field(init=False, default_factory=News)
+    _recent: RecentEvents = field(init=False, default_factory=RecentEvents)
 
     def __post_init__(self) -> None:
-        self.marks = Marks(counts=self.draw.counts)
-        self.produces = Produces(self.cluster, self.client, self.marks)
-        self.links = LinkSteps(self.cluster, self.marks, self._news, self._api)
+        self.record_offsets = RecordOffsets(counts=self.draw.counts)
+        self.produces = Produces(self.cluster, self.client, self.record_offsets)
+        self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, self._api)
         self.conditions = Conditions(
             self.cluster,
             self.scenario.replicas,
-            marks=self.marks,
+            record_offsets=self.record_offsets,
             links=self.links,
             produces=self.produces,
-            news=self._news,
+            recent=self._recent,
         )
 
     # --- the whole run ---------------------------------------------------------------------------------------
     def run(self) -> None:
         """Set up, play, heal, read; every failure is in the history, none is raised but a wrong scenario."""
-        self.cluster.history.listeners.append(self._news.listen)
+        self.cluster.history.listeners.append(self._recent.listen)
         try:
             self._recorded(events.Step(line=0, text="set up", narrative=""), self._set_up)
             for step in self.scenario.steps:
@@ -90,9 +90,11 @@ class Play:
         cluster = self.cluster
         controller = self.scenario.nodes[0]
         cluster.start(controller)
-        cluster.await_(lambda: cluster.observer.controller() == controller, lambda: f"controller is {controller}")
+        cluster.await_(
+            lambda: cluster.zookeeper_view.controller() == controller, lambda: f"controller is {controller}"
+        )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
-        cluster.observer.watch(TOPIC, PARTITION)
+        cluster.zookeeper_view.watch(TOPIC, PARTITION)
         self.client.create_topic(TOPIC, [cluster.ids[name] for name in self.scenario.replicas])
         self._await(Leads(self.scenario.replicas[0]))
         self._await(InSync(self.scenario.replicas))
@@ -113,7 +115,7 @@ class Play:
 
     def _act(self, act: Act) -> None:
         if not isinstance(act, Await | Require):
-            self._news.turn()
+            self._recent.turn()
             self.conditions.turn()
         match act:
             case Await(condition):
@@ -220,7 +222,7 @@ class Play:
     def _end_dead_sessions(self) -> None:
         """End the sessions of all nodes that are down: they end some day anyhow, and a controller sees it."""
         for name in sorted(self.cluster.down):
-            if self.cluster.observer.registered(name):
+            if self.cluster.zookeeper_view.registered(name):
                 ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
                 self._inject(next(ends), [name])
 
@@ -239,7 +241,7 @@ class Play:
 
     def _free_office(self) -> None:
         """End the office of a controller whose old session holds it: that session lives on for long."""
-        eye = self.cluster.observer
+        eye = self.cluster.zookeeper_view
         holder = eye.controller()
         if holder is not None and self._holds_office_of_old(holder):
             with suppress(PreconditionError):  # the session has just ended by itself
@@ -247,7 +249,7 @@ class Play:
 
     def _holds_office_of_old(self, holder: str) -> bool:
         """Whether a session that is not the one in which the controller is registered holds its office."""
-        eye = self.cluster.observer
+        eye = self.cluster.zookeeper_view
         return eye.office() not in (0, eye.registered(holder))
 
     def _await_whole(self, without: Collection[str]) -> None:

@@ -24,7 +24,7 @@ from harness.launch import Address
 from harness.model import OpType, PreconditionError
 from harness.zookeeper.sessions import close_session, owner_of
 
-_log = logging.getLogger("fencepost.observer")
+_log = logging.getLogger("fencepost.zookeeper_view")
 _log.setLevel(logging.CRITICAL)
 
 _WRITES_MAX: Final = 100
@@ -32,7 +32,7 @@ _WRITES_MAX: Final = 100
 SESSION_MASK: Final = 0xFFFFFFFFFFFFFFFF
 
 
-class Observer:
+class RealZooKeeperView:
     """
     See one cluster below its chroot.
 

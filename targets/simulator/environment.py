@@ -20,7 +20,7 @@ from harness.events.codec import encode, key_of
 from harness.history.file import History
 from harness.logdir.scan import snapshot_events
 from harness.model import OpType, UsageError
-from harness.random_schedule.timing import VIRTUAL, Pace
+from harness.random_schedule.timing import VIRTUAL, Timing
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from targets.broker.core.messages import TopicPartition
@@ -32,7 +32,7 @@ from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import ZooKeeperFaults, random_world
-from targets.simulator.zookeeper_view import SimEye
+from targets.simulator.zookeeper_view import SimZooKeeperView
 
 SIMULATOR = "simulator"
 
@@ -58,7 +58,7 @@ class SimEnvironment:
         self.name = name
         # One process and one thread at a time: side by side they would only take turns.
         self.jobs = 1
-        self.timing: Pace = VIRTUAL
+        self.timing: Timing = VIRTUAL
         self._target = target
         self._trace = trace
         self._runs: dict[str, _Simulated] = {}
@@ -148,7 +148,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         replicas=spec.scenario.replicas,
         history=history,
         fabric=world.links,
-        observer=SimEye(world, target),
+        zookeeper_view=SimZooKeeperView(world, target),
         time=SimTime(world),
     )
     history.listeners.append(cluster.listen)

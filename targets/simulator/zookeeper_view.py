@@ -12,8 +12,8 @@ from targets.simulator.world import World
 NO_SESSION = 0
 
 
-class SimEye:
-    """See one world's ZooKeeper; see harness.cluster.interfaces.Eye for every call."""
+class SimZooKeeperView:
+    """See one world's ZooKeeper; see harness.cluster.interfaces.ZooKeeperView for every call."""
 
     def __init__(self, world: World, target: Target) -> None:
         """Take the world, and the target that says what its nodes mean."""

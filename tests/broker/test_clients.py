@@ -57,13 +57,13 @@ def made(cluster: Cluster, client: LibrdkafkaClient, *nodes: str) -> str:
     client.create_topic(topic, ids)
     cluster.await_(
         lambda: topic in _led and _isr(cluster, topic) == set(ids),
-        lambda: f"{topic} led and in sync on {nodes}, not {cluster.observer.truth(topic, 0)}",
+        lambda: f"{topic} led and in sync on {nodes}, not {cluster.zookeeper_view.truth(topic, 0)}",
     )
     return topic
 
 
 def _isr(cluster: Cluster, topic: str) -> set[int]:
-    truth = cluster.observer.truth(topic, 0)
+    truth = cluster.zookeeper_view.truth(topic, 0)
     return set() if truth is None else set(truth.isr)
 
 
@@ -156,7 +156,7 @@ def test_client_that_places_nothing_gets_partitions_that_lead_on_different_broke
     asked = admin.create_topics([NewTopic(topic, num_partitions=3, replication_factor=2)])
     asked[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
     cluster.await_(
-        lambda: all(cluster.observer.truth(topic, number) for number in range(3)), lambda: "three partitions"
+        lambda: all(cluster.zookeeper_view.truth(topic, number) for number in range(3)), lambda: "three partitions"
     )
     metadata = admin.list_topics(topic, timeout=limits.CLIENT_OPERATION_S_MAX)
     partitions = metadata.topics[topic].partitions
@@ -221,10 +221,10 @@ def test_connected_client_finds_the_new_leader_when_leadership_moves(
     producer = Producer(config(cluster, acks="all"))
     producer.produce(topic, b"before", partition=0, on_delivery=delivered)
     assert 0 == producer.flush(limits.CLIENT_OPERATION_S_MAX)
-    cluster.observer.expire("B")
+    cluster.zookeeper_view.expire("B")
     cluster.await_(
-        lambda: (truth := cluster.observer.truth(topic, 0)) is not None and truth.leader == IDS["C"],
-        lambda: f"{topic} led by C, not {cluster.observer.truth(topic, 0)}",
+        lambda: (truth := cluster.zookeeper_view.truth(topic, 0)) is not None and truth.leader == IDS["C"],
+        lambda: f"{topic} led by C, not {cluster.zookeeper_view.truth(topic, 0)}",
     )
     producer.produce(topic, b"after", partition=0, on_delivery=delivered)
     assert 0 == producer.flush(limits.CLIENT_OPERATION_S_MAX)

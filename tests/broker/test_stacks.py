@@ -158,7 +158,7 @@ def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(ground: Gro
     with stack.reader(place) as reading:
         assert list(range(5)) == [record[2] for record in reading.take(5)]
         cluster.take_down(name, cluster.host.kill)
-        cluster.observer.expire(name)
+        cluster.zookeeper_view.expire(name)
         cluster.await_(lambda: stands()[0] not in (-1, first), lambda: f"another leader, not {stands()}")
         assert list(range(5, 10)) == stack.produce(place, values(6, 5), acks=-1, codec="none")
         assert list(range(5, 10)) == [record[2] for record in reading.take(5)]

@@ -64,7 +64,7 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
         replicas=(),
         history=history,
         fabric=part,
-        observer=part,
+        zookeeper_view=part,
         time=RealTime(),
     )
 
@@ -102,7 +102,7 @@ def test_run_that_was_being_opened_when_all_were_cancelled_plays_nothing(tmp_pat
     player.cancel()
     with pytest.raises(RunCancelled):
         player.play(spec_of("kip101-1", Variant(protocol="hw"), TARGET, 1), Run(path=tmp_path))
-    # Cancelled and closed, and the observer and the fabric with it.
+    # Cancelled and closed, and the zookeeper_view and the fabric with it.
     assert (2, 2) == (room.host.closed, room.others.closed)
     player.cancel()
     assert (2, 2) == (room.host.closed, room.others.closed)
@@ -132,8 +132,8 @@ def test_close_goes_on_when_a_part_of_it_fails(tmp_path: Path, monkeypatch: pyte
 
 
 def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    host, observer = Part(), Part()
-    monkeypatch.setattr(machines, "Observer", lambda **_: observer)
+    host, zookeeper_view = Part(), Part()
+    monkeypatch.setattr(machines, "RealZooKeeperView", lambda **_: zookeeper_view)
     threads = set(threading.enumerate())
     with pytest.raises(UsageError, match="node A: no room"):
         open_machines(
@@ -145,4 +145,4 @@ def test_cluster_that_cannot_be_made_whole_is_taken_down(tmp_path: Path, monkeyp
             zookeeper=NOBODY,
             power_tier=None,
         )
-    assert (1, 1, threads) == (host.closed, observer.closed, set(threading.enumerate()))
+    assert (1, 1, threads) == (host.closed, zookeeper_view.closed, set(threading.enumerate()))

@@ -9,7 +9,7 @@ import pytest
 from harness.cleanup.process import until
 from harness.cluster.target import Printed
 from harness.environment import printed_lines as prints
-from harness.environment.printed_lines import LINES_MAX, Prints
+from harness.environment.printed_lines import LINES_MAX, PrintedLines
 from harness.history.file import History, read_history
 from harness.model import Op
 
@@ -20,9 +20,9 @@ def read(line: str) -> Printed | None:
     return Printed(what="truncate", topic="log", partition=0, to=int(number)) if word == "cut" else None
 
 
-def following(tmp_path: Path, texts: dict[str, str]) -> tuple[Prints, History]:
+def following(tmp_path: Path, texts: dict[str, str]) -> tuple[PrintedLines, History]:
     history = History(tmp_path / "history.jsonl")
-    return Prints(texts, texts.__getitem__, read, history), history
+    return PrintedLines(texts, texts.__getitem__, read, history), history
 
 
 def told(history: History) -> list[Op]:
@@ -74,7 +74,7 @@ def test_follower_goes_on_when_a_node_cannot_be_read_for_a_moment(
             raise OSError("not yet")
         return "cut 1\n"
 
-    followed = Prints(["A"], text_of, read, history)
+    followed = PrintedLines(["A"], text_of, read, history)
     followed.start()
     assert until(lambda: bool(told(history)), 10)
     followed.close()

@@ -68,7 +68,7 @@ class FakeCluster(Cluster):
         self.sessions = {"A": 8, "B": 9, "C": 10}
         self.calls: list[tuple[Any, ...]] = []
         names = {1: "A", 2: "B", 3: "C"}
-        self.observer = SimpleNamespace(  # type: ignore[assignment]
+        self.zookeeper_view = SimpleNamespace(  # type: ignore[assignment]
             truth=lambda *_: self.partition,
             name_of=names.get,
             controller=lambda: "C",

@@ -54,7 +54,7 @@ class Lodging:
     @property
     def epoch(self) -> int:
         """The epoch in which A leads."""
-        truth = self._cluster.observer.truth(TOPIC, PARTITION)
+        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         assert truth is not None, "the topic is made before anybody asks"
         return truth.leader_epoch
 
@@ -175,7 +175,7 @@ def lodging(
     )
     try:
         cluster.start("C")
-        cluster.await_(lambda: cluster.observer.controller() == "C", lambda: "C is controller")
+        cluster.await_(lambda: cluster.zookeeper_view.controller() == "C", lambda: "C is controller")
         for name in replicas:
             cluster.start(name)
         yield Lodging(cluster)

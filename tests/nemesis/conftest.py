@@ -70,7 +70,7 @@ def make_whole(cluster: Cluster) -> Cluster:
         heal("pause", cluster, node)
     for node in sorted(cluster.down):
         # A leader that returns unseen waits for an epoch that no controller gives it (KAFKA-1120, KIP-101).
-        if cluster.observer.registered(node):
+        if cluster.zookeeper_view.registered(node):
             inject("expire", cluster, node)
         heal("kill", cluster, node)
     free_office(cluster)
@@ -80,7 +80,7 @@ def make_whole(cluster: Cluster) -> Cluster:
 
 def free_office(cluster: Cluster) -> None:
     """End the office of a controller that was restarted at once: its dead session would hold it for long."""
-    eye = cluster.observer
+    eye = cluster.zookeeper_view
     holder = eye.controller()
     if holder is not None and eye.office() != eye.registered(holder):
         eye.depose()
@@ -91,13 +91,13 @@ def await_whole(cluster: Cluster) -> None:
     """Wait until there is a leader that knows it, both replicas are in sync, and their logs end alike."""
     cluster.await_(
         lambda: leads(cluster) and cluster.isr() == frozenset(REPLICAS) and len(set(ends(cluster).values())) == 1,
-        lambda: f"a whole cluster, not {cluster.observer.truth(TOPIC, PARTITION)} with ends {ends(cluster)}",
+        lambda: f"a whole cluster, not {cluster.zookeeper_view.truth(TOPIC, PARTITION)} with ends {ends(cluster)}",
     )
 
 
 def leads(cluster: Cluster) -> bool:
     """Whether somebody leads, by ZooKeeper's word and by its own for that epoch."""
-    truth = cluster.observer.truth(TOPIC, PARTITION)
+    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
     leader = cluster.leader()
     return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.leader_epoch
 

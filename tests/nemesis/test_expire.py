@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 def test_expired_leader_loses_its_office_registers_anew_and_is_back_in_the_isr(cluster: Cluster) -> None:
     leader, follower = roles(cluster)
     produce(cluster, 2)
-    before, session = cluster.observer.truth(TOPIC, PARTITION), cluster.observer.registered(leader)
+    before, session = cluster.zookeeper_view.truth(TOPIC, PARTITION), cluster.zookeeper_view.registered(leader)
     # Held back from ZooKeeper meanwhile: a registration that is back at once may be one that never went, to the
     # controller (KAFKA-1120).
     held = cluster.fabric.hold("ZooKeeper", leader, "zookeeper", "request")
@@ -24,10 +24,11 @@ def test_expired_leader_loses_its_office_registers_anew_and_is_back_in_the_isr(c
     cluster.await_(lambda: cluster.leader() == follower, lambda: f"{follower} leads, not {cluster.leader()}")
     cluster.fabric.release(held)
     cluster.await_(
-        lambda: cluster.observer.registered(leader) not in (0, session), lambda: f"{leader} is registered anew"
+        lambda: cluster.zookeeper_view.registered(leader) not in (0, session),
+        lambda: f"{leader} is registered anew",
     )
     await_whole(cluster)
-    after = cluster.observer.truth(TOPIC, PARTITION)
+    after = cluster.zookeeper_view.truth(TOPIC, PARTITION)
     assert before is not None
     assert after is not None
     assert after.leader_epoch > before.leader_epoch
@@ -37,13 +38,13 @@ def test_expired_leader_loses_its_office_registers_anew_and_is_back_in_the_isr(c
 
 
 def test_expired_controller_takes_office_again_or_leaves_it_and_elections_go_on(cluster: Cluster) -> None:
-    old = cluster.observer.controller()
+    old = cluster.zookeeper_view.controller()
     assert old is not None
-    session = cluster.observer.registered(old)
+    session = cluster.zookeeper_view.registered(old)
     inject("expire", cluster, old)
-    cluster.await_(lambda: cluster.observer.controller() is not None, lambda: "somebody is controller")
+    cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "somebody is controller")
     cluster.await_(
-        lambda: cluster.observer.registered(old) not in (0, session), lambda: f"{old} is registered anew"
+        lambda: cluster.zookeeper_view.registered(old) not in (0, session), lambda: f"{old} is registered anew"
     )
     await_whole(cluster)
     leader, follower = roles(cluster)

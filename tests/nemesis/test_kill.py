@@ -14,10 +14,10 @@ pytestmark = pytest.mark.slow
 def test_killed_leader_is_gone_and_its_page_cache_is_kept(cluster: Cluster) -> None:
     leader, _ = roles(cluster)
     end = produce(cluster, 3)
-    session = cluster.observer.registered(leader)
+    session = cluster.zookeeper_view.registered(leader)
     assert "ended by SIGKILL" in inject("kill", cluster, leader)
     assert (False, end) == (cluster.host.alive(leader), cluster.log_end(leader))
-    assert session == cluster.observer.registered(leader)  # nobody ends its session for it
+    assert session == cluster.zookeeper_view.registered(leader)  # nobody ends its session for it
     assert {leader} == cluster.down
 
 

@@ -21,10 +21,10 @@ def test_restarted_node_takes_its_registration_over_unseen(cluster: Cluster) -> 
     inject("kill", cluster, follower)
     session, version = cluster.before_down[follower]
     probe = inject("restart", cluster, follower)
-    fresh = cluster.observer.registered(follower)
+    fresh = cluster.zookeeper_view.registered(follower)
     assert f"registered in session 0x{fresh:x}, taken over from 0x{session:x}" == probe
     assert fresh not in (0, session)
-    truth = cluster.observer.truth(TOPIC, PARTITION)
+    truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
     assert truth is not None
     assert version == truth.version
 
@@ -33,23 +33,23 @@ def test_restarted_node_whose_session_has_ended_registers_anew(cluster: Cluster)
     _, follower = roles(cluster)
     inject("kill", cluster, follower)
     inject("expire", cluster, follower)
-    assert 0 == cluster.observer.registered(follower)
+    assert 0 == cluster.zookeeper_view.registered(follower)
     probe = inject("restart", cluster, follower)
-    assert f"registered in session 0x{cluster.observer.registered(follower):x}" == probe
+    assert f"registered in session 0x{cluster.zookeeper_view.registered(follower):x}" == probe
 
 
 def test_office_of_a_controller_that_restarts_at_once_stays_with_its_dead_session(cluster: Cluster) -> None:
     """Only its registration is taken over; nobody decides anything until that session has ended."""
-    holder, session = cluster.observer.controller(), cluster.observer.office()
+    holder, session = cluster.zookeeper_view.controller(), cluster.zookeeper_view.office()
     assert holder is not None
     inject("kill", cluster, holder)
     inject("restart", cluster, holder)
-    assert (holder, session) == (cluster.observer.controller(), cluster.observer.office())
-    assert session != cluster.observer.registered(holder)
+    assert (holder, session) == (cluster.zookeeper_view.controller(), cluster.zookeeper_view.office())
+    assert session != cluster.zookeeper_view.registered(holder)
     make_whole(cluster)
-    holder = cluster.observer.controller()
+    holder = cluster.zookeeper_view.controller()
     assert holder is not None
-    assert cluster.observer.registered(holder) == cluster.observer.office() != session
+    assert cluster.zookeeper_view.registered(holder) == cluster.zookeeper_view.office() != session
 
 
 def test_node_that_runs_cannot_be_started(cluster: Cluster) -> None:

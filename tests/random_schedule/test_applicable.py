@@ -32,7 +32,7 @@ def cluster(**state: Any) -> Any:
     session = found.pop("office_session", 1)
     found |= {"isr": lambda: frozenset(isr), "ids": dict.fromkeys(ids), "replicas": ("A", "B", "C")}
     gone = {*found["down"], *found["zombies"]}
-    found["observer"] = SimpleNamespace(
+    found["zookeeper_view"] = SimpleNamespace(
         registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
     )
     return SimpleNamespace(**found)

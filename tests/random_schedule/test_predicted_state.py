@@ -1,14 +1,14 @@
-"""Beliefs follow the steps that were drawn."""
+"""PredictedState follow the steps that were drawn."""
 
 from __future__ import annotations
 
-from harness.random_schedule.predicted_state import Beliefs
+from harness.random_schedule.predicted_state import PredictedState
 from nemesis import NEMESES
 from tests.harness.words import step as read
 
 
-def after(*steps: str) -> Beliefs:
-    beliefs = Beliefs(leader="A", before="B", faults=NEMESES)
+def after(*steps: str) -> PredictedState:
+    beliefs = PredictedState(leader="A", before="B", faults=NEMESES)
     for step in steps:
         beliefs.note(read(step))
     return beliefs

@@ -15,8 +15,8 @@ from harness.events import Produce
 from harness.history.memory import MemoryHistory
 from harness.model import Op, OpType, Source, UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
-from harness.random_schedule.runner import ChancePlay, Waiting, with_slack
-from harness.random_schedule.timing import VIRTUAL, Pace
+from harness.random_schedule.runner import RandomPlay, Waiting, with_slack
+from harness.random_schedule.timing import VIRTUAL, Timing
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.runner import Play
@@ -43,7 +43,7 @@ def schedule(*steps: str) -> Scenario:
 def played(
     *steps: str,
     protocol: str = "kip380",
-    pace: Pace = VIRTUAL,
+    timing: Timing = VIRTUAL,
     before: Callable[[World], None] = lambda _: None,
     after: Callable[[Cluster], None] = lambda _: None,
     as_scenario: bool = False,
@@ -63,7 +63,7 @@ def played(
     history = MemoryHistory(Path("T"), lambda: world.clock.now_ns)
     cluster = cluster_of(world, spec, history, TARGET)
     before(world)
-    make = Play if as_scenario else partial(ChancePlay, pace=pace)
+    make = Play if as_scenario else partial(RandomPlay, timing=timing)
     make(scenario=scenario, draw=drawn, cluster=cluster, client=SimClient(world), faults=NEMESES).run()
     after(cluster)
     return history.ops
@@ -111,7 +111,7 @@ def test_pass_wants_a_time(text: str) -> None:
 
 @pytest.mark.parametrize(("tempo", "passes_ns"), [(1.0, 250_000_000), (3.0, 750_000_000)])
 def test_pass_lets_so_much_time_pass_at_its_tempo(tempo: float, passes_ns: int) -> None:
-    ops = played("pass 250ms", pace=Pace(tempo=tempo))
+    ops = played("pass 250ms", timing=Timing(tempo=tempo))
     begun, ended = (op for op in ops if op.value.get("text") == "pass 250ms")
     assert passes_ns == ended.time_ns - begun.time_ns
 
@@ -119,28 +119,28 @@ def test_pass_lets_so_much_time_pass_at_its_tempo(tempo: float, passes_ns: int) 
 def test_election_is_awaited_at_a_pace_that_has_time_for_it() -> None:
     """Whoever elects slowly and whoever elects at once meet the next step alike."""
 
-    def step_after(pace: Pace) -> int:
-        ops = played("elect B", "pass 1ms", pace=pace)
+    def step_after(timing: Timing) -> int:
+        ops = played("elect B", "pass 1ms", timing=timing)
         return next(op.index for op in ops if op.value.get("text") == "pass 1ms")
 
-    def elected(pace: Pace) -> int:
-        ops = played("elect B", "pass 1ms", pace=pace)
+    def elected(timing: Timing) -> int:
+        ops = played("elect B", "pass 1ms", timing=timing)
         return next(op.index for op in ops if op.f == "leaderAndISR" and op.value["leader"] == "B")
 
     assert step_after(VIRTUAL) < elected(VIRTUAL)
-    assert elected(Pace(elected_s_max=1.0)) < step_after(Pace(elected_s_max=1.0))
+    assert elected(Timing(elected_s_max=1.0)) < step_after(Timing(elected_s_max=1.0))
 
 
 def test_first_records_stand_before_anything_breaks_at_a_pace_that_waits_for_them() -> None:
     steps = ("produce m1 acks=all meanwhile", "pass 0.1ms", "kill B")
 
-    def kill_is_late(pace: Pace) -> bool:
-        ops = played(*steps, pace=pace)
+    def kill_is_late(timing: Timing) -> bool:
+        ops = played(*steps, timing=timing)
         killed = next(op.index for op in ops if op.f == "kill")
         acked = [op.index for op in ops if op.f == "produce" and op.type is OpType.OK]
         return bool(acked) and max(acked[:2]) < killed
 
-    assert (False, True) == (kill_is_late(VIRTUAL), kill_is_late(Pace(begun_s_max=5.0)))
+    assert (False, True) == (kill_is_late(VIRTUAL), kill_is_late(Timing(begun_s_max=5.0)))
 
 
 def test_records_wait_for_their_outcome_before_it_is_told_that_they_were_sent() -> None:
@@ -157,7 +157,7 @@ def test_records_wait_for_their_outcome_before_it_is_told_that_they_were_sent() 
 
 def test_pass_ends_with_the_outcome_of_records_that_wait_for_it() -> None:
     steps = ("pass 1ms", "produce m1 acks=all meanwhile", "pass 900ms")
-    ops = played(*steps, pace=Pace(settled_s_max=0.5))
+    ops = played(*steps, timing=Timing(settled_s_max=0.5))
     begun, ended = (op for op in ops if op.value.get("text") == "pass 900ms")
     assert ended.time_ns - begun.time_ns < 500_000_000
     assert {OpType.OK} == {op.type for op in ops[begun.index : ended.index] if op.f == "produce"}
@@ -181,9 +181,9 @@ def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
 def test_end_gives_up_at_once_when_a_replica_cannot_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Source: KAFKA-6361: a follower inside a batch of its leader's asks again and again."""
     monkeypatch.setattr(Cluster, "is_stuck", lambda _, name: name == "B")
-    monkeypatch.setattr(ChancePlay, "_is_whole", lambda _: False)
+    monkeypatch.setattr(RandomPlay, "_is_whole", lambda _: False)
     steps = ("produce m1 acks=all meanwhile", "pass 30ms")
-    last = healed(played(*steps, pace=Pace(alike=True)))
+    last = healed(played(*steps, timing=Timing(alike=True)))
     assert (OpType.FAIL, "B stuck, and all others settled") == (last.type, last.value["missing"])
     waited = healed(played(*steps))
     assert "not seen within 3 s" in str(waited.value["missing"])
@@ -194,8 +194,10 @@ def test_end_goes_on_when_leadership_moves_right_after_the_cluster_was_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     turns = cycle([True, False])
-    monkeypatch.setattr(ChancePlay, "_is_whole", lambda _: next(turns))
-    assert OpType.OK is healed(played("produce m1 acks=all meanwhile", "pass 30ms", pace=Pace(alike=True))).type
+    monkeypatch.setattr(RandomPlay, "_is_whole", lambda _: next(turns))
+    assert (
+        OpType.OK is healed(played("produce m1 acks=all meanwhile", "pass 30ms", timing=Timing(alike=True))).type
+    )
 
 
 def test_end_restores_whoever_is_away_and_has_a_last_record_acknowledged() -> None:
@@ -217,7 +219,7 @@ def test_end_frees_the_office_that_a_dead_session_of_its_controller_holds(as_sce
     seen: list[bool] = []
 
     def note(cluster: Cluster) -> None:
-        eye = cluster.observer
+        eye = cluster.zookeeper_view
         cluster.await_(lambda: eye.controller() is not None, lambda: "a controller")
         seen.append(eye.office() == eye.registered(str(eye.controller())))
 
@@ -235,7 +237,10 @@ def test_end_frees_the_office_of_a_controller_that_no_fault_took_down() -> None:
     seen: list[bool] = []
 
     def note(cluster: Cluster) -> None:
-        seen.append(cluster.observer.office() == cluster.observer.registered(str(cluster.observer.controller())))
+        seen.append(
+            cluster.zookeeper_view.office()
+            == cluster.zookeeper_view.registered(str(cluster.zookeeper_view.controller()))
+        )
 
     ops = played("pass 30ms", "restart C", "pass 1ms", before=crashes, after=note)
     assert ["C"] == [op.value["node"] for op in ops if op.f == "exited"]

@@ -14,9 +14,9 @@ from harness.history.file import History
 from harness.model import OpType, Source, UsageError
 from harness.scenario.conditions import Conditions
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.offsets import Marks
+from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
-from harness.scenario.recent_events import News
+from harness.scenario.recent_events import RecentEvents
 from tests.events.filled import filled
 from tests.harness import words
 from tests.harness.fakes import FakeClient, FakeCluster, FakeLinks
@@ -29,13 +29,18 @@ class Room:
 
     def __init__(self, cluster: FakeCluster, history: History) -> None:
         self.cluster = cluster
-        self.news = News()
-        history.listeners += [self.news.listen, cluster.listen]
-        self.marks = marks = Marks(counts={"m1": 2})
-        self.links = LinkSteps(cluster, marks, self.news, str)
-        produces = Produces(cluster, FakeClient(), marks)  # type: ignore[arg-type]
+        self.recent = RecentEvents()
+        history.listeners += [self.recent.listen, cluster.listen]
+        self.record_offsets = record_offsets = RecordOffsets(counts={"m1": 2})
+        self.links = LinkSteps(cluster, record_offsets, self.recent, str)
+        produces = Produces(cluster, FakeClient(), record_offsets)  # type: ignore[arg-type]
         self.conditions = Conditions(
-            cluster, ("B", "A"), marks=marks, links=self.links, produces=produces, news=self.news
+            cluster,
+            ("B", "A"),
+            record_offsets=record_offsets,
+            links=self.links,
+            produces=produces,
+            recent=self.recent,
         )
 
     def holds(self, text: str) -> bool:
@@ -78,7 +83,7 @@ def test_what_came_counts_until_the_scenario_does_something(
     assert not room.holds(condition)
     happens(room)
     assert room.holds(condition)
-    room.news.turn()
+    room.recent.turn()
     room.conditions.turn()
     assert not room.holds(condition)
 
@@ -98,7 +103,7 @@ def test_what_came_counts_until_the_scenario_does_something(
 def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Happening) -> None:
     assert not room.holds(condition)
     happens(room)
-    room.news.turn()
+    room.recent.turn()
     room.conditions.turn()
     assert room.holds(condition)
 
@@ -178,7 +183,7 @@ def test_group_lies_in_one_batch_or_in_messages_that_are_in_none(
 ) -> None:
     batches = tuple(SimpleNamespace(base=base, last=last, magic=magic) for base, last in spans)
     room.cluster.log = lambda _: SimpleNamespace(batches=batches)  # type: ignore[method-assign]
-    room.marks.acknowledged("m1", [0, 1])
+    room.record_offsets.acknowledged("m1", [0, 1])
     assert expected is room.holds("one-batch m1")
 
 
@@ -192,7 +197,7 @@ def test_node_that_goes_on_is_stuck_and_awaits_no_more(room: Room, again: str) -
 
 def test_controller_is_another_only_when_there_is_one(room: Room) -> None:
     assert (True, False) == (room.holds("controller != A"), room.holds("controller != C"))
-    room.cluster.observer.controller = lambda: None  # type: ignore[method-assign]
+    room.cluster.zookeeper_view.controller = lambda: None  # type: ignore[method-assign]
     assert not room.holds("controller != A")
 
 
@@ -220,7 +225,7 @@ def test_rule_of_a_link_has_bitten_for_as_long_as_it_stands(
     room.links.act(words.step(step))
     assert not room.holds(condition)
     room.fabric(bite[0], "A", "B", **bite[1])
-    room.news.turn()
+    room.recent.turn()
     assert room.holds(condition)
 
 

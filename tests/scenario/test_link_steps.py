@@ -10,8 +10,8 @@ import pytest
 from harness.history.file import History
 from harness.model import OpType, PreconditionError, Source, UsageError
 from harness.scenario.link_steps import LinkSteps
-from harness.scenario.offsets import Marks
-from harness.scenario.recent_events import News
+from harness.scenario.offsets import RecordOffsets
+from harness.scenario.recent_events import RecentEvents
 from tests.events.filled import filled
 from tests.harness.fakes import FakeCluster, FakeLinks
 from tests.harness.words import step
@@ -26,10 +26,10 @@ class Room:
         self.fabric: FakeLinks = cluster.fabric  # type: ignore[assignment]
         self.calls = cluster.calls
         self.history = history
-        news = News()
-        history.listeners.append(news.listen)
+        recent = RecentEvents()
+        history.listeners.append(recent.listen)
         self.links = LinkSteps(
-            cluster, Marks(counts={"m1": 3}), news, lambda word: "Epoch" if word == "question" else word
+            cluster, RecordOffsets(counts={"m1": 3}), recent, lambda word: "Epoch" if word == "question" else word
         )
 
     def act(self, text: str) -> None:

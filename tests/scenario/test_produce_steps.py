@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.model import PreconditionError, UsageError
-from harness.scenario.offsets import Mark, Marks
+from harness.scenario.offsets import Mark, RecordOffsets
 from harness.scenario.produce_steps import Produces
 from tests.harness.fakes import FakeClient, FakeCluster
 from tests.harness.words import step
@@ -48,8 +48,8 @@ class Room:
 
     def __init__(self, cluster: FakeCluster) -> None:
         self.client = Client()
-        self.marks = Marks(counts={"m1": 2})
-        self.produces = Produces(cluster, self.client, self.marks)  # type: ignore[arg-type]
+        self.record_offsets = RecordOffsets(counts={"m1": 2})
+        self.produces = Produces(cluster, self.client, self.record_offsets)  # type: ignore[arg-type]
 
     def act(self, options: str) -> None:
         """Take the step `produce m1 OPTIONS`."""
@@ -64,7 +64,7 @@ def room(cluster: FakeCluster) -> Room:
 def test_record_is_sent_to_whom_the_step_names_and_for_as_long(room: Room) -> None:
     room.act("acks=all via A for=800ms codec=gzip")
     assert [("m1", 2, {"acks": -1, "via": "127.0.0.1:1", "timeout_s": 0.8, "codec": "gzip"})] == room.client.sent
-    assert 2 == room.marks.number(Mark("end", "m1"))
+    assert 2 == room.record_offsets.number(Mark("end", "m1"))
 
 
 def test_node_without_an_address_is_named(room: Room, cluster: FakeCluster) -> None:
@@ -78,7 +78,7 @@ def test_refused_produce_must_not_be_acknowledged(room: Room) -> None:
         room.act("acks=all refused")
     room.client.refuses = True
     room.act("acks=all refused")
-    assert {} == room.marks.offsets
+    assert {} == room.record_offsets.offsets
     with pytest.raises(PreconditionError, match="not acknowledged"):
         room.act("acks=all")
 
@@ -86,7 +86,7 @@ def test_refused_produce_must_not_be_acknowledged(room: Room) -> None:
 def test_produce_meanwhile_is_acknowledged_when_its_outcome_is_there(room: Room) -> None:
     room.act("acks=all meanwhile")
     assert [("begin", "m1", {"acks": -1})] == room.client.sent
-    assert (False, 4) == (room.produces.acked("m1"), room.marks.number(Mark("end", "m1")))
+    assert (False, 4) == (room.produces.acked("m1"), room.record_offsets.number(Mark("end", "m1")))
     room.client.slow.done = True
     assert room.produces.acked("m1")
     room.produces.end()

@@ -6,13 +6,13 @@ import pytest
 
 from harness.history.file import History
 from harness.model import OpType, Source
-from harness.scenario.recent_events import News
+from harness.scenario.recent_events import RecentEvents
 from tests.events.filled import filled
 
 
 @pytest.fixture
-def news(history: History) -> News:
-    made = News()
+def recent(history: History) -> RecentEvents:
+    made = RecentEvents()
     history.listeners.append(made.listen)
     return made
 
@@ -23,27 +23,27 @@ def fabric(history: History, f: str, src: str, dst: str, **more: str) -> None:
     )
 
 
-def test_turn_forgets_what_came_before(history: History, news: News) -> None:
+def test_turn_forgets_what_came_before(history: History, recent: RecentEvents) -> None:
     fabric(history, "epoch-question", "A", "B")
     history.record_line(Source.BROKER, "A", OpType.INFO, "truncate", filled(Source.BROKER, "truncate", {}))
-    assert (1, 1) == (len(news.on_link("epoch-question", "A", "B")), len(news.of_node("truncate", "A")))
-    assert ([], []) == (news.on_link("epoch-question", "B", "A"), news.of_node("truncate", "B"))
-    news.turn()
-    assert ([], []) == (news.on_link("epoch-question", "A", "B"), news.of_node("truncate", "A"))
+    assert (1, 1) == (len(recent.on_link("epoch-question", "A", "B")), len(recent.of_node("truncate", "A")))
+    assert ([], []) == (recent.on_link("epoch-question", "B", "A"), recent.of_node("truncate", "B"))
+    recent.turn()
+    assert ([], []) == (recent.on_link("epoch-question", "A", "B"), recent.of_node("truncate", "A"))
 
 
-def test_bite_outlives_a_turn_and_is_counted(history: History, news: News) -> None:
+def test_bite_outlives_a_turn_and_is_counted(history: History, recent: RecentEvents) -> None:
     fabric(history, "doubled", "C", "A", api="LeaderAndIsr")
-    news.turn()
-    assert 1 == news.bites
-    assert news.bit("doubled", "C", "A", api="LeaderAndIsr")
-    assert news.bit("doubled", "*", "A")
-    assert not news.bit("doubled", "C", "A", api="Fetch")
-    assert not news.bit("doubled", "C", "A", since=1)
-    assert not news.bit("lost", "C", "A")
+    recent.turn()
+    assert 1 == recent.bites
+    assert recent.bit("doubled", "C", "A", api="LeaderAndIsr")
+    assert recent.bit("doubled", "*", "A")
+    assert not recent.bit("doubled", "C", "A", api="Fetch")
+    assert not recent.bit("doubled", "C", "A", since=1)
+    assert not recent.bit("lost", "C", "A")
 
 
-def test_what_no_condition_is_about_is_not_kept(history: History, news: News) -> None:
+def test_what_no_condition_is_about_is_not_kept(history: History, recent: RecentEvents) -> None:
     history.record_line(Source.BROKER, "A", OpType.INFO, "append", filled(Source.BROKER, "append", {}))
     history.record_line(Source.FABRIC, "fabric", OpType.INFO, "held", filled(Source.FABRIC, "held", {}))
-    assert ([], []) == (news.of_node("append", "A"), news.on_link("held", "A", "B"))
+    assert ([], []) == (recent.of_node("append", "A"), recent.on_link("held", "A", "B"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.interfaces import Eye
+from harness.cluster.interfaces import ZooKeeperView
 from harness.cluster.target import PartitionTruth
 from harness.model import OpType, PreconditionError, Source
 from targets.broker.core.zookeeper import CONTROLLER, broker_path
 from targets.broker_target import TARGET
 from targets.simulator.world import World
-from targets.simulator.zookeeper_view import SimEye
+from targets.simulator.zookeeper_view import SimZooKeeperView
 from tests.simulator.worlds import TOPIC, WAIT_S, Ops, boot, cluster, registered, state
 
 
@@ -25,12 +25,12 @@ def world(ops: Ops) -> World:
 
 
 @pytest.fixture
-def eye(world: World) -> SimEye:
-    return SimEye(world, TARGET)
+def eye(world: World) -> SimZooKeeperView:
+    return SimZooKeeperView(world, TARGET)
 
 
-def test_eye_is_what_every_ground_has_and_sees_what_zookeeper_holds(world: World, eye: SimEye) -> None:
-    general: Eye = eye
+def test_eye_is_what_every_ground_has_and_sees_what_zookeeper_holds(world: World, eye: SimZooKeeperView) -> None:
+    general: ZooKeeperView = eye
     assert PartitionTruth(leader=1, leader_epoch=0, isr=(1, 2), version=0) == general.truth(TOPIC, 0)
     assert ("C", "A", None) == (general.controller(), general.name_of(1), general.name_of(-1))
     assert world.zookeeper.session_of(broker_path(1)) == general.registered("A") != 0
@@ -39,7 +39,7 @@ def test_eye_is_what_every_ground_has_and_sees_what_zookeeper_holds(world: World
 
 
 def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
-    world: World, eye: SimEye, ops: Ops
+    world: World, eye: SimZooKeeperView, ops: Ops
 ) -> None:
     eye.watch(TOPIC, 0)
     world.nodes["A"].kill()
@@ -55,7 +55,7 @@ def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
     assert {(Source.ZOOKEEPER, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "zookeeper"}
 
 
-def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, eye: SimEye) -> None:
+def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, eye: SimZooKeeperView) -> None:
     session = eye.registered("A")
     assert f"session 0x{session:x} closed, /brokers/ids/1 gone" == eye.expire("A")
     assert 0 == eye.registered("A")
@@ -64,7 +64,7 @@ def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World
     assert world.until(lambda: registered(world, "A"), WAIT_S)
 
 
-def test_deposed_controller_leaves_office_without_failing(world: World, eye: SimEye, ops: Ops) -> None:
+def test_deposed_controller_leaves_office_without_failing(world: World, eye: SimZooKeeperView, ops: Ops) -> None:
     eye.watch(TOPIC, 0)
     assert f"/controller of C deleted, which session 0x{eye.registered('C'):x} had made" == eye.depose()
     assert None is eye.controller()
@@ -76,18 +76,18 @@ def test_deposed_controller_leaves_office_without_failing(world: World, eye: Sim
 def test_without_a_controller_there_is_nobody_to_depose() -> None:
     world = World(protocol="hw", ids={"A": 1})
     with pytest.raises(PreconditionError, match="depose: there is no /controller"):
-        SimEye(world, TARGET).depose()
+        SimZooKeeperView(world, TARGET).depose()
     boot(world)
     assert CONTROLLER in world.zookeeper.tree.nodes
 
 
-def test_member_of_the_isr_is_elected_though_nobody_failed(world: World, eye: SimEye) -> None:
+def test_member_of_the_isr_is_elected_though_nobody_failed(world: World, eye: SimZooKeeperView) -> None:
     assert "broker 2 asked for at /admin/elections" == eye.elect(TOPIC, 0, "B")
     assert world.until(lambda: 2 == state(world).leader, WAIT_S)
     assert (1, 2) == tuple(sorted(state(world).isr))
 
 
-def test_operator_reads_writes_and_deletes_nodes(eye: SimEye) -> None:
+def test_operator_reads_writes_and_deletes_nodes(eye: SimZooKeeperView) -> None:
     eye.write("/x/y", b"1")
     eye.write("/x/y", b"2")
     assert (b"2", b"", None) == (eye.read("/x/y"), eye.read("/x"), eye.read("/x/z"))
