@@ -20,14 +20,16 @@ from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperView
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, Target
 from harness.effect import DOWN, Effect
 from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
+from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
-from harness.model import Op, OpType, PreconditionError, Source, UsageError
+from harness.model import Op, OpType, PreconditionError, UsageError
 
 TOPIC: Final = "log"
 PARTITION: Final = 0
 # How a line of a Java stack trace begins, of which there may be dozens behind the one that says what happened.
 STACK_FRAME: Final = "\tat "
+_HEARD: Final = frozenset(map(key_of_kind, (Leader, Follower, Started, Stuck, Awaiting, Printed, Commanded)))
 
 
 class RunCancelled(Exception):
@@ -193,7 +195,7 @@ class Cluster:
 
     def listen(self, op: Op) -> None:
         """Take note of what a node tells of its role, or of what is seen of one that tells nothing."""
-        if op.source not in (Source.BROKER, Source.FABRIC):
+        if (op.source, op.f) not in _HEARD:  # most are of others, and need not be decoded here
             return
         name = op.process
         match op.event:

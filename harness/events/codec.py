@@ -17,7 +17,6 @@ from harness.events.base import OP_F
 
 _Convert: TypeAlias = Callable[[Any], Any]
 
-_ABSENT: Final = object()
 _KEYS: Final = {kind: key for table in (EVENTS, FAILED) for key, kind in table.items()}
 _NAMES: Final[Mapping[type, tuple[str, str]]] = {
     str: ("a string", "strings"),
@@ -28,6 +27,7 @@ _NAMES: Final[Mapping[type, tuple[str, str]]] = {
 
 # What is known of each class, once it was asked for.
 _PLANS: Final[dict[type[Event], tuple[EventKey, ...]]] = {}
+_COMPILED: Final[dict[type[Event], _Compiled]] = {}
 
 
 class MisfitError(ValueError):
@@ -46,6 +46,7 @@ class EventKey:
     Attributes:
         text: what is expected of its value, in words.
         optional: it may be absent.
+        plain: the type of a value that needs no more than that type; None where it must be looked into.
     """
 
     name: str
@@ -57,6 +58,7 @@ class EventKey:
     optional: bool
     default: Any
     beside: str
+    plain: type | None
 
 
 def key_of(event: Event) -> tuple[Source, str]:
@@ -77,25 +79,18 @@ def key_of_kind(kind: type[Event]) -> tuple[Source, str | None]:
 
 def kind_of(source: Source, f: str, type_: OpType) -> type[Event] | None:
     """Return the class of an op's event, None where no class has its source and f."""
-    failed = FAILED.get((source, f)) if type_ is OpType.FAIL else None
-    return failed or (Injection if source is Source.NEMESIS else EVENTS.get((source, f)))
+    if source is Source.NEMESIS:
+        return Injection
+    kind = EVENTS.get((source, f))
+    return FAILED.get((source, f), kind) if type_ is OpType.FAIL else kind
 
 
 def encode(event: Event) -> dict[str, Any]:
     """Return the event as the value of its op: JSON data, keys in the order of the fields."""
     if isinstance(event, Unknown):
         return dict(event.value)
-    value: dict[str, Any] = {}
-    for each in keys_of(type(event)):
-        item = getattr(event, each.name)
-        if (
-            each.optional
-            and item == each.default
-            and not (each.beside and getattr(event, each.beside) is not None)
-        ):
-            continue
-        value[each.key] = item if each.write is None else each.write(item)
-    return value
+    kind = type(event)
+    return (_COMPILED.get(kind) or _compiled(kind)).encode(event)
 
 
 def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> Event:
@@ -108,17 +103,22 @@ def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> E
     kind = kind_of(source, f, type_)
     if kind is None:
         return Unknown(source=source, f=f, value=value)
-    found: dict[str, Any] = {"name": f} if kind is Injection else {}
+    try:
+        return (_COMPILED.get(kind) or _compiled(kind)).decode(value, f)
+    except (KeyError, _WrongError):
+        raise _misfit(kind, value) from None
+
+
+def _misfit(kind: type[Event], value: Mapping[str, Any]) -> MisfitError:
+    """Return what names the first key that is missing or has the wrong type."""
     for each in keys_of(kind):
-        item = value.get(each.key, _ABSENT)
-        if item is not _ABSENT:
-            try:
-                found[each.name] = each.read(item)
-            except _WrongError:
-                raise MisfitError(f"key {each.key!r} is {item!r:.200}; expected {each.text}") from None
-        elif not each.optional:
-            raise MisfitError(f"there is no key {each.key!r}; expected {each.text}")
-    return kind(**found)
+        if each.key not in value and not each.optional:
+            return MisfitError(f"there is no key {each.key!r}; expected {each.text}")
+        try:
+            each.read(value.get(each.key, each.default))
+        except _WrongError:
+            return MisfitError(f"key {each.key!r} is {value.get(each.key)!r:.200}; expected {each.text}")
+    raise AssertionError(f"{kind.__name__}: {value!r:.200} fits, and could not be read")
 
 
 def place_in(value: Mapping[str, Any]) -> tuple[str, int] | None:
@@ -133,6 +133,49 @@ def keys_of(kind: type[Event]) -> tuple[EventKey, ...]:
     if found is None:
         found = _PLANS[kind] = _plan(kind)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """
+    The codec of one class, as source that is compiled once: histories are long, and every op goes through it.
+
+    A field that is plain in JSON is read and written without a call.
+    """
+
+    encode: Callable[[Event], dict[str, Any]]
+    decode: Callable[[Mapping[str, Any], str], Event]
+
+
+def _compiled(kind: type[Event]) -> _Compiled:
+    names: dict[str, Any] = {"kind": kind}
+    exec(f"{_encoder(kind, names)}\n{_decoder(kind, names)}", names)  # the source holds names of fields alone
+    _COMPILED[kind] = _Compiled(encode=names["encode"], decode=names["decode"])
+    return _COMPILED[kind]
+
+
+def _encoder(kind: type[Event], names: dict[str, Any]) -> str:
+    lines = ["def encode(event):", "    value = {}"]
+    for n, each in enumerate(keys_of(kind)):
+        names |= {f"write_{n}": each.write, f"default_{n}": each.default}
+        item = f"event.{each.name}" if each.write is None else f"write_{n}(event.{each.name})"
+        beside = f" or event.{each.beside} is not None" if each.beside else ""
+        condition = f"if event.{each.name} != default_{n}{beside}: " if each.optional else ""
+        lines.append(f"    {condition}value[{each.key!r}] = {item}")
+    return "\n".join((*lines, "    return value"))
+
+
+def _decoder(kind: type[Event], names: dict[str, Any]) -> str:
+    fields_ = ["name=f"] if kind is Injection else []
+    for n, each in enumerate(keys_of(kind)):
+        names |= {f"read_{n}": each.read, f"default_{n}": each.default}
+        item = f"read_{n}(value[{each.key!r}])"
+        if each.plain is not None:
+            names[f"plain_{n}"] = each.plain
+            item = f"item if type(item := value[{each.key!r}]) is plain_{n} else read_{n}(item)"
+        absent = f" if {each.key!r} in value else default_{n}" if each.optional else ""
+        fields_.append(f"{each.name}=(({item}){absent})")
+    return f"def decode(value, f):\n    return kind({', '.join(fields_)})"
 
 
 def _plan(kind: type[Event]) -> tuple[EventKey, ...]:
@@ -154,6 +197,7 @@ def _plan(kind: type[Event]) -> tuple[EventKey, ...]:
                 optional=each.default is not MISSING,
                 default=None if each.default is MISSING else each.default,
                 beside=about.get("beside", ""),
+                plain=hint if hint in (str, int, bool, float) else None,
             )
         )
     return tuple(found)

@@ -23,11 +23,14 @@ from harness.events import (
     Printed,
     Truncate,
 )
+from harness.events.codec import key_of_kind
 from harness.fabric.core.rules import Link, link_matches
-from harness.model import Op, Source
+from harness.model import Op
 
 _BITES: Final = (Lost, Delayed, Doubled)
-_KEPT: Final = (*_BITES, EpochQuestion, EpochAnswer, Fetch, Fetched, Truncate, Fenced, Printed)
+_KEPT: Final = frozenset(
+    map(key_of_kind, (*_BITES, EpochQuestion, EpochAnswer, Fetch, Fetched, Truncate, Fenced, Printed))
+)
 
 
 class RecentEvents:
@@ -43,7 +46,7 @@ class RecentEvents:
 
     def listen(self, op: Op) -> None:
         """Take note of an op as it is recorded, in whatever thread."""
-        if op.source in (Source.FABRIC, Source.BROKER) and isinstance(op.event, _KEPT):
+        if (op.source, op.f) in _KEPT:
             self._ops.append(op)
             if isinstance(op.event, _BITES):
                 self._bitten.append(op)
