@@ -57,7 +57,7 @@ def test_expired_controller_takes_office_again_or_leaves_it_and_elections_go_on(
 def test_node_without_a_registration_has_no_session_to_end(cluster: Cluster) -> None:
     inject("kill", cluster, "B")
     inject("expire", cluster, "B")
-    with pytest.raises(PreconditionError, match=r"expire B: nobody owns /cluster-.*/brokers/ids/5"):
+    with pytest.raises(PreconditionError, match=r"expire B: nobody owns /\S+/brokers/ids/5"):
         inject("expire", cluster, "B")
 
 
@@ -65,5 +65,5 @@ def test_expiry_after_which_the_registration_still_stands_did_not_bite(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.zookeeper.view.close_session", lambda *_: 0.0)
-    with pytest.raises(PreconditionError, match=r"expire B: session 0x[0-9a-f]+ still owns /cluster-"):
+    with pytest.raises(PreconditionError, match=r"expire B: session 0x[0-9a-f]+ still owns /\S+/brokers/ids/5"):
         inject("expire", cluster, "B")
