@@ -5,13 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from harness.cleanup.engine import connect
+from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import UsageError
+from tests.scenario.fakes import FakeCluster
 
 # Whoever starts the tests behind a shell's & has Ctrl-C ignored, in them and in all that they start; what comes of
 # it is what some of them are about.
@@ -45,3 +48,16 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
         yield ground.start_zookeeper()
     finally:
         ground.close()
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    """A run's history."""
+    with History(tmp_path / "history.jsonl") as history:
+        yield history
+
+
+@pytest.fixture
+def cluster(history: History) -> FakeCluster:
+    """A cluster that only remembers."""
+    return FakeCluster(history)

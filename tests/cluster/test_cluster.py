@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Effect
-from tests.harness.fakes import FakeCluster
+from tests.scenario.fakes import FakeCluster
 
 
 def begin(cluster: FakeCluster, node: str, effect: Effect) -> None:

@@ -10,7 +10,7 @@ import pytest
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
 from nemesis import NEMESES
-from tests.harness.words import step as read
+from tests.scenario.words import step as read
 
 
 class Links:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.random_schedule.predicted_state import PredictedState
 from nemesis import NEMESES
-from tests.harness.words import step as read
+from tests.scenario.words import step as read
 
 
 def after(*steps: str) -> PredictedState:

@@ -18,8 +18,8 @@ from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from tests.events.filled import filled
-from tests.harness import words
-from tests.harness.fakes import FakeClient, FakeCluster, FakeLinks
+from tests.scenario import words
+from tests.scenario.fakes import FakeClient, FakeCluster, FakeLinks
 
 Happening = Callable[["Room"], None]
 

@@ -13,8 +13,8 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.recent_events import RecentEvents
 from tests.events.filled import filled
-from tests.harness.fakes import FakeCluster, FakeLinks
-from tests.harness.words import step
+from tests.scenario.fakes import FakeCluster, FakeLinks
+from tests.scenario.words import step
 
 Act = Callable[[str], None]
 

@@ -10,8 +10,8 @@ import pytest
 from harness.model import PreconditionError, UsageError
 from harness.scenario.offsets import Mark, RecordOffsets
 from harness.scenario.produce_steps import Produces
-from tests.harness.fakes import FakeClient, FakeCluster
-from tests.harness.words import step
+from tests.scenario.fakes import FakeClient, FakeCluster
+from tests.scenario.words import step
 
 
 class Slow:

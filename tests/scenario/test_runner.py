@@ -13,7 +13,7 @@ from harness.history.file import History, read_history
 from harness.model import Op, OpType, PreconditionError, Source, UsageError
 from harness.scenario.file import Draw, parse
 from harness.scenario.runner import Play
-from tests.harness.fakes import FakeClient, FakeCluster
+from tests.scenario.fakes import FakeClient, FakeCluster
 
 HEAD = """
 title T

@@ -6,7 +6,7 @@ import pytest
 
 from harness.model import UsageError
 from harness.scenario.step_order import check_order
-from tests.harness.words import step
+from tests.scenario.words import step
 
 
 def check(*texts: str) -> None:

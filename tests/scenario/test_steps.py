@@ -11,7 +11,7 @@ from harness.scenario.condition_types import CONDITIONS, Checkpoint, Controller
 from harness.scenario.grammar import Statement
 from harness.scenario.offsets import Mark
 from harness.scenario.steps import MEANWHILE, STEPS, Await, Cut, Hold, Inject, Pass, Produce, ReleaseAll, Require
-from tests.harness.words import condition, step
+from tests.scenario.words import condition, step
 
 STEP_TEXTS = """
 produce m1 acks=all

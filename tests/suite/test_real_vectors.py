@@ -60,4 +60,4 @@ def test_s2_the_leader_answers_where_its_epoch_began_and_the_orphan_is_cut(
 def test_without_root_unflushed_bytes_are_lost_all_the_same(play_one: PlayOne) -> None:
     """The durable-watermark tier shows scenario 2 as real lost page cache does."""
     played = play_one("kip101-2", "hw", name="-watermark", power_tier="watermark")
-    assert ("watermark", "permitted m2, diverged m2 A B") == (played.power_tier, judged(played).found)
+    assert ("watermark", "permitted m2, diverged m2 A B") == (played.run.power_tier, judged(played).found)
