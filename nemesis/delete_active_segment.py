@@ -31,4 +31,5 @@ FAULT = Fault(
     heal=None,
     effect=Effect.LOG_CUT,
     band=Band.MARK,
+    weight=0.0,
 )

@@ -33,6 +33,8 @@ class Fault:
         effect: what it does to its node.
         heals: the effects that it ends on its node, for a fault that undoes others.
         band: how timelines shade it.
+        weight: how often random schedules draw it, relative to other moves, where no profile says
+            (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Fault:
     band: Band
     probe: Callable[[Cluster, str], str] | None = None
     heals: frozenset[Effect] = frozenset()
+    weight: float = 1.0
 
     @property
     def nature(self) -> Nature:

@@ -74,6 +74,7 @@ class _Drawing:
     def __init__(self, chance: Random, faults: Mapping[str, Fault], profile: Profile) -> None:
         self._chance = chance
         self._profile = profile
+        self._faults = faults
         self._steps: list[Act] = []
         self._records: list[str] = []
         three = chance.random() < profile.three_replicas
@@ -117,7 +118,7 @@ class _Drawing:
 
     def _temper(self) -> tuple[list[str], list[float]]:
         """Give the kinds of moves that this schedule has, and how often each comes."""
-        weights = dict(self._profile.weights)
+        weights = {**self._profile.weights, **self._profile.weights_of(self._faults)}
         for kind in weights:
             if kind not in ALWAYS:
                 weights[kind] *= self._chance.choice(self._profile.tempers)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from harness.cluster.fault import Fault
 from harness.effect import RENAMED_FAULTS
 from harness.registry import pick
 
@@ -50,6 +51,8 @@ TEMPERS: Final = (0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0)
 # Where somebody has chosen, each schedule has all that was chosen.
 TEMPERS_CHOSEN: Final = (0.5, 1.0, 1.0, 2.0)
 
+NO_FAULTS: Final[Mapping[str, Fault]] = {}
+
 # What may be chosen, and the moves that it stands for.
 ALL: Final = "all"
 NEMESES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -70,7 +73,8 @@ class Profile:
              slow. three_replicas, apart, min_isr_two, acks_all, begun (something is acknowledged first) and told
              (it begins with a story) are shares of 1. delay_s is how late frames are made, least and most.
              stories are those of harness/random_schedule/patterns.py that may be told, tempers what each kind's
-             weight may be multiplied by. heal_within_s is the schedules' own.
+             weight may be multiplied by. heal_within_s is the schedules' own. only: faults that may be drawn by
+             their own weight, None for every fault that weights does not name.
     """
 
     moves: tuple[int, int]
@@ -87,6 +91,18 @@ class Profile:
     delay_s: tuple[float, float] = (0.002, 0.06)
     heal_within_s: float = 10.0
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
+    only: frozenset[str] | None = None
+
+    def weights_of(self, faults: Mapping[str, Fault]) -> dict[str, float]:
+        """Return the weights of the faults that `WEIGHTS` does not name, by their own."""
+        return {
+            name: fault.weight
+            for name, fault in faults.items()
+            if name not in self.weights and name not in WEIGHTS and fault.weight and self._may_draw(name)
+        }
+
+    def _may_draw(self, name: str) -> bool:
+        return self.only is None or name in self.only
 
 
 # In virtual time: a frame is under way for up to 2 ms, mostly, and an election takes some ten of them. On real
@@ -109,18 +125,26 @@ REAL: Final = replace(
 )
 
 
-def profile_of(names: Collection[str], base: Profile = DEFAULT) -> Profile:
+def profile_of(
+    names: Collection[str], base: Profile = DEFAULT, faults: Mapping[str, Fault] = NO_FAULTS
+) -> Profile:
     """
-    Give the profile of schedules that have these nemeses alone, with what undoes them.
+    Return the profile of schedules that have these nemeses alone, with what undoes them.
 
-    Shapes:  names of NEMESES; with "all" the base as it is, so that its seeds stay what they are.
-    Raises:  UsageError for a name that is none.
+    Args:
+        names: of NEMESES, or of faults; with "all" the base as it is, so that its seeds stay what they are.
+        faults: the table of faults, of which NEMESES need not name each.
+
+    Raises:
+        UsageError: for any other name.
     """
+    own = {name: (name,) for name, fault in faults.items() if name not in WEIGHTS and fault.weight}
+    known = {**own, **NEMESES}
     present = [RENAMED_FAULTS.get(name, name) for name in names]
-    chosen = {kind for name in present for kind in pick("nemesis", NEMESES, name)}
+    chosen = frozenset(kind for name in present for kind in pick("nemesis", known, name))
     if ALL in names:
         return base
     kept = chosen | (ALWAYS - {"elect"})
     weights = {kind: weight for kind, weight in base.weights.items() if kind in kept}
     told = base.told if "story" in chosen else 0.0
-    return replace(base, weights=weights, told=told, tempers=TEMPERS_CHOSEN)
+    return replace(base, weights=weights, told=told, tempers=TEMPERS_CHOSEN, only=chosen)

@@ -78,4 +78,4 @@ class RandomRuns:
         )
 
     def _profile(self) -> Profile:
-        return profile_of(self.nemeses, DEFAULT if self.host == SIM else REAL)
+        return profile_of(self.nemeses, DEFAULT if self.host == SIM else REAL, NEMESES)
