@@ -1,0 +1,99 @@
+"""The examples of docs/extending.md do what the page says: each is taken from the page and run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from checkers.checker import Checker, check, partitions
+from checkers.judge import judge
+from harness.docs.pages import ROOT
+from harness.events import Batch, Injection
+from harness.history.memory import MemoryHistory
+from harness.model import Kind, OpType, events_of
+from harness.random_schedule.generate import draw_schedule
+from harness.random_schedule.profile import DEFAULT
+from harness.run.player import Player
+from harness.run.result import Status
+from harness.run.spec import RunSpec
+from harness.scenario.file import Scenario, draw, parse
+from harness.scenario.variant import Variant
+from nemesis import NEMESES
+from targets.broker_target import TARGET
+from targets.simulator.environment import SimEnvironment
+from tests.checkers.golden import ops_of
+
+PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+SCENARIO, FAULT_FILE, RULE_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
+
+
+def executed(source: str, name: str) -> Any:
+    """Run a module's text, and return one of its names."""
+    module: dict[str, Any] = {"__name__": "example"}
+    exec(compile(source, "docs/extending.md", "exec"), module)
+    return module[name]
+
+
+def spec_of(scenario: Scenario, protocol: str, *, nemeses: tuple[str, ...] = ()) -> RunSpec:
+    return RunSpec(
+        target=TARGET.name,
+        host="sim",
+        variant=Variant(protocol=protocol),
+        rules=TARGET.rules(protocol, ()),
+        scenario=scenario,
+        draw=draw(scenario, 7),
+        nemeses=nemeses,
+    )
+
+
+def played(spec: RunSpec, faults: Any = NEMESES) -> MemoryHistory:
+    history = MemoryHistory(Path(spec.name))
+    Player(environment=SimEnvironment("sim", TARGET), faults=faults).play_into(history, spec, Path())
+    return history
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip101", "kip380"])
+def test_scenario_of_the_page_comes_out_as_it_expects(protocol: str) -> None:
+    scenario = parse("example", SCENARIO, "docs/extending.md", NEMESES, TARGET.protocols())
+    spec = spec_of(scenario, protocol)
+    result = judge(spec, played(spec).ops)
+    assert (Status.AS_EXPECTED, "none") == (result.status, result.found), result.reason
+
+
+def test_fault_of_the_page_is_a_word_of_scenarios_and_drawn_by_random_schedules() -> None:
+    fault = executed(FAULT_FILE, "FAULT")
+    faults = {**NEMESES, fault.name: fault}
+    text = SCENARIO.replace("kill A", "oom A")
+    spec = spec_of(parse("example", text, "docs/extending.md", faults, TARGET.protocols()), "kip380")
+    history = played(spec, faults)
+    assert Status.AS_EXPECTED is judge(spec, history.ops).status
+    bitten = [
+        op for op, event in events_of(history.ops, Injection) if event.name == "oom" and op.type is OpType.OK
+    ]
+    assert 1 == len(bitten)
+    often = {**NEMESES, "oom": replace(fault, weight=20.0)}
+    schedules = [draw_schedule(seed, often, replace(DEFAULT, tempers=(1.0,))) for seed in range(5)]
+    assert any(step.text.startswith("oom ") for schedule in schedules for step in schedule.steps)
+
+
+def test_checker_of_the_page_finds_what_is_planted_and_nothing_else() -> None:
+    rule = executed(RULE_FILE, "repeated")
+    checker = Checker(name="repeated", needs=(), rule=rule, doc="", source="")
+    ops = ops_of("diverged-ok")
+
+    def found() -> list[tuple[Kind, tuple[tuple[int, int], ...]]]:
+        parts = partitions(ops).values()
+        return [(a.kind, a.ranges) for part in parts for a in check(part, {"repeated": checker}, frozenset())]
+
+    assert [] == found()
+    at, batch = next((op.index, event) for op, event in events_of(ops, Batch) if len(event.records) > 1)
+    first, second, *rest = batch.records
+    twice = replace(batch, records=(first, (second[0], second[1], first[2]), *rest))
+    ops[at] = type(ops[at]).of(
+        twice, index=at, time_ns=ops[at].time_ns, process=ops[at].process, type=ops[at].type
+    )
+    assert [(Kind.DISORDER, ((first[0], first[0] + 1), (second[0], second[0] + 1)))] == found()
