@@ -51,13 +51,12 @@ class RealZooKeeperView:
         self._history = history
         self._seen: dict[type[Event], Event] = {}
         self._lock = threading.Lock()
-        root = KazooClient(hosts=str(zookeeper), logger=_log)
-        root.start(timeout=limits.ZOOKEEPER_START_S_MAX)
-        root.ensure_path(chroot)
-        root.stop()
-        root.close()
-        self._client = KazooClient(hosts=f"{zookeeper}{chroot}", logger=_log)
-        self._client.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+        root = _connect(str(zookeeper))
+        try:
+            root.ensure_path(chroot)
+        finally:
+            _disconnect(root)
+        self._client = _connect(f"{zookeeper}{chroot}")
 
     def watch(self, topic: str, partition: int) -> None:
         """Record every change of the partition's node, the controller's and the registrations from now on."""
@@ -200,5 +199,23 @@ class RealZooKeeperView:
 
     def close(self) -> None:
         """End the session; safe to call twice."""
-        self._client.stop()
-        self._client.close()
+        _disconnect(self._client)
+
+
+def _connect(hosts: str) -> KazooClient:
+    """Start a session; PreconditionError when ZooKeeper does not answer in time, with the client closed."""
+    client = KazooClient(hosts=hosts, logger=_log)
+    try:
+        client.start(timeout=limits.ZOOKEEPER_START_S_MAX)
+    except client.handler.timeout_exception as error:
+        _disconnect(client)
+        raise PreconditionError(
+            f"ZooKeeper at {hosts}: no session within {limits.ZOOKEEPER_START_S_MAX:g} s; expected one; "
+            "is it running, and is the machine overloaded?"
+        ) from error
+    return client
+
+
+def _disconnect(client: KazooClient) -> None:
+    client.stop()
+    client.close()

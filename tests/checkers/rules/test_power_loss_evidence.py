@@ -67,3 +67,43 @@ def test_loss_stays_one_where_brokers_emit_what_they_append() -> None:
 def test_nothing_but_losses_is_doubted() -> None:
     diverged = Anomaly(kind=Kind.DIVERGED, topic="log", partition=0, nodes=("B",), epoch=2)
     assert [diverged] == with_power_loss_evidence([elected(4), power_loss(7, "B")], [diverged])
+
+
+def final_log(index: int, node: str, *values: str) -> list[Op]:
+    place = {"topic": "log", "partition": 0}
+    log = {**place, "log_start_offset": 0, "log_end_offset": len(values), "batches": len(values)}
+    snapshot = op(index, Source.LOG, "snapshot", OpType.OK, node, **log)
+    batches = [
+        op(
+            index + 1 + offset,
+            Source.LOG,
+            "batch",
+            OpType.OK,
+            node,
+            **{**place, "base": offset, "last": offset, "epoch": -1, "records": [[offset, "0" * 16, value]]},
+        )
+        for offset, value in enumerate(values)
+    ]
+    return [snapshot, *batches]
+
+
+def acked(index: int, value: str, offset: int) -> Op:
+    about = {"topic": "log", "partition": 0, "name": "m1", "value": value, "acks": -1, "offset": offset}
+    return op(index, Source.CLIENT, "produce", OpType.OK, "client-1", **about)
+
+
+def test_loss_stays_one_where_an_in_sync_member_lacks_the_record_that_never_lost_its_power() -> None:
+    """A truncated m1 and leads after B's power loss; A had acknowledged m1. Source: KIP-101, Scenario 1."""
+    led = [elected(0, "B", epoch=1), acked(1, "m1.0", 0), elected(4)]
+    begin = [*led, power_loss(7, "B"), elected(9, "A", epoch=3)]
+    lacks = final_log(20, "A", "m2.0")
+    assert [LOST] == with_power_loss_evidence([*begin, *lacks], [LOST])
+    deleted = op(11, Source.NEMESIS, "delete-active-segment", OpType.OK, nodes=["A"])
+    for doubtful in (
+        [*begin, *final_log(20, "A", "m1.0")],  # A has the record
+        # A followed a leader that had lost its power, and may have truncated to its log.
+        [*begin[:-1], elected(8, "B", epoch=3), elected(9, "A", epoch=4), *lacks],
+        [*led, power_loss(7, "A", "B"), begin[-1], *lacks],  # A lost its power too
+        [*begin, deleted, *lacks],
+    ):
+        assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(doubtful, [LOST])]
