@@ -20,7 +20,8 @@ def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
 ) -> None:
     """Warnings are errors here: a client that is left open would end this test with a ResourceWarning."""
     monkeypatch.setattr(limits, "ZOOKEEPER_START_S_MAX", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent, History(tmp_path / "history.jsonl") as history:
+    with socket.socket() as silent, History(tmp_path / "history.jsonl") as history:
+        silent.bind(("127.0.0.1", 0))  # without listening: every connection is refused
         address = Address(host="127.0.0.1", port=silent.getsockname()[1])
         with pytest.raises(PreconditionError, match=r"no session within 0.2 s; expected one"):
             RealZooKeeperView(zookeeper=address, chroot="/x", target=TARGET, ids={"A": 1}, history=history)
