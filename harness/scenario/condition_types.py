@@ -1,8 +1,8 @@
 """
-The conditions that a scenario awaits or requires, as values; harness/scenario/conditions.py says when each holds.
+The conditions that a scenario awaits or requires, as values; harness/scenario/conditions.py evaluates them.
 
-`asked`, `answered` (where an epoch ends), `truncated`, `fenced` and `epoch rises` are about what came since the
-scenario last did something: all steps but `await` and `require` do.
+`asked` and `answered` (about the end of an epoch), `truncated`, `fenced` and `epoch rises` look only at events
+since the last step that was not an `await` or a `require`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LINK: Final = (Slot("src", LINK_END), ARROW, Slot("dst", OTHER_END))
 
 @dataclass(frozen=True, slots=True)
 class Elected(Statement):
-    """ZooKeeper says so."""
+    """ZooKeeper names this node as the leader, or no leader."""
 
     node: str | None
     FORM: ClassVar[Form] = (Word("elected"), Word("="), Slot("node", NODE_OR_NONE))
@@ -29,7 +29,7 @@ class Elected(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Leads(Statement):
-    """ZooKeeper says so, and so does the node."""
+    """ZooKeeper names this node as the leader, and the node itself claims leadership."""
 
     node: str
     FORM: ClassVar[Form] = (Word("leader"), Word("="), _NODE)
@@ -37,7 +37,7 @@ class Leads(Statement):
 
 @dataclass(frozen=True, slots=True)
 class InSync(Statement):
-    """The ISR that ZooKeeper holds has these members and no other."""
+    """The ISR in ZooKeeper has exactly these members."""
 
     nodes: tuple[str, ...]
     FORM: ClassVar[Form] = (Word("isr"), Word("="), Several(Slot("nodes", NODE)))
@@ -45,7 +45,7 @@ class InSync(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Controller(Statement):
-    """It has the controller's office; or another node has."""
+    """The node is the controller; with `!=`, another node is."""
 
     holds: bool
     node: str
@@ -54,7 +54,7 @@ class Controller(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Registered(Statement):
-    """It has a registration in ZooKeeper."""
+    """The node is registered in ZooKeeper."""
 
     node: str
     FORM: ClassVar[Form] = (Word("registered"), _NODE)
@@ -62,7 +62,7 @@ class Registered(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Gone(Statement):
-    """It has no registration in ZooKeeper."""
+    """The node is not registered in ZooKeeper."""
 
     node: str
     FORM: ClassVar[Form] = (Word("gone"), _NODE)
@@ -70,14 +70,14 @@ class Gone(Statement):
 
 @dataclass(frozen=True, slots=True)
 class EpochRises(Statement):
-    """ZooKeeper holds a newer epoch."""
+    """ZooKeeper holds a newer leader epoch."""
 
     FORM: ClassVar[Form] = (Word("epoch"), Word("rises"))
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint(Statement):
-    """The high watermark that its checkpoint file has."""
+    """The node's checkpoint file has this high watermark, or at least this one."""
 
     node: str
     exactly: bool
@@ -92,7 +92,7 @@ class Checkpoint(Statement):
 
 @dataclass(frozen=True, slots=True)
 class LogEnds(Statement):
-    """Where its log ends, as its files have it."""
+    """The node's log files end at this offset."""
 
     node: str
     offset: Offset
@@ -101,7 +101,7 @@ class LogEnds(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Settled(Statement):
-    """It has caught up, or is stuck."""
+    """The node has caught up with the leader, is stuck, or ended by itself."""
 
     node: str
     FORM: ClassVar[Form] = (Word("settled"), _NODE)
@@ -109,7 +109,7 @@ class Settled(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Acked(Statement):
-    """Every record of the group, which was produced `meanwhile`, was acknowledged."""
+    """Every record of the group, produced `meanwhile`, was acknowledged."""
 
     group: str
     FORM: ClassVar[Form] = (Word("acked"), Slot("group", GROUP))
@@ -117,7 +117,7 @@ class Acked(Statement):
 
 @dataclass(frozen=True, slots=True)
 class OneBatch(Statement):
-    """All records of the group lie in one batch of the leader's log."""
+    """The leader's log has all records of the group in one batch."""
 
     group: str
     FORM: ClassVar[Form] = (Word("one-batch"), Slot("group", GROUP))
@@ -125,7 +125,7 @@ class OneBatch(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Heard(Statement):
-    """It has heard of the epoch that ZooKeeper holds."""
+    """The node has learned the leader epoch that ZooKeeper holds."""
 
     node: str
     FORM: ClassVar[Form] = (Word("heard"), _NODE)
@@ -144,7 +144,7 @@ class Held(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Asked(Statement):
-    """A question where an epoch ends was seen there."""
+    """A request for the end offset of an epoch was seen on the link."""
 
     src: str
     dst: str
@@ -153,7 +153,7 @@ class Asked(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Answered(Statement):
-    """An answer to such a question was seen there."""
+    """An answer to such a request was seen on the link."""
 
     src: str
     dst: str
@@ -162,7 +162,7 @@ class Answered(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Lost(Statement):
-    """A cut there has taken a frame."""
+    """A cut on that link has lost a frame."""
 
     src: str
     dst: str
@@ -171,7 +171,7 @@ class Lost(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Delayed(Statement):
-    """A delay there has taken a frame."""
+    """A delay on that link has delayed a frame."""
 
     api: str
     src: str
@@ -181,7 +181,7 @@ class Delayed(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Doubled(Statement):
-    """A doubling there has taken a request."""
+    """A doubling on that link has doubled a request."""
 
     api: str
     src: str
@@ -191,7 +191,7 @@ class Doubled(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Truncated(Statement):
-    """It has learned where to cut its log, and cut it where there was anything to cut."""
+    """The node has learned where to truncate its log, and has truncated it if it had to."""
 
     node: str
     FORM: ClassVar[Form] = (Word("truncated"), _NODE)
@@ -199,7 +199,7 @@ class Truncated(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Stuck(Statement):
-    """It said that it cannot go on following."""
+    """The node reported that it cannot go on following."""
 
     node: str
     FORM: ClassVar[Form] = (Word("stuck"), _NODE)
@@ -207,7 +207,7 @@ class Stuck(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Awaiting(Statement):
-    """It came back as leader, and waits for a newer epoch."""
+    """The node restarted as leader, and waits for a newer epoch."""
 
     node: str
     FORM: ClassVar[Form] = (Word("awaiting"), _NODE)
@@ -215,7 +215,7 @@ class Awaiting(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Fenced(Statement):
-    """It was refused, or refused another, for an old epoch."""
+    """The node's leader refused it because its epoch is old."""
 
     node: str
     FORM: ClassVar[Form] = (Word("fenced"), _NODE)
@@ -223,7 +223,7 @@ class Fenced(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Unseen(Statement):
-    """It was down and is back in a session of its own, and the controller changed nothing since."""
+    """The node was down and registered anew, and the controller changed nothing since."""
 
     node: str
     FORM: ClassVar[Form] = (Word("unseen"), _NODE)

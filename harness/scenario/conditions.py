@@ -1,4 +1,4 @@
-"""When each condition holds that a scenario awaits or requires."""
+"""Evaluates the conditions that a scenario awaits or requires."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from harness.scenario.recent_events import RecentEvents
 
 
 class Conditions:
-    """The conditions of one run."""
+    """Evaluates the conditions of one run."""
 
     def __init__(
         self,
@@ -64,12 +64,17 @@ class Conditions:
         self._epoch = -1
 
     def turn(self) -> None:
-        """Remember the epoch as it is: the scenario is about to do something."""
+        """Remember the current epoch, before the next step that is not an `await` or `require`."""
         truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         self._epoch = -1 if truth is None else truth.leader_epoch
 
     def holds(self, condition: Condition) -> bool:
-        """Whether it holds now; UsageError when it is about a hold or a rule that does not exist any more."""
+        """
+        Return True if the condition holds now.
+
+        Raises:
+            UsageError: it is about a hold or a link rule that no longer exists.
+        """
         match condition:
             case Elected() | Leads() | InSync() | Controller() | EpochRises() | Acked() | OneBatch():
                 return self._of_partition(condition)
@@ -142,7 +147,7 @@ class Conditions:
                 return self._links.has_bitten("doubled", src, dst, api)
 
     def saw(self, condition: Condition) -> str:
-        """Return what was seen in place of the condition, for the reader who asks why a cell is unknown."""
+        """Return what was seen instead of the condition, to explain why a run is unknown."""
         cluster, truth = self._cluster, self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         logs = {name: (cluster.log_end(name), cluster.checkpoint(name)) for name in self._replicas}
         return (
@@ -152,7 +157,7 @@ class Conditions:
 
     # --- conditions of the runner too ------------------------------------------------------------------------
     def leads(self, name: str) -> bool:
-        """ZooKeeper says so, and so does the broker itself."""
+        """Return True if ZooKeeper names this node as the leader, and the node claims leadership."""
         cluster = self._cluster
         truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
         if truth is None or cluster.zookeeper_view.name_of(truth.leader) != name:
@@ -160,7 +165,7 @@ class Conditions:
         return cluster.claims_leadership(name, truth.leader_epoch)
 
     def settled(self, name: str) -> bool:
-        """Whether a replica ends where the leader's log does, or has said that it never will, or ended itself."""
+        """Return True if a replica's log ends where the leader's does, or the replica is stuck or has exited."""
         leader = self._cluster.leader()
         if leader is None:
             return False
@@ -170,13 +175,13 @@ class Conditions:
         )
 
     def whole(self, without: Collection[str] = ()) -> bool:
-        """Whether a node leads, and every replica but `without` has caught up or has said that it never will."""
+        """Return True if there is a leader, and every replica except `without` is settled."""
         leader = self._cluster.leader()
         awaited = (name for name in self._replicas if name not in without)
         return leader is not None and self.leads(leader) and all(map(self.settled, awaited))
 
     def lacking(self) -> str:
-        """What keeps the cluster from being whole."""
+        """Return what is missing for the cluster to be whole."""
         cluster = self._cluster
         truth, leader = cluster.zookeeper_view.truth(TOPIC, PARTITION), cluster.leader()
         if leader is None:
@@ -194,9 +199,10 @@ class Conditions:
 
     def _truncated(self, name: str) -> bool:
         """
-        Whether a node has learned where to cut its log, and cut it where there was anything to cut.
+        Return True if a node has learned where to truncate its log, and has truncated it if it had to.
 
-        Where the fetch itself asks, and nodes tell nothing, an answer of the leader to one is the sign.
+        If nodes emit no events and the fetch itself asks for the divergence, the leader's answer to a fetch
+        proves it.
         """
         if self._recent.of_node("truncate", name):
             return True
@@ -211,14 +217,18 @@ class Conditions:
         return truth is not None and self._cluster.heard_epoch(name) == truth.leader_epoch
 
     def _unseen(self, name: str) -> bool:
-        """A node that was down is back in a session of its own, and the controller changed nothing since."""
+        """Return True if a node that was down registered anew, and the controller changed nothing since."""
         session, version = self._cluster.before_down[name]
         truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         back = self._cluster.zookeeper_view.registered(name) not in (0, session)
         return back and session != 0 and truth is not None and truth.version == version
 
     def _one_batch(self, name: str) -> bool:
-        """All records of a group lie in one batch of the leader's log; messages of old formats lie in none."""
+        """
+        Return True if the leader's log has all records of a group in one batch.
+
+        Old message formats have no batches; there it is enough that the log has every message of the group.
+        """
         leader = self._cluster.leader()
         log = self._cluster.log(leader) if leader else None
         span = (

@@ -1,9 +1,9 @@
 """
-What a scenario expects to be found, read from its text; checkers/verdict.py compares it with what was found.
+Parses the outcome that a scenario expects; checkers/verdict.py compares it with the anomalies of a run.
 
     text         none | term, term, …
     term         KIND [offsets …] [NODE …] [epoch N] | hang
-    offsets      a record's name (m2), 17 or 11-15, both ends included
+    offsets      a group of records (m2), 17 or 11-15, both ends included
     NODE         a capital letter, as in the documents
 """
 
@@ -38,8 +38,8 @@ class Expected:
     Attributes:
         spans: inclusive (first, last) pairs of offsets.
         names: the names of groups of records.
-        nodes: () leaves them open, but of a hang no node is to blame.
-        epoch: None leaves it open.
+        nodes: () accepts any nodes; a hang names no node.
+        epoch: None accepts any epoch.
     """
 
     kind: Kind
@@ -52,10 +52,10 @@ class Expected:
 
 def parse_expectation(text: str) -> tuple[Expected, ...]:
     """
-    Read an expectation.
+    Parse an expectation.
 
     Raises:
-        UsageError: naming the term, what is wrong with it and what was expected.
+        UsageError: the message names the term, what is wrong with it and what was expected.
     """
     if text.strip() == NONE:
         return ()
@@ -64,10 +64,10 @@ def parse_expectation(text: str) -> tuple[Expected, ...]:
 
 def check_expectation(text: str, nodes: Collection[str], groups: Collection[str]) -> None:
     """
-    Read an expectation of a scenario that has these nodes and groups of records.
+    Check an expectation of a scenario that has these nodes and groups of records.
 
     Raises:
-        UsageError: it is none, or names a node or a group that the scenario has not.
+        UsageError: it is malformed, or names a node or a group that the scenario does not have.
     """
     for term in parse_expectation(text):
         for named, known, what in ((term.nodes, nodes, "a node"), (term.names, groups, "a group of records")):

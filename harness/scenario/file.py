@@ -1,5 +1,5 @@
 """
-A scenario: a written-down schedule with the outcome expected under each protocol, read from a text file.
+Scenarios: a written schedule with the outcome expected under each protocol, read from a text file.
 
     title    A follower restarts with a lagging high watermark, and the leader dies
     source   KIP-101, Scenario 1
@@ -16,12 +16,16 @@ A scenario: a written-down schedule with the outcome expected under each protoco
     expect kip320+fence_fetch=no: diverged m2 A B
     expect kafka:2.1.1@1.1: none
 
-Records are drawn: `m2 1..3` from 1 to 3, `m3 m2+1..m2+3` from one more than m2 has; `m1 11` is 11. `end(m2)` is
-the offset after the last record of m2. A line with `under` is a step of those protocols alone, one with `unless`
-of all others; a mutant such as `kip320+fence_fetch=no` counts as its protocol too, and a release as the protocol
-of ours to which it corresponds, as `kafka:2.1.1` and as `kafka`. harness/scenario/steps.py has the steps,
-harness/cluster/settings.py the settings, harness/scenario/expectation.py the words of an expectation.
-A file is read whole before anything is started: every word in it is checked, also those of its last line.
+The seed draws the numbers of records: `m2 1..3` is 1 to 3, `m3 m2+1..m2+3` is one to three more than m2 has, and
+`m1 11` is 11. `end(m2)` is the offset after the last record of m2.
+
+A line with `under` is a step of the named protocols alone; a line with `unless` is a step of all others. A mutant
+such as `kip320+fence_fetch=no` also matches its protocol's name. A release of Kafka matches the name of the
+protocol that it corresponds to, its own name (`kafka:2.1.1`) and `kafka`.
+
+harness/scenario/steps.py defines the steps, harness/cluster/settings.py the settings, and
+harness/scenario/expectation.py the words of an expectation. The whole file is read and every word checked before
+a run starts.
 """
 
 from __future__ import annotations
@@ -49,17 +53,18 @@ _HEADS: Final = ("title", "source", "nodes", "records", "settings")
 _NEEDED: Final = ("title", "source", "nodes", "records")
 _ONCE: Final = ("title", "nodes")
 _CONDITIONAL: Final = ("under", "unless")
-# Names of protocols, with their rules as text.
+# Protocol's name -> its rules as text.
 Protocols: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """
-    One line of a scenario: what is done, and the story told above it.
+    One step of a scenario, with the comment above it.
 
     Attributes:
-        variants: those that it is for, or with `unless` those that it is not for; () when it is for all.
+        narrative: the comment lines above the step, joined.
+        variants: the variants that play the step, or with `unless` those that do not; () for all variants.
     """
 
     line: int
@@ -70,22 +75,24 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The whole line."""
+        """The whole line, with its `under` or `unless`."""
         word = "unless" if self.unless else "under"
         return f"{word} {', '.join(self.variants)}: {self.act}" if self.variants else str(self.act)
 
     def is_for(self, names: Collection[str]) -> bool:
-        """Whether it is a step of the variant that has these names."""
+        """Return True if a variant that has these names plays the step."""
         return not self.variants or any(name in self.variants for name in names) != self.unless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """
-    What is played, on whom, and what must come of it.
+    A scenario as read from its file.
 
-    Shapes:  replicas in the order of assignment (the first leads); nodes are all, in order of starting: the
-             controller first. expectations maps a variant's text to what is expected of it.
+    Attributes:
+        replicas: in the order of assignment; the first one leads.
+        nodes: all nodes in the order of starting, the controller first.
+        expectations: variant's text -> the outcome that is expected under it.
     """
 
     name: str
@@ -99,7 +106,11 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
 
     def under(self, names: Collection[str]) -> Scenario:
-        """Give what is played under a variant; a step without a story inherits that of one left out above it."""
+        """
+        Return the scenario with only the steps that a variant plays.
+
+        A step without a comment inherits the comment of the step above it, if that step is left out.
+        """
         steps: list[Step] = []
         story = ""
         for step in self.steps:
@@ -112,7 +123,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """What chance decided for one run: broker ids and numbers of records."""
+    """What the seed decides for one run: broker ids and numbers of records."""
 
     seed: int
     ids: Mapping[str, int]
@@ -120,7 +131,7 @@ class Draw:
 
 
 def draw(scenario: Scenario, seed: int) -> Draw:
-    """Draw a run: the same seed and scenario give the same ids and numbers."""
+    """Draw the ids and numbers of a run; the same seed and scenario always draw the same ones."""
     chance = random.Random(f"{scenario.name} {seed}")
     ids = dict(zip(scenario.nodes, chance.sample(range(1, BROKER_ID_MAX + 1), len(scenario.nodes)), strict=True))
     counts: dict[str, int] = {}
@@ -142,13 +153,14 @@ def parse(
     Read a scenario's text.
 
     Args:
-        where: what names the text in errors: a file.
+        where: the name of the text in errors, such as a file's path.
         faults: the names of the faults that steps may inject.
-        protocols: those that `under`, `unless` and `expect` may name, with their rules; None leaves them
-            unchecked. Of a release of another system (`kafka:2.1.1`) the system's name alone is checked.
+        protocols: the protocols that `under`, `unless` and `expect` may name, with their rules; None skips this
+            check. Of a release of another system (`kafka:2.1.1`) only the system's name is checked.
 
     Raises:
-        UsageError: a line is wrong; names file and line, what was found, what was expected, and the nearest word.
+        UsageError: a line is wrong; the message names file and line, what was found, what was expected, and the
+            nearest word.
     """
     numbered = enumerate(text.splitlines(), start=1)
     lines = [_Raw(f"{where}:{number}", number, raw.strip()) for number, raw in numbered]
@@ -176,7 +188,7 @@ def parse(
 
 @dataclass(frozen=True, slots=True)
 class _Raw:
-    """A line as it stands in the file."""
+    """A line of the file."""
 
     where: str
     number: int
@@ -192,7 +204,7 @@ class _Raw:
 
 
 def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]]:
-    """Return what stands behind each word of the head, and where."""
+    """Return, for each word of the head, the rest of its lines, each with its place."""
     heads: dict[str, list[tuple[str, str]]] = {}
     for line in lines:
         if line.word in _HEADS:
@@ -212,7 +224,7 @@ def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]
 def _course(
     lines: Sequence[_Raw], names: Names, protocols: Protocols | None
 ) -> tuple[tuple[Step, ...], dict[str, str]]:
-    """Read the lines that are no head: steps with the stories above them, and expectations."""
+    """Read the lines below the head: steps with the comments above them, and expectations."""
     steps: list[Step] = []
     expectations: dict[str, str] = {}
     story: list[str] = []
@@ -243,13 +255,13 @@ def _step(line: _Raw, narrative: str, names: Names, protocols: Protocols | None)
 
 
 def _present(act: str) -> str:
-    """Return what is to be done, with the name that its fault has now."""
+    """Return the step's text with the current name of its fault."""
     word, _, rest = act.partition(" ")
     return f"{RENAMED_FAULTS[word]} {rest}" if word in RENAMED_FAULTS else act
 
 
 def _variant(text: str, where: str, protocols: Protocols | None) -> str:
-    """Return a variant's own text; UsageError where it is none, or none of those that are known."""
+    """Return a variant's canonical text; raise UsageError if it is malformed or unknown."""
     variant = Variant.parse(text, where)
     if protocols is None:
         return str(variant)

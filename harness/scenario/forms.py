@@ -1,4 +1,4 @@
-"""The parts of forms that come after the first words: choices, options, lists, and a statement within another."""
+"""The parts of forms after the first words: choices, options, lists, and a statement within another."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ARROW: Final = Word("->")
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """One word or more to the end of the line, as a tuple."""
+    """One or more words to the end of the line, as a tuple."""
 
     slot: Slot
 
     def read(self, line: Line) -> None:
-        """Take them all."""
+        """Read the rest of the line."""
         values: list[Any] = []
         while line.word or not values:
             self.slot.read(line)
@@ -35,13 +35,18 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of some words, each of which is a value."""
+    """
+    One word of several.
+
+    Attributes:
+        values: word -> the field's value.
+    """
 
     field: str
     values: Mapping[str, Any]
 
     def read(self, line: Line) -> None:
-        """Take it."""
+        """Read the word; raise UsageError if it is none of them."""
         if line.word not in self.values:
             line.wrong(f"one of {', '.join(self.values)}", self.values)
         line.found[self.field] = self.values[line.take()]
@@ -57,17 +62,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Perhaps:
-    """A word that need not be there: one of some, the field's default when it is none of them."""
+    """An optional choice; without it the field keeps its default."""
 
     choice: Choice
 
     def read(self, line: Line) -> None:
-        """Take it where it is there."""
+        """Read the word if it is there."""
         if line.word in self.choice.values:
             self.choice.read(line)
 
     def show(self, statement: Statement) -> list[str]:
-        """Return it where the value has a word."""
+        """Return the word of the value, or nothing for the default."""
         known = getattr(statement, self.choice.field) in self.choice.values.values()
         return self.choice.show(statement) if known else []
 
@@ -77,19 +82,19 @@ class Perhaps:
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """Words that need not be there, but are whole when the first one is: `via A`, `from end(m2)`."""
+    """An optional keyword that a value must follow: `via A`, `from end(m2)`."""
 
     word: str
     slot: Slot
 
     def read(self, line: Line) -> None:
-        """Take them where the first is there."""
+        """Read the keyword and its value, if the keyword is there."""
         if line.word == self.word:
             line.take()
             self.slot.read(line)
 
     def show(self, statement: Statement) -> list[str]:
-        """Return them where there is a value."""
+        """Return both words, or nothing if there is no value."""
         return [] if getattr(statement, self.slot.field) is None else [self.word, *self.slot.show(statement)]
 
     def __str__(self) -> str:
@@ -98,21 +103,21 @@ class Then:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A word of two halves, `acks=all`: the first is the part's own, the second a value."""
+    """A word NAME=VALUE, such as `acks=all`."""
 
     name: str
     slot: Slot
     needed: bool = False
 
     def read(self, line: Line) -> None:
-        """Take it where it is there."""
+        """Read the word if it is there."""
         name, equals, value = line.word.partition("=")
         if equals and name == self.name:
             line.found[self.slot.field] = value_of(line, value, self.slot.kind)
             line.take()
 
     def show(self, statement: Statement) -> list[str]:
-        """Return it where there is a value."""
+        """Return NAME=VALUE, or nothing if there is no value."""
         value = getattr(statement, self.slot.field)
         return [] if value is None else [f"{self.name}={self.slot.kind.show(value)}"]
 
@@ -123,12 +128,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Optional parts to the end of the line, in whatever order; each at most once."""
+    """Optional parts to the end of the line, in any order; each at most once."""
 
     parts: tuple[Perhaps | Then | Setting, ...]
 
     def read(self, line: Line) -> None:
-        """Take every word that is left."""
+        """Read the rest of the line."""
         left = list(self.parts)
         while line.word:
             before = set(line.found)
@@ -148,7 +153,7 @@ class Options:
         return set(line.found) != before
 
     def show(self, statement: Statement) -> list[str]:
-        """Return those that there are, in the form's own order."""
+        """Return the words of every part that has a value, in the form's order."""
         return [word for part in self.parts for word in part.show(statement)]
 
     def __str__(self) -> str:
@@ -163,17 +168,17 @@ def _first_words(part: Perhaps | Then | Setting) -> Collection[str]:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The rest of the line: a statement of its own, of one of some kinds."""
+    """The rest of the line as a statement of one of several kinds."""
 
     field: str
     kinds: tuple[type[Statement], ...]
 
     def read(self, line: Line) -> None:
-        """Read it."""
+        """Read the statement."""
         line.found[self.field] = line.read(self.kinds)
 
     def show(self, statement: Statement) -> list[str]:
-        """Return its words."""
+        """Return the statement's text."""
         return [str(getattr(statement, self.field))]
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
 """
-How a line of a scenario is read and printed: a form is a row of parts, and one form does both.
+Reads and prints the lines of a scenario; one form, a sequence of parts, does both.
 
-A part takes the words that are its own and returns values for the fields of a statement; printing walks the same
-parts. What is wrong is said with its place, what was found, what was expected, and the nearest word.
+A part reads its words from the line and sets fields of a statement; printing uses the same parts. An error names
+the place, what was found, what was expected, and the nearest known word.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ S = TypeVar("S", bound="Statement")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What the head of a scenario declares, and the faults that there are: the names that its steps may use."""
+    """The names that the steps of a scenario may use: what its head declares, and the faults."""
 
     nodes: Collection[str]
     groups: Collection[str]
@@ -28,11 +28,11 @@ class Names:
 
 class Line:
     """
-    The words of one line, taken from left to right.
+    The words of one line, read from left to right.
 
     Attributes:
         where: the line's file and number.
-        found: the values of fields, by name, that parts have read so far.
+        found: field's name -> the value that a part has read.
     """
 
     def __init__(self, text: str, where: str, names: Names) -> None:
@@ -48,12 +48,17 @@ class Line:
         return self._left[0] if self._left else ""
 
     def take(self) -> str:
-        """Return the next word and go on."""
+        """Remove the next word and return it."""
         return self._left.pop(0)
 
     def wrong(self, expected: str, choices: Collection[str] = (), meant: str = "") -> NoReturn:
         """
-        Say that the next word is not what was expected; `meant` is the part of it that is wrong.
+        Raise the error for a next word that was not expected.
+
+        Args:
+            expected: a description of the words expected here.
+            choices: the known words, for the nearest one.
+            meant: the wrong part of the word, if not all of it is wrong.
 
         Raises:
             UsageError: always.
@@ -64,13 +69,14 @@ class Line:
 
     def read(self, kinds: Sequence[type[S]], also: Collection[str] = ()) -> S:
         """
-        Read one statement, of the kind that begins as the line does; all words must be used.
+        Read one statement, of the kind that matches the beginning of the line; all words must be used.
 
         Args:
-            also: words that a line may begin with elsewhere, for the error that names what may stand here.
+            kinds: the kinds of statements allowed here.
+            also: other words that a line may begin with, for the error's list of choices.
 
         Raises:
-            UsageError: the words are of no such kind.
+            UsageError: the words match none of the kinds.
         """
         fits = [kind for kind in kinds if self.word in self._first_words(kind)]
         if not fits:
@@ -92,7 +98,7 @@ class Line:
         return first.kind.choices(self.names) if isinstance(first, Slot) else _leading(kind.FORM)[:1]
 
     def _alike(self, kind: type[Statement]) -> tuple[bool, int]:
-        """How much of the line's beginning is the form's: all of its leading words, or as many of them."""
+        """Return whether all leading words of the form match the line, and how many of them match."""
         leading = _leading(kind.FORM)
         alike = sum(mine == theirs for mine, theirs in zip(leading, self._left, strict=False))
         return alike == len(leading), alike
@@ -102,20 +108,20 @@ class Part(Protocol):
     """A piece of a form."""
 
     def read(self, line: Line) -> None:
-        """Take the words that are this part's; put values into `line.found`; UsageError for wrong ones."""
+        """Read this part's words into `line.found`; raise UsageError for wrong ones."""
 
     def show(self, statement: Statement) -> list[str]:
-        """Return the words that this part has for a statement."""
+        """Return the words of this part in a statement."""
 
     def __str__(self) -> str:
-        """Return how the part is written in descriptions of a form."""
+        """Return the part as documentation writes it."""
 
 
 Form: TypeAlias = tuple[Part, ...]
 
 
 class Statement:
-    """A line that was read: a frozen dataclass with the form that reads and prints it."""
+    """A line as a value: a frozen dataclass with the form that reads and prints it."""
 
     __slots__ = ()
     FORM: ClassVar[Form]
@@ -124,12 +130,12 @@ class Statement:
         return " ".join(word for part in self.FORM for word in part.show(self))
 
     def complaint(self) -> str:
-        """Say what in it contradicts itself, though each word is right; "" when nothing does."""
+        """Return how the statement contradicts itself although each word is correct; "" if it does not."""
         return ""
 
 
 def _leading(form: Form) -> tuple[str, ...]:
-    """The literal words that a form begins with, by which it is told from others."""
+    """Return the literal words at the beginning of a form, which distinguish it from others."""
     words: list[str] = []
     for part in form:
         if not isinstance(part, Word):
@@ -143,7 +149,7 @@ def _shape(form: Form) -> str:
 
 
 def shape_of(kind: type[Statement]) -> str:
-    """Return the form of a statement as documentation writes it: `delay answers|requests API A -> B SECONDS`."""
+    """Return a statement's form as documentation writes it: `delay answers|requests API A -> B SECONDS`."""
     return _shape(kind.FORM)
 
 
@@ -151,13 +157,14 @@ def shape_of(kind: type[Statement]) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """
-    What one word means.
+    The meaning of one word.
 
     Attributes:
-        sign: how descriptions write such a word.
-        expected: what an error says was expected, given the names.
-        read: returns the word's value; raises ValueError when it has none.
-        choices: the words that may have been meant.
+        sign: the word as documentation writes it.
+        expected: returns the error's description of what was expected.
+        read: returns the word's value; raises ValueError if it has none.
+        choices: returns the known words, for the nearest one.
+        show: returns the word of a value.
     """
 
     sign: str
@@ -168,7 +175,7 @@ class Kind:
 
 
 def one_of(sign: str, what: str, choices: Callable[[Names], Collection[str]]) -> Kind:
-    """Return the kind of a word that must be one of some names."""
+    """Return the kind of a word that must be one of the choices."""
 
     def read(word: str, names: Names) -> str:
         if word not in choices(names):
@@ -186,18 +193,18 @@ def one_of(sign: str, what: str, choices: Callable[[Names], Collection[str]]) ->
 # --- the parts that a form begins with -------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that must be there as it is."""
+    """A literal word."""
 
     text: str
 
     def read(self, line: Line) -> None:
-        """Take it."""
+        """Read the word; raise UsageError if it is another one."""
         if line.word != self.text:
             line.wrong(repr(self.text), (self.text,))
         line.take()
 
     def show(self, statement: Statement) -> list[str]:
-        """Return it."""
+        """Return the word."""
         del statement
         return [self.text]
 
@@ -213,12 +220,12 @@ class Slot:
     kind: Kind
 
     def read(self, line: Line) -> None:
-        """Take it."""
+        """Read the value."""
         line.found[self.field] = value_of(line, line.word, self.kind)
         line.take()
 
     def show(self, statement: Statement) -> list[str]:
-        """Return its value's word."""
+        """Return the value's word."""
         return [self.kind.show(getattr(statement, self.field))]
 
     def __str__(self) -> str:
@@ -226,7 +233,7 @@ class Slot:
 
 
 def value_of(line: Line, word: str, kind: Kind) -> Any:
-    """Return what a word means; UsageError where it means nothing of that kind."""
+    """Return the value of a word of this kind; raise UsageError if it has none."""
     try:
         return kind.read(word, line.names)
     except (ValueError, KeyError):

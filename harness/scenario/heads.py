@@ -1,4 +1,4 @@
-"""What the head of a scenario declares: its nodes, and how many records each group has."""
+"""Parses the head of a scenario: its nodes, and how many records each group has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ _NODE: Final = re.compile(r"^[A-Z]\d*$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """How many records: from `low` to `high`, each more than those of `base` when that is named."""
+    """
+    How many records a group has: drawn from `low` to `high`, both inclusive.
+
+    Attributes:
+        base: the group whose number of records is added; "" for none.
+    """
 
     name: str
     low: int
@@ -26,7 +31,12 @@ class Count:
 
 
 def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the replicas, in order of assignment, and all nodes, the controller first; UsageError for none."""
+    """
+    Return the replicas in order of assignment, and all nodes with the controller first.
+
+    Raises:
+        UsageError: the text is malformed, or names no replicas or no controller.
+    """
     replicas: tuple[str, ...] = ()
     controller: tuple[str, ...] = ()
     for part in text.split(","):
@@ -50,7 +60,12 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:
-    """Yield how many records each group has; UsageError for what is no count, or counts a group twice."""
+    """
+    Yield how many records each group has.
+
+    Raises:
+        UsageError: a count is malformed, or a group is counted twice.
+    """
     known: list[str] = []
     for where, part in ((where, part.strip()) for where, text in heads for part in text.split(",")):
         match = _RECORDS.match(part)

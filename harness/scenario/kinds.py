@@ -1,4 +1,4 @@
-"""What a word of a scenario's step may be: a node, an end of a link, an api, a group of records, a number."""
+"""The kinds of words in a scenario's steps: a node, an end of a link, an API, a group of records, a number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.scenario.forms import Choice, Perhaps
 from harness.scenario.grammar import Kind, Names, one_of
 from harness.scenario.offsets import Mark, Offset
 
-# In place of an api: what a restarted follower asks first under the protocol that is played.
+# In place of an API: the request that a restarted follower sends first under the protocol that is played.
 QUESTION: Final = "question"
 APIS: Final = (QUESTION, *API_NAMES.values(), ZOOKEEPER_API, ANY)
 NONE: Final = "none"
@@ -38,7 +38,7 @@ def _record_offsets(names: Names) -> list[str]:
 
 
 def _above_zero(unit: str) -> Callable[[str, Names], Decimal]:
-    """Return a reader of numbers above 0 that keeps their text: 3.0 stays 3.0."""
+    """Return a reader of numbers above 0; a Decimal keeps their text, so that 3.0 stays 3.0."""
 
     def read(word: str, _names: Names) -> Decimal:
         if not re.fullmatch(rf"\d+(\.\d+)?{unit}", word):

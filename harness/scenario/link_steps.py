@@ -1,7 +1,7 @@
 """
-What a scenario does to links, and that it bit: a cut, a delay or a doubling must have taken a frame.
+Executes the link steps of a scenario, and proves that each cut, delay and doubling affected a frame.
 
-harness/scenario/steps.py has the steps.
+harness/scenario/steps.py defines the steps.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ DIRECTIONS: Final = {"requests": "request", "answers": "answer"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """
-    A cut, a delay or a doubling that the scenario made.
+    A cut, a delay or a doubling that the scenario made and has not healed.
 
     Attributes:
-        bites: the op by which the fabric reports that it took a frame.
-        since: how many such ops there had been before.
+        bites: the `f` of the op by which the fabric reports that the rule affected a frame.
+        since: how many bites were recorded before the rule was made (`RecentEvents.bites`).
+        handle: what the fabric returned for the rule.
     """
 
     step: Cut | Delay | Double
@@ -40,19 +41,19 @@ class Standing:
 
     @property
     def ends(self) -> tuple[tuple[str, str], ...]:
-        """(src, dst) for each link that it is about."""
+        """(src, dst) of each link that the rule affects."""
         return ends_of(self.step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hold:
-    """A hold that stands."""
+    """A hold that was not released."""
 
     step: Hold
     handle: Held
 
     def is_named(self, api: str, src: str, dst: str, direction: str) -> bool:
-        """Whether a scenario means this one; no direction means either."""
+        """Return True if a scenario's step names this hold; without a direction either matches."""
         step = self.step
         return (step.api, step.src, step.dst) == (api, src, dst) and direction in ("", step.direction)
 
@@ -63,11 +64,14 @@ class _Hold:
 
 class LinkSteps:
     """
-    The steps of one run that are about links.
+    The link steps of one run.
 
-    Shapes:  api_of gives the api that a scenario's word for one means.
-    Raises:  PreconditionError for a rule that is healed, or stands at the end, and never took a frame; UsageError
-             for a step about a hold or a rule that does not exist any more.
+    Args:
+        api_of: returns the API that a word of the scenario means.
+
+    Raises:
+        PreconditionError: a rule affected no frame before it was healed or the scenario ended.
+        UsageError: a step is about a hold or a rule that no longer exists.
     """
 
     def __init__(
@@ -81,7 +85,7 @@ class LinkSteps:
         self.rules: list[Standing] = []
 
     def act(self, step: LinkAct) -> None:
-        """Take a step."""
+        """Execute a link step."""
         fabric = self._cluster.fabric
         match step:
             case Hold():
@@ -114,18 +118,18 @@ class LinkSteps:
                 self._heal(src, dst)
 
     def hold_of(self, api: str, src: str, dst: str, direction: str = "") -> Held:
-        """The last hold of that api on that link, in that direction or any; UsageError when there is none."""
+        """Return the last hold of that API, link and direction ("" for any); raise UsageError if there is none."""
         for hold in reversed(self._holds):
             if hold.is_named(api, src, dst, direction):
                 return hold.handle
         raise UsageError(f"held {api} {src} -> {dst}: no such hold; expected one of {self._hold_names()}")
 
     def seen(self) -> dict[str, bool]:
-        """Which holds stand, and whether each has stopped anything."""
+        """Return hold -> True if it has held a frame, for each hold that was not released."""
         return {str(hold): bool(hold.handle.held) for hold in self._holds}
 
     def prove(self) -> None:
-        """Raise PreconditionError when a rule stands that never took a frame."""
+        """Raise PreconditionError if a rule that was not healed has affected no frame."""
         for rule in self.rules:
             self._prove(rule)
 
@@ -138,7 +142,12 @@ class LinkSteps:
         self._holds.append(_Hold(step=step, handle=held))
 
     def has_bitten(self, bites: str, src: str, dst: str, api: str = "") -> bool:
-        """Whether a rule of that kind that stands on that link has taken a frame; UsageError when none stands."""
+        """
+        Return True if a rule of that kind on that link has affected a frame.
+
+        Raises:
+            UsageError: the link has no such rule.
+        """
         named = self._api_of(api)
         mine = [r for r in self.rules if r.bites == bites and (src, dst) in r.ends and named in ("", r.api)]
         if not mine:
@@ -159,14 +168,14 @@ class LinkSteps:
         self.rules.append(Standing(step=step, api=api, bites=bites, since=since, handle=make()))
 
     def _take(self, api: str, src: str, dst: str, direction: str = "") -> list[Held]:
-        """Take the holds of that name out of the list, oldest first."""
+        """Remove the named holds from the list; return them, oldest first."""
         self.hold_of(api, src, dst, direction)
         mine = [hold for hold in self._holds if hold.is_named(api, src, dst, direction)]
         self._holds = [hold for hold in self._holds if hold not in mine]
         return [hold.handle for hold in mine]
 
     def _drop(self, api: str, src: str, dst: str) -> None:
-        """Throw held frames away: a cut with a reset takes them, and is healed at once."""
+        """Drop held frames: release them into a cut with a reset, which is healed at once."""
         if not self.hold_of(api, src, dst).held:
             raise PreconditionError(f"drop {api} {src} -> {dst}: nothing is held; expected a frame to throw away")
         fabric = self._cluster.fabric

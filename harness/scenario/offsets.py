@@ -1,4 +1,4 @@
-"""Where the records of a run lie: `end(m2)` and `start(m2)` as numbers, also before m2 is produced."""
+"""The offsets of a run's records: `end(m2)` and `start(m2)` as numbers, even before m2 is produced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a group of records ends or starts: `end(m2)` is the offset after its last record."""
+    """The end or start of a group of records: `end(m2)` is the offset after its last record."""
 
     side: str
     name: str
@@ -20,34 +20,36 @@ class Mark:
         return f"{self.side}({self.name})"
 
 
-# An offset as scenarios write it: a number, or where a group of records ends or starts.
+# An offset as scenarios write it: a number, or the end or start of a group of records.
 Offset: TypeAlias = int | Mark
 
 
 @dataclass(slots=True, kw_only=True)
 class RecordOffsets:
     """
-    Numbers of one run.
+    The offsets of one run's records.
 
-    Shapes:  counts are how many records each group has; offsets are those that were acknowledged, by group.
+    Attributes:
+        counts: group -> how many records it has.
+        offsets: group -> the offsets of its records, acknowledged or expected.
     """
 
     counts: Mapping[str, int]
     offsets: dict[str, list[int]] = field(default_factory=dict)
 
     def values(self, name: str) -> list[str]:
-        """The values of a group of records: m2.0, m2.1, ..."""
+        """Return the values of a group of records: m2.0, m2.1, ..."""
         if name not in self.counts:
             raise UsageError(f"records {name!r}: expected a group of the head: {', '.join(self.counts)}")
         return [f"{name}.{number}" for number in range(self.counts[name])]
 
     def acknowledged(self, name: str, offsets: Sequence[int]) -> None:
-        """Note where a group lies; nothing when nobody told, as with acks=0."""
+        """Record the acknowledged offsets of a group; do nothing if there are none, as with acks=0."""
         if offsets:
             self.offsets[name] = list(offsets)
 
     def expected(self, name: str, base: int) -> None:
-        """Note where a group will lie that is under way."""
+        """Record the expected offsets, from `base` on, of a group that is under way."""
         self.offsets[name] = list(range(base, base + len(self.values(name))))
 
     def number(self, offset: Offset) -> int:
@@ -57,6 +59,6 @@ class RecordOffsets:
         if offset.name in self.offsets:
             found = self.offsets[offset.name]
             return found[-1] + 1 if offset.side == "end" else found[0]
-        # Not produced yet: where it will end follows from the draw, if it comes after all that is there.
+        # Not produced yet: its number of records is drawn already, and it is appended after all known records.
         after = max((offsets[-1] + 1 for offsets in self.offsets.values()), default=0)
         return after + (len(self.values(offset.name)) if offset.side == "end" else 0)

@@ -1,7 +1,7 @@
 """
-What a scenario produces: awaited, refused, or under way while the scenario goes on.
+Executes the produce steps of a scenario: awaited, refused, or under way while the scenario continues.
 
-harness/scenario/steps.py has the step.
+harness/scenario/steps.py defines the step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.scenario.steps import MEANWHILE, REFUSED, Produce
 
 
 class Produces:
-    """The produces of one run."""
+    """The produce steps of one run."""
 
     def __init__(self, cluster: Cluster, client: Client, record_offsets: RecordOffsets) -> None:
         self._cluster = cluster
@@ -26,7 +26,7 @@ class Produces:
         self._underway: dict[str, Underway] = {}
 
     def act(self, step: Produce) -> None:
-        """Take a produce step."""
+        """Execute a produce step."""
         name, options = step.group, self._options(step)
         refused = step.outcome == REFUSED
         values = self._record_offsets.values(name)
@@ -46,7 +46,7 @@ class Produces:
         self._record_offsets.acknowledged(name, offsets)
 
     def _options(self, step: Produce) -> dict[str, Any]:
-        """Return what a client is told beside the records; what the step leaves open is left to the client."""
+        """Return the client's options; an option that the step does not set keeps the client's default."""
         found: dict[str, Any] = {"acks": step.acks}
         if step.singly:
             found["singly"] = True
@@ -59,7 +59,13 @@ class Produces:
         return found
 
     def acked(self, name: str) -> bool:
-        """Whether every record of a group that is under way was acknowledged; raises once one surely is not."""
+        """
+        Return True if every record of a group produced `meanwhile` was acknowledged.
+
+        Raises:
+            PreconditionError: the produce has ended, and a record was not acknowledged.
+            UsageError: the group was not produced `meanwhile`.
+        """
         if name not in self._underway:
             raise UsageError(f"acked {name}: not produced meanwhile; expected one of {sorted(self._underway)}")
         if not self._underway[name].done:
@@ -68,8 +74,8 @@ class Produces:
         return True
 
     def end(self) -> None:
-        """Wait until whatever is under way has its outcome, which the history then holds."""
-        with suppress(PreconditionError):  # what was not acknowledged is in the history too
+        """Wait until every produce under way has its outcome, and the history has it."""
+        with suppress(PreconditionError):  # the history also has what was not acknowledged
             self._cluster.await_(self._ended, lambda: f"the outcome of {', '.join(self._underway)}")
         self._underway.clear()
 

@@ -1,7 +1,7 @@
 """
-What was seen since the scenario last did something: for conditions about what happens, not about what stands.
+The events since the last step that was not an `await` or a `require`, for conditions about what has happened.
 
-Source:  the run's own history; ops that a condition looks for are kept, all others pass.
+They come from the run's own history. Only ops that a condition looks for are kept.
 """
 
 from __future__ import annotations
@@ -34,38 +34,45 @@ _KEPT: Final = frozenset(
 
 
 class RecentEvents:
-    """A listener of a history."""
+    """A listener of a history that keeps recent events."""
 
     def __init__(self) -> None:
         self._ops: list[Op] = []
         self._bitten: list[Op] = []
 
     def turn(self) -> None:
-        """Forget: the scenario is about to do something."""
+        """Forget the recent events, before the next step that is not an `await` or `require`."""
         self._ops.clear()
 
     def listen(self, op: Op) -> None:
-        """Take note of an op as it is recorded, in whatever thread."""
+        """Keep an op if a condition may look for it; called in the thread that records it."""
         if (op.source, op.f) in _KEPT:
             self._ops.append(op)
             if isinstance(op.event, _BITES):
                 self._bitten.append(op)
 
     def on_link(self, f: str, src: str, dst: str) -> list[Op]:
-        """What the fabric saw of that kind on a link."""
+        """Return the recent ops of that `f` on a link."""
         return [op for op in list(self._ops) if op.f == f and _is_on(op, (src, dst))]
 
     def of_node(self, f: str, name: str) -> list[Op]:
-        """What a node told of that kind, or printed."""
+        """Return the recent ops of that `f` that a node reported, or printed in its log."""
         return [op for op in list(self._ops) if op.process == name and (op.f == f or _prints(op, f))]
 
     @property
     def bites(self) -> int:
-        """How often a cut, a delay or a doubling was seen to bite so far."""
+        """How often a cut, a delay or a doubling has affected a frame in the whole run."""
         return len(self._bitten)
 
     def bit(self, f: str, src: str, dst: str, *, api: str = "", since: int = 0) -> bool:
-        """Whether one bit on a link after the first `since` bites; `api` where it is about one."""
+        """
+        Return True if a rule of that kind affected a frame on a link.
+
+        Args:
+            f: "lost", "delayed" or "doubled".
+            api: the API of a delay or a doubling; "" or "*" for any.
+            since: how many of the first bites to ignore.
+        """
         return any(op.f == f and _takes((src, dst), api, op.event) for op in self._bitten[since:])
 
 
@@ -78,6 +85,6 @@ def _prints(op: Op, what: str) -> bool:
 
 
 def _takes(link: Link, api: str, bite: Event) -> bool:
-    """Whether what bit is on a link that may name any node, and about an API where one is named."""
+    """Return True if a bite is on the link, whose ends may be `*`, and about the API if one is named."""
     named = api in ("", "*") or (isinstance(bite, OfFrame) and bite.api == api)
     return named and isinstance(bite, OfLink) and link_matches(link, bite.link)

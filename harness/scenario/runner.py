@@ -1,7 +1,7 @@
 """
-Play a scenario on a cluster: each step recorded, each condition seen before the next, then heal and read.
+Play a scenario on a cluster: record each step, wait for its condition, then heal the cluster and read its logs.
 
-A step that fails ends the schedule; the cluster is healed and read all the same, and the run is unknown.
+A step that fails ends the schedule. The cluster is still healed and read, and the run's verdict is unknown.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Play:
-    """One scenario being played; its steps are those of the variant that is played."""
+    """Plays one scenario, which holds only the steps of the variant that is played."""
 
     scenario: Scenario
     draw: Draw
     cluster: Cluster
     client: Client
     faults: Mapping[str, Fault]
-    # How a step or a fault that did not come about is told: what a random schedule asks for need not come about.
+    # The type of the op of a step or a fault that failed: in a random schedule a step may fail.
     missed: OpType = OpType.FAIL
     record_offsets: RecordOffsets = field(init=False)
     produces: Produces = field(init=False)
@@ -65,7 +65,14 @@ class Play:
 
     # --- the whole run ---------------------------------------------------------------------------------------
     def run(self) -> None:
-        """Set up, play, heal, read; every failure is in the history, none is raised but a wrong scenario."""
+        """
+        Set up the cluster, play the steps, heal, and read the logs.
+
+        Failures are recorded in the history, not raised.
+
+        Raises:
+            UsageError: the scenario itself is wrong.
+        """
         self.cluster.history.listeners.append(self._recent.listen)
         try:
             self._recorded(events.Step(line=0, text="set up", narrative=""), self._set_up)
@@ -86,7 +93,7 @@ class Play:
         self._say(OpType.INFO, Done())
 
     def _set_up(self) -> None:
-        """Start the controller first, so that it is the controller; then the replicas, then the topic."""
+        """Start the node that is to be controller first, then the replicas; then create the topic."""
         cluster = self.cluster
         controller = self.scenario.nodes[0]
         cluster.start(controller)
@@ -104,7 +111,7 @@ class Play:
         self._recorded(about, lambda: self._act(step.act))
 
     def _recorded(self, step: events.Step, act: Callable[[], None]) -> None:
-        """Do it as a step of the history; a step that fails is recorded with its error, and raised."""
+        """Record a step and run it; if it fails, record its error and raise it."""
         self._say(OpType.INVOKE, step)
         try:
             act()
@@ -144,7 +151,7 @@ class Play:
         self.cluster.time.until(lambda: self.cluster.cancelled, seconds)
 
     def _inject(self, fault: Fault, nodes: list[str]) -> None:
-        """Inject into all nodes at once: a power cut that takes two brokers takes them together."""
+        """Inject a fault into all nodes at once, so that a power loss of two brokers hits both together."""
 
         def act() -> str:
             probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
@@ -153,7 +160,7 @@ class Play:
         self._nemesis(Injection(name=fault.name, nodes=tuple(nodes), **fault.nature.as_fields()), act)
 
     def _nemesis(self, injection: Injection, act: Callable[[], str]) -> None:
-        """Do it as an op of the nemesis; one that fails is recorded with its error, and raised."""
+        """Record an op of the nemesis and run it; if it fails, record its error and raise it."""
         process = "nemesis"
         self.cluster.record(process, OpType.INVOKE, injection)
         try:
@@ -168,7 +175,7 @@ class Play:
 
     # --- the end ---------------------------------------------------------------------------------------------
     def _heal(self) -> None:
-        """Undo every fault, whatever of it fails; then wait until the cluster is whole."""
+        """Undo every fault, even after one fails; then wait until the cluster is whole."""
         self._miss_the_gone()
         try:
             self.cluster.fabric.heal_all()
@@ -188,7 +195,7 @@ class Play:
         self._miss_the_gone()
 
     def _heal_faults(self) -> list[tuple[FaultInForce, FencepostError]]:
-        """Undo every fault that is in force; return those that could not be undone, and why."""
+        """Undo every fault in force; return the faults that could not be undone, each with its error."""
         failed: list[tuple[FaultInForce, FencepostError]] = []
 
         def attempt(found: FaultInForce) -> None:
@@ -201,7 +208,7 @@ class Play:
 
         in_force = self.cluster.in_force
         for found in in_force.in_order_of_healing():
-            # What undid another fault of the node may have undone this one too.
+            # Undoing another fault of the node may have undone this one too.
             if found in in_force and not found.effect.is_down:
                 attempt(found)
         self._end_dead_sessions()
@@ -220,7 +227,7 @@ class Play:
         self._nemesis(injection, lambda: heal(self.cluster, self.faults, found))
 
     def _end_dead_sessions(self) -> None:
-        """End the sessions of all nodes that are down: they end some day anyhow, and a controller sees it."""
+        """End the sessions of all nodes that are down, so that the controller sees it without the timeout."""
         for name in sorted(self.cluster.down):
             if self.cluster.zookeeper_view.registered(name):
                 ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
@@ -228,10 +235,10 @@ class Play:
 
     def _unhealed(self) -> list[str]:
         """
-        Name the faults still in force that keep the run from being judged.
+        Return the faults still in force that prevent a verdict on the run.
 
-        A node that does not return is the system's own failure, which the run shows; a fault that the harness
-        could not undo is not.
+        A node that does not return is a failure of the system under test, and the verdict shows it. A fault that
+        the harness could not undo is not.
         """
         return [
             f"{found.fault} {found.node}"
@@ -240,31 +247,31 @@ class Play:
         ]
 
     def _free_office(self) -> None:
-        """End the office of a controller whose old session holds it: that session lives on for long."""
-        eye = self.cluster.zookeeper_view
-        holder = eye.controller()
+        """Depose a controller whose previous session still holds the office: that session may last long."""
+        view = self.cluster.zookeeper_view
+        holder = view.controller()
         if holder is not None and self._holds_office_of_old(holder):
             with suppress(PreconditionError):  # the session has just ended by itself
-                eye.depose()
+                view.depose()
 
     def _holds_office_of_old(self, holder: str) -> bool:
-        """Whether a session that is not the one in which the controller is registered holds its office."""
-        eye = self.cluster.zookeeper_view
-        return eye.office() not in (0, eye.registered(holder))
+        """Return True if the office is held by another session than the one of the controller's registration."""
+        view = self.cluster.zookeeper_view
+        return view.office() not in (0, view.registered(holder))
 
     def _await_whole(self, without: Collection[str]) -> None:
-        """Wait until each replica has caught up with the leader or says that it cannot; `without` cannot."""
+        """Wait until each replica, except `without`, has caught up with the leader or reports that it cannot."""
         within_s = self.scenario.settings.heal_within_s
         self.cluster.await_(lambda: self.conditions.whole(without), self.conditions.lacking, within_s)
 
     def _miss_the_gone(self) -> None:
-        """Record every node that no fault took down and that is not there: it ended by itself."""
+        """Record every node that runs no more although no fault took it down."""
         for name in self.cluster.ids:
             if name not in self.cluster.down:
                 self._note_exit(name)
 
     def _note_exit(self, name: str) -> None:
-        """Record that a node ended by itself, which no scenario allows; nothing when it runs."""
+        """Record that a node ended by itself, which no scenario allows; do nothing if it runs."""
         cluster = self.cluster
         if cluster.host.alive(name) and not cluster.has_exited(name):
             return
@@ -275,11 +282,11 @@ class Play:
         cluster.in_force.begin(FaultInForce(fault="", effect=Effect.DOWN, node=name))
 
     def _read(self) -> None:
-        """Final reads: through the client where anybody leads, then each replica's own log."""
+        """Read through the client if there is a leader, then read each replica's log files."""
         leader = self.cluster.leader()
-        # What a client reads under a fault that is still in force says nothing of the cluster.
+        # A read under a fault that is still in force proves nothing about the cluster.
         if leader is not None and self.conditions.leads(leader) and not self._unhealed():
-            with suppress(FencepostError):  # a read that fails is in the history, and misses there
+            with suppress(FencepostError):  # the history has the failed read, and checkers see it there
                 self.client.read_all(TOPIC, PARTITION)
         for name in self.scenario.replicas:
             try:

@@ -1,9 +1,9 @@
 """
-What the order of a scenario's steps shows to be wrong, whatever will come of them: a link healed that no step has
-broken, a hold released that no step has made, records awaited that no step has sent.
+Checks the order of a scenario's steps: no step may heal a link that no step before it has broken, release a hold
+that no step has made, or await records that no step has sent.
 
-Rules:   a step counts whatever variant it is for, and also when it was undone since: only what can never be right
-         is wrong.
+Earlier steps count for every variant and even if they were undone since: only an order that can never work is an
+error.
 """
 
 from __future__ import annotations
@@ -33,10 +33,13 @@ from harness.scenario.steps import (
 
 def check_order(steps: Iterable[tuple[str, Act]]) -> None:
     """
-    Check steps, each with where it stands.
+    Check the order of steps.
+
+    Args:
+        steps: each step with its place, for errors.
 
     Raises:
-        UsageError: a step is about something that no step before it has made.
+        UsageError: a step needs something that no step before it has made.
     """
     made = _Made()
     for where, act in steps:
@@ -46,7 +49,7 @@ def check_order(steps: Iterable[tuple[str, Act]]) -> None:
 
 @dataclass(slots=True)
 class _Made:
-    """What steps have made so far."""
+    """What the steps so far have made."""
 
     holds: list[Hold] = field(default_factory=list)
     rules: list[Cut | Delay | Double] = field(default_factory=list)
@@ -97,7 +100,7 @@ class _Made:
 
 
 def ends_of(rule: Cut | Delay | Double) -> tuple[tuple[str, str], ...]:
-    """Return (src, dst) for each link that a rule is about."""
+    """Return (src, dst) of each link that a rule affects."""
     there, back = (rule.src, rule.dst), (rule.dst, rule.src)
     return (there, back) if isinstance(rule, Cut) and rule.both_ways else (there,)
 

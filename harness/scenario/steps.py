@@ -1,9 +1,10 @@
 """
-The steps of a scenario, as values; harness/scenario/runner.py takes them.
+The steps of a scenario, as values; harness/scenario/runner.py executes them.
 
-`API` may be `question`: what a restarted follower asks first under the protocol played. A link is (from, to) in
-the direction of its requests; `*` is any node, and "zookeeper" the other end of a node's own way there.
-A cut, a delay or a doubling must have taken a frame before it is healed, and at the end.
+`API` may be `question`: the request that a restarted follower sends first under the protocol that is played.
+A link is (from, to) in the direction of its requests. `*` is any node; "zookeeper" is the other end of a node's
+link to ZooKeeper. A cut, a delay or a doubling must have affected a frame before it is healed or the scenario
+ends.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ MEANWHILE: Final = "meanwhile"
 @dataclass(frozen=True, slots=True)
 class Produce(Statement):
     """
-    Send a group of records: to the leader, or `via A`, whoever leads.
+    Send a group of records to the leader, or with `via A` to that node.
 
-    `refused`: none may be acknowledged within the time of `for`.
-    `meanwhile` does not wait: `await acked NAME` does, and the end
+    `refused`: no record may be acknowledged within the time of `for`.
+    `meanwhile`: do not wait; `await acked NAME` waits, and the end
     of the run waits for every outcome.
     """
 
@@ -72,7 +73,7 @@ class Produce(Statement):
     )
 
     def complaint(self) -> str:
-        """A refusal is seen by the answer to one batch."""
+        """Refuse `refused` with `singly` or acks=0: only the answer to one batch shows a refusal."""
         if self.outcome == REFUSED and (self.singly or self.acks == 0):
             return "refused, singly or without acks; expected one batch that waits for its answer"
         return ""
@@ -80,7 +81,7 @@ class Produce(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Read(Statement):
-    """A client reads all that it may see."""
+    """Read everything that a consumer may see, from the leader or `via A`."""
 
     via: str | None = None
     FORM: ClassVar[Form] = (Word("read"), Options((Then("via", Slot("via", NODE)),)))
@@ -88,7 +89,7 @@ class Read(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Pass(Statement):
-    """Let so much time pass, of the run's own kind."""
+    """Let time pass: virtual time in the simulator, real time elsewhere."""
 
     ms: Decimal
     FORM: ClassVar[Form] = (Word("pass"), Slot("ms", MILLISECONDS))
@@ -97,7 +98,7 @@ class Pass(Statement):
 # --- faults ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Inject(Statement):
-    """A fault of docs/nemeses.md, on all these nodes at once."""
+    """Inject a fault of docs/nemeses.md into all these nodes at once."""
 
     fault: str
     nodes: tuple[str, ...]
@@ -107,7 +108,7 @@ class Inject(Statement):
 # --- links -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Hold(Statement):
-    """Stop such frames, and all behind them; with `from` only a Fetch from that offset on."""
+    """Hold these frames and all behind them; with `from` only a Fetch from that offset on."""
 
     direction: str
     api: str
@@ -119,7 +120,7 @@ class Hold(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Release(Statement):
-    """Let go what such holds have stopped; in either direction where none is named."""
+    """Release these holds and the frames they held; in both directions if none is named."""
 
     api: str
     src: str
@@ -130,14 +131,14 @@ class Release(Statement):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseAll(Statement):
-    """Let go what every hold has stopped."""
+    """Release every hold and the frames they held."""
 
     FORM: ClassVar[Form] = (Word("release"), Word("all"))
 
 
 @dataclass(frozen=True, slots=True)
 class Drop(Statement):
-    """Throw away what is held there, and reset its connections."""
+    """Drop the held frames, and reset the connections of the link."""
 
     api: str
     src: str
@@ -147,7 +148,7 @@ class Drop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Cut(Statement):
-    """Lose all that is sent there, silently, or with a reset where it says `close`."""
+    """Lose everything sent on the link: silently, or with `close` by a reset."""
 
     src: str
     both_ways: bool
@@ -164,7 +165,7 @@ class Cut(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Delay(Statement):
-    """Hand such frames on that much later."""
+    """Deliver these frames later by that time."""
 
     direction: str
     api: str
@@ -176,7 +177,7 @@ class Delay(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Double(Statement):
-    """Deliver such requests twice; the sender sees one answer."""
+    """Deliver these requests twice; the sender sees one answer."""
 
     api: str
     src: str
@@ -195,7 +196,7 @@ class Heal(Statement):
 
 @dataclass(frozen=True, slots=True)
 class HealAll(Statement):
-    """Undo all rules of links, holds too."""
+    """Undo all cuts, delays, doublings and holds."""
 
     FORM: ClassVar[Form] = (Word("heal"), Word("all"))
 
@@ -203,7 +204,7 @@ class HealAll(Statement):
 # --- conditions ------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Await(Statement):
-    """Wait until it holds."""
+    """Wait until the condition holds."""
 
     condition: Condition
     FORM: ClassVar[Form] = (Word("await"), Rest("condition", CONDITIONS))
@@ -211,7 +212,7 @@ class Await(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Require(Statement):
-    """It holds now, or the cell is unknown."""
+    """Check that the condition holds now; if not, the run is unknown."""
 
     condition: Condition
     FORM: ClassVar[Form] = (Word("require"), Rest("condition", CONDITIONS))

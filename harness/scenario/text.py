@@ -1,4 +1,4 @@
-"""A scenario as the text of its file, for schedules that were drawn, not written."""
+"""Prints a scenario as the text of its file, for random schedules."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from harness.scenario.heads import Count
 
 def text_of(scenario: Scenario) -> str:
     """
-    Give a scenario as it stands in a file: reading it gives the same scenario.
+    Return a scenario as the text of its file; parsing the text returns the same scenario.
 
-    Shapes:  without expectations and stories, which a drawn schedule has not.
+    Expectations and comments are left out: a random schedule has none.
     """
     controller = scenario.nodes[0]
     heads = [
