@@ -1,9 +1,10 @@
 """
 The bodies that the fabric reads: Fetch requests, OffsetForLeaderEpoch requests and answers.
 
-Nothing here does IO. Readers are `(buffer, offset, version) -> (value, size)` with offset where the header's
-fixed part ends, so that the tagged fields of a flexible header belong to the body's reader; size is what was
-read, which may be less than the body has. They raise Unreadable and never read past the buffer.
+Nothing here does IO. Readers are `(buffer, offset, version) -> (value, size)`. The offset is the end of the
+header's fixed part, so that the reader of a body also reads the tagged fields of a flexible header. The size is
+the number of bytes read, which may be less than the body has. Readers raise Unreadable and never read past the
+buffer.
 
 Source:  Kafka's FetchRequest.json v0-v18, OffsetForLeaderEpochRequest.json and -Response.json v0-v4;
          KIP-101 (v0), KIP-279 (v1), KIP-320 (v2, v3).
@@ -23,7 +24,7 @@ FETCH_VERSION_MAX: Final = 18
 FETCH_FLEXIBLE_FROM: Final = 12
 EPOCH_VERSION_MAX: Final = 4
 EPOCH_FLEXIBLE_FROM: Final = 4
-# A fetch session's first request has epoch 0, one outside any session -1: both name all that they want.
+# A fetch session's first request has epoch 0, one outside any session -1: both name all their partitions.
 SESSION_EPOCH_FULL_MAX: Final = 0
 
 _INT: Final = struct.Struct(">i")
@@ -34,9 +35,12 @@ class FetchBody:
     """
     What a Fetch request asks for.
 
-    Shapes:  offsets and forgotten name partitions (topic, partition); from v13 on a topic is named by its
-             id, as hex. full: the request names all that it wants, as opposed to what changed in a fetch
-             session (v7 and later). replica_id is -1 for a consumer, None where the body has none (v15+).
+    Attributes:
+        replica_id: -1 for a consumer; None if the body has none (v15+).
+        full: True if the request names all its partitions; False if it names only those that have changed in a
+            fetch session (v7 and later).
+        offsets: Fetch offset of each (topic, partition). From v13 on the topic is its id, as hex.
+        forgotten: (topic, partition) pairs that leave the session, with topics as in offsets.
     """
 
     replica_id: int | None
@@ -68,10 +72,10 @@ class EpochAnswer:
 
 def fetch_body(buffer: bytes, offset: int, version: int) -> tuple[FetchBody, int]:
     """
-    Read a Fetch request's replica, offsets and forgotten partitions.
+    Read a Fetch request's replica, offsets and forgotten partitions; rack id and tagged fields are not read.
 
-    Shapes:  what follows (rack id, tagged fields) is not read.
-    Raises:  Unreadable, also for a version that is not known.
+    Raises:
+        Unreadable: The bytes do not have this layout, or the version is unknown.
     """
     check_version("Fetch", version, FETCH_VERSION_MAX)
     cursor = Cursor(buffer, offset, flexible=version >= FETCH_FLEXIBLE_FROM)
@@ -105,7 +109,7 @@ def epoch_questions(buffer: bytes, offset: int, version: int) -> tuple[tuple[Epo
     cursor = Cursor(buffer, offset, flexible=version >= EPOCH_FLEXIBLE_FROM)
     cursor.skip_tags()
     if version >= 3:
-        cursor.take(_INT)  # replica id: the client id tells the same
+        cursor.take(_INT)  # replica id: the client id has it too
     layout = _QUESTION_FENCED if version >= 2 else _QUESTION
     questions: list[EpochQuestion] = []
     for _ in range(cursor.count()):
@@ -126,7 +130,7 @@ def epoch_questions(buffer: bytes, offset: int, version: int) -> tuple[tuple[Epo
 
 
 def epoch_answers(buffer: bytes, offset: int, version: int) -> tuple[tuple[EpochAnswer, ...], int]:
-    """Read the answers of an OffsetForLeaderEpoch answer; version is its request's. Raises Unreadable."""
+    """Read an OffsetForLeaderEpoch answer of its request's version; raise Unreadable."""
     check_version("OffsetForLeaderEpoch", version, EPOCH_VERSION_MAX)
     cursor = Cursor(buffer, offset, flexible=version >= EPOCH_FLEXIBLE_FROM)
     cursor.skip_tags()
@@ -160,7 +164,7 @@ _ANSWER_WITH_EPOCH: Final = struct.Struct(">hiiq")  # error, partition, leader e
 
 @cache
 def _fetch_head(version: int) -> struct.Struct:
-    """Lay out replica id, max wait, min bytes, max bytes, isolation level, session id and epoch."""
+    """Return the layout of replica id, max wait, min and max bytes, isolation level, session id and epoch."""
     return struct.Struct(
         (">iii" if version < 15 else ">ii")
         + ("i" if version >= 3 else "")
@@ -171,7 +175,7 @@ def _fetch_head(version: int) -> struct.Struct:
 
 @cache
 def _fetch_partition(version: int) -> struct.Struct:
-    """Lay out partition, current epoch, fetch offset, last fetched epoch, log start offset, max bytes."""
+    """Return the layout of partition, current epoch, fetch offset, last fetched epoch, log start, max bytes."""
     return struct.Struct(
         ">i"
         + ("i" if version >= 9 else "")
@@ -183,6 +187,6 @@ def _fetch_partition(version: int) -> struct.Struct:
 
 
 def check_version(api: str, version: int, highest: int) -> None:
-    """Raise Unreadable for a version of an api that is not known."""
+    """Raise Unreadable if the api's version is unknown."""
     if not 0 <= version <= highest:
         raise Unreadable(f"{api}: version {version}; expected 0 to {highest}")

@@ -1,10 +1,10 @@
 """
-LeaderAndIsr as Apache Kafka lays it out: what a controller commands, and what the broker answers.
+LeaderAndIsr in Apache Kafka's layout: the controller's request and the broker's answer.
 
-Our own broker's command has the fields of Kafka Replication Design V3 under the same number, so that the fabric
-reads commands only where it is told that they are Kafka's.
+Fencepost's own broker uses the same api key with the fields of Kafka Replication Design V3. The fabric therefore
+reads LeaderAndIsr only if its `commands` argument says that the layout is Kafka's.
 
-Nothing here does IO. Readers are as those of harness/fabric/bodies.py.
+Nothing here does IO. Readers work as those of harness/fabric/bodies.py.
 
 Source:  Kafka's LeaderAndIsrRequest.json and -Response.json v0-v7; KIP-516 (topic ids, from v5 on).
 """
@@ -32,7 +32,7 @@ _PARTITION_ERROR: Final = struct.Struct(">ih")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Who shall lead one partition, in which epoch, with which ISR; by broker ids, leader -1: nobody."""
+    """The leader, leader epoch and ISR that a controller sets for a partition; by broker ids, leader -1: none."""
 
     topic: str
     partition: int
@@ -43,7 +43,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """A LeaderAndIsr request; topics gives the name of each topic's id, as hex, where the version has ids."""
+    """
+    A LeaderAndIsr request.
+
+    Attributes:
+        topics: Topic names by topic id (as hex); empty before v5, which has no ids.
+    """
 
     commands: tuple[Command, ...]
     topics: Mapping[str, str]
@@ -52,9 +57,10 @@ class Commands:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obeyed:
     """
-    A LeaderAndIsr answer: the error of the whole, and of each partition.
+    A LeaderAndIsr answer: the error of the whole request, and of each partition.
 
-    Shapes:  errors are by (topic, partition); from v5 on the topic is its id, as hex.
+    Attributes:
+        errors: By (topic, partition); from v5 on the topic is its id, as hex.
     """
 
     error: int
@@ -63,10 +69,10 @@ class Obeyed:
 
 def leader_and_isr(buffer: bytes, offset: int, version: int) -> tuple[Commands, int]:
     """
-    Read a LeaderAndIsr request's partitions.
+    Read a LeaderAndIsr request's partitions; the fields after them (live leaders, tagged fields) are not read.
 
-    Shapes:  what follows them (live leaders, tagged fields) is not read.
-    Raises:  Unreadable, also for a version that is not known.
+    Raises:
+        Unreadable: The bytes do not have this layout, or the version is unknown.
     """
     check_version("LeaderAndIsr", version, VERSION_MAX)
     cursor = Cursor(buffer, offset, flexible=version >= FLEXIBLE_FROM)
@@ -89,7 +95,7 @@ def leader_and_isr(buffer: bytes, offset: int, version: int) -> tuple[Commands, 
 
 
 def obeyed(buffer: bytes, offset: int, version: int) -> tuple[Obeyed, int]:
-    """Read a LeaderAndIsr answer; version is its request's. Raises Unreadable."""
+    """Read a LeaderAndIsr answer of its request's version; raise Unreadable."""
     check_version("LeaderAndIsr", version, VERSION_MAX)
     cursor = Cursor(buffer, offset, flexible=version >= FLEXIBLE_FROM)
     cursor.skip_tags()
@@ -107,7 +113,7 @@ def obeyed(buffer: bytes, offset: int, version: int) -> tuple[Obeyed, int]:
 
 
 def _head(version: int) -> struct.Struct:
-    """Lay out controller id, whether it is KRaft's, controller epoch, broker epoch, type."""
+    """Return the layout of controller id, is-KRaft flag, controller epoch, broker epoch and type."""
     return struct.Struct(
         ">i"
         + ("?" if version >= 7 else "")

@@ -1,5 +1,5 @@
 """
-A place in a message's bytes that moves on as values are taken, in Kafka's plain and in its flexible encoding.
+Read values one after another from a message's bytes, in Kafka's plain or its flexible encoding.
 
 Source:  KIP-482 (compact lengths, tagged fields).
 """
@@ -19,7 +19,7 @@ _INT: Final = struct.Struct(">i")
 
 
 class Cursor:
-    """A place in a buffer that moves on as values are taken; counts and texts are as the encoding has them."""
+    """A position in a buffer that advances with every value read; raises Unreadable for bytes that do not fit."""
 
     __slots__ = ("_buffer", "_flexible", "offset")
 
@@ -29,7 +29,7 @@ class Cursor:
         self.offset = offset
 
     def take(self, layout: struct.Struct) -> tuple[Any, ...]:
-        """Take what the layout has."""
+        """Read the values of the layout."""
         try:
             values = layout.unpack_from(self._buffer, self.offset)
         except struct.error as error:
@@ -38,18 +38,18 @@ class Cursor:
         return values
 
     def count(self) -> int:
-        """Take an array's length; a null array is an empty one."""
+        """Read an array's length; a null array counts as empty."""
         found: int = self._varint() - 1 if self._flexible else self.take(_INT)[0]
         if not -1 <= found <= len(self._buffer) - self.offset:
             raise Unreadable(f"at {self.offset}: {found} elements; expected no more than bytes that follow")
         return max(found, 0)
 
     def numbers(self) -> tuple[int, ...]:
-        """Take an array of 4-byte numbers."""
+        """Read an array of 4-byte numbers."""
         return tuple(self.take(_INT)[0] for _ in range(self.count()))
 
     def text(self) -> str:
-        """Take a text."""
+        """Read a string."""
         length: int = self._varint() - 1 if self._flexible else self.take(_SHORT)[0]
         data = self._bytes(length)
         try:
@@ -58,11 +58,11 @@ class Cursor:
             raise Unreadable(f"text before {self.offset}: {error}; expected UTF-8") from error
 
     def topic_id(self) -> str:
-        """Take a topic's id, as hex."""
+        """Read a topic id, as hex."""
         return self._bytes(TOPIC_ID_BYTES).hex()
 
     def skip_tags(self) -> None:
-        """Pass over tagged fields, which only the flexible encoding has."""
+        """Skip tagged fields, which only the flexible encoding has."""
         if self._flexible:
             for _ in range(self._varint()):
                 self._varint()

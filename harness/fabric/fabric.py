@@ -1,11 +1,11 @@
 """
 The fabric: programmable links between nodes, behind calls that any thread may make.
 
-Every broker advertises the fabric's address on its inter-broker listener, and reaches ZooKeeper through a
-link of its own, so that a test can stop, lose or delay any message between nodes at an exact point. Nothing
-in a broker knows of it: a link is told by what Kafka's brokers write into their requests.
+Every broker advertises the fabric's address on its inter-broker listener, and reaches ZooKeeper through its
+own link, so that a test can stop, lose or delay any message between nodes at an exact point. Brokers need no
+change: the fabric finds a link's source in what Kafka's brokers write into their requests.
 
-The calls are those of harness/fabric/core/verbs.py.
+harness/fabric/core/verbs.py has the calls.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ T = TypeVar("T")
 
 class Fabric(LinkVerbs[Hold]):
     """
-    Own a thread with all links in it; calls are synchronous and take effect before they return.
+    All links, in a thread of their own; calls are synchronous and take effect before they return.
 
     Args:
         record: Records an event of the fabric; it is called in the fabric's thread.
-        commands: Nodes' LeaderAndIsr is Apache Kafka's; it is recorded, as are answered fetches.
+        commands: True if LeaderAndIsr has Apache Kafka's layout. The fabric then records its answers, and
+            followers' answered fetches.
 
     Raises:
-        UsageError: A name is unknown, or the address is none of this machine.
-        RuntimeError: The fabric's own thread has failed, which is a bug of ours.
+        UsageError: A name is unknown, or the address is not one of this machine.
+        RuntimeError: The fabric's own thread has failed, which is a bug in Fencepost.
     """
 
     def __init__(self, bind_address: str, record: Recorder, *, commands: bool = False) -> None:
@@ -66,7 +67,7 @@ class Fabric(LinkVerbs[Hold]):
 
     # --- life ---------------------------------------------------------------------------------------------
     def start(self) -> None:
-        """Start the thread; no link is there yet."""
+        """Start the thread; there are no links yet."""
         assert self._thread is None, "a fabric is started once"
         self._thread = LoopThread("fabric")
         self._record = self._thread.guard(self._record)
@@ -75,13 +76,13 @@ class Fabric(LinkVerbs[Hold]):
         )
 
     def close(self) -> None:
-        """End every connection, listener and the thread; safe to call twice."""
+        """Close every connection and listener, and end the thread; safe to call twice."""
         exchange, self._exchange = self._exchange, None
         if exchange is not None and self._thread is not None:
             self._thread.end(self._shut(exchange))
 
     def add_broker(self, name: str, broker_id: int, upstream: Address) -> Address:
-        """Make the inter-broker address that this broker advertises; connections to it go to upstream."""
+        """Open and return the inter-broker address that this broker advertises; it forwards to upstream."""
         if name in self._nodes or broker_id in self._names:
             raise UsageError(
                 f"fabric: broker {name!r} with id {broker_id} is there already, or is a reserved name; "
@@ -93,7 +94,7 @@ class Fabric(LinkVerbs[Hold]):
         return self._listen(name, lambda: KafkaReading(name, self._names, witness, self._topics), upstream)
 
     def add_zookeeper_link(self, name: str, upstream: Address) -> Address:
-        """Make this broker's own way to ZooKeeper: link (name, "zookeeper"), api "ZooKeeper"."""
+        """Open and return this broker's address of ZooKeeper: link (name, "zookeeper"), api "ZooKeeper"."""
         pick("node", self._nodes, name)
         return self._listen(name, lambda: ZooKeeperReading((name, ZOOKEEPER)), upstream)
 
@@ -103,20 +104,20 @@ class Fabric(LinkVerbs[Hold]):
         return self._running.call(function)
 
     def obey(self, effects: Sequence[Effect]) -> None:
-        """Do what the core says, in its order."""
+        """Carry out the core's effects, in their order."""
         self._here.obey(effects)
 
     def make_hold(self, pattern: Pattern) -> Hold:
-        """Make a hold that any thread can wait for."""
+        """Make a hold on which any thread can wait."""
         return Hold(pattern)
 
     async def _shut(self, exchange: Exchange) -> None:
         exchange.closing = True
         for hold in exchange.core.rules.holds:
             hold.note_over()
-        # asyncio leaks a socket that it has accepted when its task is cancelled, or its server closed, before
-        # it has made a transport: so accept no more (nodes that live on dial again and again), let those tasks
-        # run, and close the servers last.
+        # asyncio leaks an accepted socket if its task is cancelled, or its server closed, before it has made a
+        # transport. So stop accepting first (living nodes dial again and again), let those tasks run, and
+        # close the servers last.
         for server in self._servers:
             for listener in server.sockets:
                 exchange.loop.remove_reader(listener)
@@ -127,7 +128,7 @@ class Fabric(LinkVerbs[Hold]):
             await asyncio.sleep(0)
         for server in self._servers:
             server.close()
-        # A socket that was cancelled while it connected, or refused above, closes in the loop's next rounds.
+        # Sockets that were cancelled while connecting, or refused above, close in the loop's next iterations.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 

@@ -1,9 +1,9 @@
 """
-Frames of Kafka's and ZooKeeper's protocols as they lie on the wire: lengths, headers, and names of apis.
+Frames of Kafka's and ZooKeeper's wire protocols: lengths, headers, and api names.
 
-Nothing here does IO. Readers are `(buffer, offset) -> (value, size)`, where size is the bytes read; they
-raise Unreadable and never read past the buffer. A frame is a 4-byte length (big-endian, signed) and that
-many bytes; ZooKeeper's packets have the same form, with bodies of their own.
+Nothing here does IO. Readers are `(buffer, offset) -> (value, size)`, where size is the number of bytes read.
+They raise Unreadable and never read past the buffer. A frame is a 4-byte length (big-endian, signed) and that
+many bytes. ZooKeeper's packets have the same form, with other bodies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEADER_AND_ISR: Final = 4
 CONTROLLED_SHUTDOWN: Final = 7
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 
-# Kafka's own numbers and names, as far as a broker in ZooKeeper mode hears them from its peers and clients.
+# Kafka's api keys and names, as far as a broker in ZooKeeper mode receives them from other brokers and clients.
 API_NAMES: Final[dict[int, str]] = {
     0: "Produce",
     1: "Fetch",
@@ -90,12 +90,12 @@ API_NAMES: Final[dict[int, str]] = {
 
 
 class Unreadable(ValueError):
-    """Bytes that are not what their place says: too short, a length out of range, text that is no UTF-8."""
+    """Bytes that do not fit the layout: too short, a length out of range, text that is not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHeader:
-    """What every request begins with; client_id is "" where it is null or the version has none."""
+    """The header of every request; client_id is "" if it is null, or if the version has none."""
 
     api_key: int
     version: int
@@ -104,12 +104,12 @@ class RequestHeader:
 
     @property
     def api(self) -> str:
-        """The api's name, `api-<key>` for one that is not in the table."""
+        """The api's name; `api-<key>` if the table lacks it."""
         return api_name(self.api_key)
 
 
 class Part(Enum):
-    """What a piece of a connection's bytes is: a frame's beginning (often all of it), its rest, or opaque."""
+    """The kind of a piece of a connection's bytes: a frame's beginning (often all of it), its rest, or opaque."""
 
     HEAD = auto()
     REST = auto()
@@ -121,11 +121,11 @@ Piece: TypeAlias = tuple[Part, bytes]
 
 class Splitter:
     """
-    Cut a stream of bytes into frames, however the bytes arrive; what goes in comes out, in order.
+    Splits a stream of bytes into frames, in whatever portions the bytes arrive.
 
-    Shapes:  feed gives pieces; joined they are the bytes fed so far, less what still waits in the splitter.
-             A frame of up to WHOLE_BYTES_MAX is one HEAD piece; of a larger one the HEAD holds at least
-             HEAD_BYTES and REST pieces follow. A length that no frame has turns all that follows OPAQUE.
+    The pieces that feed has returned, joined, are the bytes fed so far, without those still waiting in the
+    splitter. A frame of up to WHOLE_BYTES_MAX is one HEAD piece. The HEAD of a larger one has at least
+    HEAD_BYTES, and REST pieces follow. After a length that no frame has, all bytes are OPAQUE.
     """
 
     __slots__ = ("_need", "_rest", "_waiting", "bad_length", "opaque")
@@ -138,7 +138,7 @@ class Splitter:
         self._rest = 0
 
     def feed(self, data: bytes) -> list[Piece]:
-        """Take bytes as they arrived; give the pieces that they complete."""
+        """Add bytes that arrived; return the pieces that they complete."""
         if self.opaque:
             return [(Part.OPAQUE, data)]
         pieces: list[Piece] = []
@@ -157,7 +157,7 @@ class Splitter:
         return pieces
 
     def surrender(self) -> list[Piece]:
-        """Give what still waits, and take all that follows as opaque."""
+        """Return the bytes that still wait; treat all that follow as opaque."""
         waiting, self._waiting = bytes(self._waiting), bytearray()
         self.opaque = True
         return [(Part.OPAQUE, waiting)] if waiting else []
@@ -192,22 +192,25 @@ class Splitter:
 
 
 def api_name(api_key: int) -> str:
-    """Name an api by its key; one that the table lacks is `api-<key>`."""
+    """Return an api's name; `api-<key>` if the table lacks it."""
     return API_NAMES.get(api_key) or f"api-{api_key}"
 
 
 def is_whole(frame: bytes) -> bool:
-    """Whether a HEAD piece holds its whole frame."""
+    """Return True if a HEAD piece holds its whole frame."""
     (length,) = LENGTH.unpack_from(frame)
     return bool(length == len(frame) - LENGTH.size)
 
 
 def request_header(buffer: bytes, offset: int) -> tuple[RequestHeader, int]:
     """
-    Read a request's header, up to and with the client id.
+    Read a request's header, up to and including the client id.
 
-    Shapes:  size ends before the tagged fields of header v2, which only flexible requests have.
-    Raises:  Unreadable.
+    The tagged fields of header v2, which only flexible requests have, are not counted in the size.
+
+    Raises:
+        Unreadable: The header is cut short, or its client id is not UTF-8.
+
     Source:  Kafka's RequestHeader.json; ControlledShutdown v0 alone has no client id.
     """
     try:
@@ -231,7 +234,7 @@ def request_header(buffer: bytes, offset: int) -> tuple[RequestHeader, int]:
 
 
 def answer_correlation(buffer: bytes, offset: int) -> tuple[int, int]:
-    """Read the correlation id that every answer begins with; raise Unreadable where it is cut short."""
+    """Read the correlation id at the beginning of an answer; raise Unreadable if it is cut short."""
     try:
         (correlation,) = ANSWER_HEAD.unpack_from(buffer, offset)
     except struct.error as error:

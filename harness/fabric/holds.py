@@ -1,4 +1,4 @@
-"""The proxy's handle of a hold: any thread may wait for what it stops."""
+"""The proxy's hold: any thread may wait for the frames that it stops."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model import PreconditionError
 
 
 class Hold(rules.Hold):
-    """A hold whose frames are noted in the fabric's thread."""
+    """A hold that the fabric's thread updates and other threads wait on."""
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__(pattern)
@@ -20,10 +20,11 @@ class Hold(rules.Hold):
 
     def wait(self, timeout_s: float, *, count: int = 1) -> HeldFrame:
         """
-        Block until the hold has stopped `count` frames, and return the last of those.
+        Block until the hold has stopped `count` frames, and return the last of them.
 
         Raises:
-            PreconditionError: It did not in time; names the hold and what passed by instead.
+            PreconditionError: The hold did not stop so many in time, or is over. The text names the hold and
+                the frames that passed it.
         """
         with self._changed:
             self._changed.wait_for(lambda: len(self._held) >= count or self.over, timeout_s)
@@ -36,14 +37,14 @@ class Hold(rules.Hold):
             )
 
     def note_held(self, seen: Seen) -> HeldFrame:
-        """Add a frame that the hold stopped, and wake waiting threads."""
+        """Record a frame that the hold stopped, and wake waiting threads."""
         with self._changed:
             frame = super().note_held(seen)
             self._changed.notify_all()
         return frame
 
     def note_passed(self, seen: Seen) -> None:
-        """Count a frame that went on meanwhile; the first PASSED_KINDS_MAX kinds are kept."""
+        """Count a frame that passed the hold; only the first PASSED_KINDS_MAX kinds are kept."""
         kind = (seen.link, seen.api, seen.direction.value)
         offset = max((offset for _, offset in seen.offsets), default=None)
         with self._changed:
@@ -51,7 +52,7 @@ class Hold(rules.Hold):
                 self._passed[kind] = (self._passed.get(kind, (0, None))[0] + 1, offset)
 
     def note_over(self) -> None:
-        """Note that the hold was released or dropped, and wake waiting threads."""
+        """Record that the hold was released or dropped, and wake waiting threads."""
         with self._changed:
             super().note_over()
             self._changed.notify_all()

@@ -16,7 +16,7 @@ from harness.fabric.witness import Note
 
 @dataclass(slots=True, eq=False)
 class Chunk(Frame):
-    """The bytes of a frame, or of its head, or a further piece of one that is too large to be gathered."""
+    """The bytes of a whole frame, or a piece of one that is too large to be collected whole."""
 
     data: bytes = b""
     seen: Seen | None = None
@@ -26,12 +26,12 @@ class Chunk(Frame):
 @dataclass(slots=True, eq=False)
 class Lane(lanes.Lane):
     """
-    From the side that sends to the side that receives; the sender is read while there is room for more.
+    A lane from the sending side to the receiving side; the sender is read while there is room for more.
 
     Attributes:
-        surplus: What arrives now is a piece of an answer that is dropped.
-        finished: The end of the sending side was handed on.
-        stalled: The receiving side accepts no more for now.
+        surplus: True while the bytes that arrive belong to an answer that is dropped.
+        finished: True once the end of the sending side was forwarded.
+        stalled: True while the receiving side accepts no more.
     """
 
     source: Side = field(kw_only=True)
@@ -45,12 +45,12 @@ class Lane(lanes.Lane):
     timer: asyncio.TimerHandle | None = None
 
     def add(self, chunk: Chunk) -> None:
-        """Put a chunk behind all others."""
+        """Append a chunk."""
         self.frames.append(chunk)
         self.queued_bytes += len(chunk.data)
 
     def remove(self, frame: Frame) -> None:
-        """Note that a frame left the lane; the copy of a doubled one has no bytes of its own."""
+        """Subtract the bytes of a frame that left the lane; a doubled frame's copy was not counted."""
         if isinstance(frame, Chunk) and not frame.copy:
             self.queued_bytes -= len(frame.data)
 
@@ -61,16 +61,16 @@ class Lane(lanes.Lane):
         self.timer = timer
 
     def empty(self) -> None:
-        """Note that the core has cleared the lane."""
+        """Reset the lane's own state after the core has cleared its frames."""
         self.queued_bytes = 0
         self.wait_until(None)
         self.stall(False)
 
     def stall(self, stalled: bool) -> None:
-        """Note whether the receiving side accepts no more for now."""
+        """Set whether the receiving side accepts no more for now."""
         self.stalled = stalled
         self.flow()
 
     def flow(self) -> None:
-        """Read on from the source, or not: not while what it sent finds no room."""
+        """Read from the source only while there is room for its bytes."""
         self.source.read_on(not self.stalled and self.queued_bytes <= HELD_BYTES_MAX)

@@ -1,8 +1,8 @@
 """
-The proxy's driver of the core: bytes become frames in lanes, and effects become writes, resets and timers.
+The proxy drives the link core: it turns bytes into frames in lanes, and effects into writes, resets and timers.
 
-All of this runs in the fabric's one thread. One side's end is sent to the other after its data, and a connection
-is over when both have ended or a reset took it.
+All of this runs in the fabric's one thread. The proxy forwards the end of one side after all of its data. A
+connection is over when both sides have ended, or after a reset.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.launch import Address
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """What all pipes share."""
+    """State that all pipes share."""
 
     loop: asyncio.AbstractEventLoop
     record: Recorder
@@ -41,7 +41,7 @@ class Exchange:
         return int(self.loop.time() * NS_PER_S)
 
     def obey(self, effects: Sequence[Effect]) -> None:
-        """Do what the core says, in its order."""
+        """Carry out the core's effects, in their order."""
         for effect in effects:
             match effect:
                 case Record():
@@ -59,12 +59,12 @@ class Exchange:
                     raise AssertionError(f"{effect}: expected an effect that is of no lane")
 
     def pipes(self) -> list[Pipe]:
-        """List the connections that are not gone, in the order in which they came."""
+        """List the connections that are still open, oldest first."""
         return [pipe for pipe in self.core.connections if isinstance(pipe, Pipe)]
 
 
 class Pipe(Connection):
-    """A connection through the fabric: a side that dialled, a side that was dialled, and a lane each way."""
+    """A connection through the fabric: the accepted side, the dialled side, and a lane in each direction."""
 
     def __init__(self, exchange: Exchange, reading: Reading, upstream: Address) -> None:
         self.down, self.up = Side(self), Side(self)
@@ -77,16 +77,16 @@ class Pipe(Connection):
         self._last_offsets: dict[tuple[str, int], int] = {}
         self._dialling: asyncio.Task[None] | None = None
 
-    # --- what happens to sockets -----------------------------------------------------------------------------
+    # --- socket callbacks ------------------------------------------------------------------------------------
     def made(self, side: Side) -> bool:
-        """Dial for the side that came, open the way once both are there; False when it is too late."""
+        """Dial the node behind, and let frames pass once both sides are connected; False if the pipe is over."""
         loop = self._exchange.loop
         if self._exchange.closing or self.over:
             self.over = True
             return False
         if side is self.down:
             self._exchange.core.connections[self] = None
-            # Once the transport has begun to read: CPython 3.11.2 forgets a pause that came before.
+            # After the transport has begun to read: CPython 3.11.2 loses a pause that comes earlier.
             loop.call_soon(self.requests.stall, True)
             self._dialling = loop.create_task(self._dial())
         else:
@@ -94,7 +94,7 @@ class Pipe(Connection):
         return True
 
     def received(self, side: Side, data: bytes) -> None:
-        """Take bytes that arrived; they are gone when their receiver is."""
+        """Queue bytes that arrived; drop them if the receiving side is gone."""
         lane = self._from(side)
         if self.over or not lane.open:
             return
@@ -105,7 +105,7 @@ class Pipe(Connection):
         self._pump(lane)
 
     def ended(self, side: Side) -> None:
-        """Take the end of a side, after all that it sent."""
+        """Queue the end of a side, after all that it sent."""
         if side.ended:
             return
         side.ended = True
@@ -117,29 +117,29 @@ class Pipe(Connection):
         self._settle()
 
     def stalled(self, side: Side, stalled: bool) -> None:
-        """Stop the sender while the side accepts no more."""
+        """Stop reading from the sender while the side accepts no more."""
         self._to(side).stall(stalled)
 
     def lost(self, side: Side) -> None:
-        """Take the end of a socket: what was still to be written to it is dropped."""
+        """Handle a closed socket: drop the frames that were still to be written to it."""
         lane = self._to(side)
         self._exchange.obey(self._exchange.core.lose_receiver(lane))
         lane.empty()
         self.ended(side)
         self._settle()
 
-    # --- what the core says ----------------------------------------------------------------------------------
+    # --- the core's effects ----------------------------------------------------------------------------------
     def pump(self) -> None:
-        """Judge again what is queued, both ways."""
+        """Judge the queued frames again, in both directions."""
         self._pump(self.requests)
         self._pump(self.answers)
 
     def reset(self, reason: str) -> None:
-        """End both sides; frames that are held are dropped for that reason."""
+        """Reset both sides; held frames are recorded as dropped for this reason."""
         self._exchange.obey(self._exchange.core.reset(self, reason))
 
     def end(self) -> None:
-        """End both sockets with a TCP reset; the core has cleared the lanes."""
+        """Close both sockets with a TCP reset; the core has cleared the lanes."""
         if self._dialling is not None:
             self._dialling.cancel()
         for lane in (self.answers, self.requests):
@@ -148,7 +148,7 @@ class Pipe(Connection):
         self._settle()
 
     def _pump(self, lane: Lane) -> None:
-        """Hand on what may go, from the front; stop at the first frame that may not."""
+        """Forward frames from the front of the lane; stop at the first one that must wait."""
         out: list[bytes] = []
         now_ns, going = self._exchange.now_ns, True
         while going and lane.frames:
@@ -173,7 +173,7 @@ class Pipe(Connection):
             self._settle()
 
     def _hand_on(self, lane: Lane, frame: Frame, out: list[bytes]) -> None:
-        """Add what is to be written, and note it once, in the witness and in holds that it passed by."""
+        """Add the frame's bytes to `out`; report the frame once to the witness and to the holds that it passed."""
         if not isinstance(frame, Chunk):
             lane.finished = True
             return
@@ -189,7 +189,7 @@ class Pipe(Connection):
             if isinstance(hold, Hold):
                 hold.note_passed(frame.seen)
 
-    # --- parts -----------------------------------------------------------------------------------------------
+    # --- helpers ---------------------------------------------------------------------------------------------
     def _from(self, side: Side) -> Lane:
         return self.requests if side is self.down else self.answers
 
@@ -213,7 +213,7 @@ class Pipe(Connection):
                 lane.add(chunk)
 
     def _turn_opaque(self, lane: Lane) -> None:
-        """Read nothing more of the connection, in the other direction either: it is not in frames."""
+        """Stop reading frames on this connection, in both directions: its bytes are not in frames."""
         error = f"frame length {lane.splitter.bad_length}; expected a frame: the connection passes unread"
         self._exchange.witness.unreadable(self.link, UNKNOWN, -1, lane.direction, error)
         other = self._to(lane.source)
@@ -221,7 +221,7 @@ class Pipe(Connection):
         self._pump(other)
 
     def _settle(self) -> None:
-        """Hand on the end of a side that was judged; forget a pipe that is gone."""
+        """Forward the end of each finished side; remove the pipe once both sockets are closed."""
         if self.down.lost and self.up.lost:
             self.over = True
             self._exchange.core.connections.pop(self, None)
@@ -231,7 +231,7 @@ class Pipe(Connection):
                     lane.dest.finish()
 
     async def _dial(self) -> None:
-        """Connect to the node behind; one that refuses is refused to the side that came, unless cut off."""
+        """Connect to the node behind; if it refuses, reset the accepted side, unless the link is cut."""
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
                 await self._exchange.loop.create_connection(

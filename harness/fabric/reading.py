@@ -1,11 +1,11 @@
 """
-What one connection's frames are: whose they are, which api, which offsets, which answer to which request.
+Identify the frames of one connection: source node, api, offsets, and the request that each answer belongs to.
 
-Nothing here does IO. A reading is fed whole heads of frames, requests and answers each in their order, and
-never fails: a frame that it cannot read is one of api "?", which only a rule for "*" is about.
+Nothing here does IO. A reading receives frame heads, requests and answers each in their order. It never
+raises: a frame that it cannot read gets api "?", which only a rule for "*" matches.
 
 Source:  client ids of Kafka's fetchers (0.11 on: `broker-<id>-fetcher-<n>`) and controllers (`<id>`); before
-         0.11 a fetcher does not name itself, and the replica id in its Fetch requests does.
+         0.11 a fetcher's client id does not name its broker, but the replica id in its Fetch requests does.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ Places: TypeAlias = tuple[tuple[tuple[str, int], int], ...]
 
 
 class Reading(Protocol):
-    """How a connection's frames are understood."""
+    """Identifies the frames of one connection."""
 
     link: Link
 
     def request(self, frame: bytes) -> Read:
-        """Say what a request is; frame begins with its length."""
+        """Identify a request; the frame begins with its length."""
 
     def answer(self, frame: bytes) -> Read:
-        """Say what an answer is; frame begins with its length."""
+        """Identify an answer; the frame begins with its length."""
 
     def sent_again(self, correlation: int) -> None:
         """Expect a second answer to a request."""
 
 
 class ZooKeeperReading:
-    """All frames of a broker's own way to ZooKeeper: told apart by direction alone."""
+    """The frames of a broker's ZooKeeper link, which differ by direction alone."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -65,21 +65,21 @@ class ZooKeeperReading:
         self._answer = Seen(link=link, api=ZOOKEEPER_API, direction=Direction.ANSWER)
 
     def sent_again(self, correlation: int) -> None:
-        """Fail: a session's packets are numbered, and its server would accept a second one as a new one."""
+        """Raise AssertionError: a ZooKeeper server would accept the copy of a packet as a new packet."""
         raise AssertionError(f"ZooKeeper packet {correlation} was sent again; expected no packet to have a number")
 
     def request(self, frame: bytes) -> Read:  # noqa: ARG002
-        """Say that it is a packet to ZooKeeper."""
+        """Return a packet to ZooKeeper, without reading it."""
         return self._request, None
 
     def answer(self, frame: bytes) -> Read:  # noqa: ARG002
-        """Say that it is a packet from ZooKeeper."""
+        """Return a packet from ZooKeeper, without reading it."""
         return self._answer, None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pending:
-    """A request whose answer is still to come."""
+    """A request that has no answer yet."""
 
     correlation: int
     api_key: int
@@ -92,11 +92,16 @@ class KafkaReading:
     """
     One connection to a broker's inter-broker listener.
 
-    Shapes:  names gives a node's name for its broker id. link's source is "?" until a request tells it, and
-             then stays. A Fetch inside a fetch session is about every partition of the session, named or not.
-             topics: what LeaderAndIsr, which comes before any Fetch of a topic, tells of names of topic ids (as
-             hex), for all connections; None: it is not as Apache Kafka lays it out, and neither commands nor
-             answered fetches are told of.
+    A Fetch inside a fetch session is about every partition of the session, also those that it does not name.
+
+    Args:
+        names: Node names by broker id.
+        topics: Topic names by topic id (as hex), shared by all connections. LeaderAndIsr requests fill it: they
+            come before any Fetch of a topic. None: LeaderAndIsr does not have Apache Kafka's layout, and neither
+            commands nor answered fetches are recorded.
+
+    Attributes:
+        link: Its source is "?" until a request names it, and stays the same afterwards.
     """
 
     def __init__(
@@ -105,14 +110,14 @@ class KafkaReading:
         self.link: Link = (UNKNOWN, dst)
         self._names = names
         self._witness = witness
-        # Answers come in the order of their requests; a produce without acks has none and is passed over.
+        # Answers come in the order of their requests. A produce with acks 0 has no answer and is skipped.
         self._pending: deque[_Pending] = deque(maxlen=PENDING_REQUESTS_MAX)
         self._session: dict[tuple[str, int], int] = {}
         self._topics = topics
         self._answered: dict[tuple[str, int], int] = {}
 
     def request(self, frame: bytes) -> Read:
-        """Say what a request is, and remember it for its answer."""
+        """Identify a request, and keep it until its answer comes."""
         try:
             header, size = request_header(frame, LENGTH.size)
         except Unreadable as error:
@@ -151,7 +156,7 @@ class KafkaReading:
                 return
 
     def answer(self, frame: bytes) -> Read:
-        """Say what an answer is, through the request that it belongs to."""
+        """Identify an answer by the request that it belongs to."""
         correlation = -1
         try:
             correlation, size = answer_correlation(frame, LENGTH.size)
@@ -175,7 +180,7 @@ class KafkaReading:
         return seen, note
 
     def _request_note(self, header: RequestHeader, frame: bytes, offset: int) -> Note | None:
-        """Read the body of the two apis that the fabric looks into."""
+        """Read the body of a Fetch or an OffsetForLeaderEpoch; return None for every other api."""
         if header.api_key not in (FETCH, OFFSET_FOR_LEADER_EPOCH):
             return None
         try:
@@ -189,7 +194,7 @@ class KafkaReading:
         return Questions(version=header.version, questions=questions)
 
     def _answer_note(self, request: _Pending, frame: bytes, offset: int) -> Note | None:
-        """Read the body of the answers that the fabric looks into; raise Unreadable."""
+        """Read the body of an answer, if its api is one that the fabric reads; raise Unreadable."""
         if request.api_key == OFFSET_FOR_LEADER_EPOCH:
             _check_whole(frame)
             answers, _ = epoch_answers(frame, offset, request.version)
@@ -200,7 +205,7 @@ class KafkaReading:
         return self._fetched(request) if request.api_key == FETCH else None
 
     def _commands(self, header: RequestHeader, frame: bytes, offset: int) -> tuple[Command, ...]:
-        """Read what a controller commands, and learn the names of topics from it."""
+        """Read a LeaderAndIsr's commands, and add its topic names to `topics`."""
         if self._topics is None or header.api_key != LEADER_AND_ISR:
             return ()
         try:
@@ -213,7 +218,7 @@ class KafkaReading:
         return found.commands
 
     def _commanded(self, commands: tuple[Command, ...], answer: Obeyed) -> Commanded:
-        """Join what was commanded with what was answered to it."""
+        """Join the commands of a LeaderAndIsr with the errors in its answer."""
         named = self._named
         errors = {(named(topic), partition): error for (topic, partition), error in answer.errors.items()}
         return Commanded(
@@ -231,7 +236,7 @@ class KafkaReading:
         )
 
     def _fetched(self, request: _Pending) -> Fetched | None:
-        """Tell of a follower's answered Fetch, once for every offset; a consumer's is nobody's business."""
+        """Return a follower's answered fetch offsets that have changed; None if none have, or for a consumer."""
         if self._topics is None or self.link[0] == UNKNOWN:
             return None
         fresh = {place: offset for place, offset in request.places if self._answered.get(place) != offset}
@@ -239,7 +244,7 @@ class KafkaReading:
         return Fetched(offsets=tuple(fresh.items())) if fresh else None
 
     def _named(self, topic: str) -> str:
-        """A topic's name, where a message has only its id and that is known; else what stands there."""
+        """Return the name of a topic id, if it is known; else return the argument."""
         return topic if self._topics is None else self._topics.get(topic, topic)
 
     def _with_names(self, body: FetchBody) -> FetchBody:
@@ -255,7 +260,7 @@ class KafkaReading:
             self.link = (name, self.link[1])
 
     def _session_places(self, body: FetchBody) -> Places:
-        """Give the offsets that a Fetch is about: a session's are kept, named anew only when they change."""
+        """Return the offsets that a Fetch is about: inside a session it names only those that have changed."""
         if body.full:
             self._session.clear()
         self._session.update(body.offsets)
@@ -277,7 +282,7 @@ class KafkaReading:
 
 
 def client_source(client_id: str, names: Mapping[int, str]) -> str | None:
-    """Name the node whose broker id the client id tells; None when it tells none, or one not known."""
+    """Return the node whose broker id is in the client id; None if there is no id, or it is unknown."""
     found = BROKER_CLIENT.fullmatch(client_id)
     return names.get(int(found[1] or found[2])) if found else None
 

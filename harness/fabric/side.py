@@ -1,7 +1,7 @@
 """
 A socket of the proxy, as its connection sees it.
 
-All of this runs in the fabric's one thread. Both ends of TCP's half-closing are kept.
+All of this runs in the fabric's one thread. A half-closed connection stays half-closed through the proxy.
 
 Source:  RFC 9293, 3.6; on Linux what arrived before a reset can still be read after it.
 """
@@ -18,24 +18,24 @@ from harness.fabric.limits import READ_BYTES
 
 
 class Owner(Protocol):
-    """The connection that a socket is of, and what it does when something happens to the socket."""
+    """The connection that a socket belongs to, with its callbacks for the socket's events."""
 
     over: bool
 
     def made(self, side: Side) -> bool:
-        """Accept the socket; False when the connection is over already."""
+        """Accept the socket; return False if the connection is already over."""
 
     def received(self, side: Side, data: bytes) -> None:
-        """Take what arrived."""
+        """Handle bytes that arrived."""
 
     def ended(self, side: Side) -> None:
-        """Take the end of what the socket's node sends."""
+        """Handle the end of the node's data."""
 
     def stalled(self, side: Side, stalled: bool) -> None:
-        """Stop handing on to the socket for now, or go on."""
+        """Stop forwarding to the socket for now, or continue."""
 
     def lost(self, side: Side) -> None:
-        """Take the end of the socket."""
+        """Handle the closing of the socket."""
 
 
 class Side(asyncio.Protocol):
@@ -43,8 +43,8 @@ class Side(asyncio.Protocol):
     One socket of a connection.
 
     Attributes:
-        lost: The socket is gone, or could not be had.
-        ended: Its node sends no more.
+        lost: The socket is closed, or was never connected.
+        ended: Its node sends no more data.
     """
 
     def __init__(self, owner: Owner) -> None:
@@ -56,7 +56,7 @@ class Side(asyncio.Protocol):
         self._finished = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the socket, unless the connection was ended while it was on its way."""
+        """Keep the socket, unless the connection ended while it was being made."""
         self._transport = cast(asyncio.Transport, transport)
         if not self._owner.made(self):
             self._transport.abort()
@@ -66,7 +66,7 @@ class Side(asyncio.Protocol):
         self._owner.received(self, data)
 
     def eof_received(self) -> bool:
-        """Pass on the end; keep the socket, for what is still to be written to it."""
+        """Pass on the end; keep the socket open for the data that is still to be written to it."""
         self._owner.ended(self)
         return True
 
@@ -79,19 +79,19 @@ class Side(asyncio.Protocol):
         self._owner.stalled(self, False)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """Pass on what had arrived before the socket died, then its end."""
+        """Pass on the bytes that arrived before the socket closed, then its end."""
         if not self._owner.over and not self.ended:
             self._read_remainder()
         self.lost = True
         self._owner.lost(self)
 
     def write(self, data: bytes) -> None:
-        """Send."""
+        """Write the bytes to the socket."""
         assert self._transport is not None, "frames go on only after both sides are connected"
         self._transport.write(data)
 
     def read_on(self, reading: bool) -> None:
-        """Read from the socket, or leave what arrives there."""
+        """Read from the socket, or leave arriving bytes in the kernel."""
         if self._transport is None or reading == self._reading:
             return
         self._reading = reading
@@ -101,7 +101,7 @@ class Side(asyncio.Protocol):
             self._transport.pause_reading()
 
     def finish(self) -> None:
-        """Send the end to this side's node, after what was written; close once it has sent its own."""
+        """Send the end of data to the node, after all that was written; close if the node has ended too."""
         if self._transport is None or self.lost:
             return
         if self.ended:
@@ -111,7 +111,7 @@ class Side(asyncio.Protocol):
             self._transport.write_eof()
 
     def reset(self) -> None:
-        """End the socket with a TCP reset, whatever is under way."""
+        """Close the socket with a TCP reset; unwritten data is lost."""
         if self._transport is None:
             self.lost = True
         elif not self.lost:
@@ -120,11 +120,11 @@ class Side(asyncio.Protocol):
             self._transport.abort()
 
     def _read_remainder(self) -> None:
-        """Read what the kernel still has: a failed write ends the transport before all was read."""
+        """Read the bytes that the kernel still has: a failed write closes the transport before all are read."""
         assert self._transport is not None, "a connection is lost after it was made"
         descriptor = self._transport.get_extra_info("socket").fileno()
         try:
             while data := os.read(descriptor, READ_BYTES):
                 self._owner.received(self, data)
-        except OSError:  # nothing is left, or nothing can be read any more
+        except OSError:  # no bytes are left, or the socket cannot be read any more
             return

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, and the way in for every other thread."""
+"""An event loop in its own thread, and the calls by which other threads use it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ T = TypeVar("T")
 
 class LoopThread:
     """
-    Run functions and coroutines in one thread, and wait for what they give.
+    Runs functions and coroutines in one thread, and waits for their results.
 
-    Raises:  what the function raised; RuntimeError once a callback in the thread has failed, which nobody
-             else would hear of; TimeoutError when the thread does not come to it within CALL_S_MAX.
+    Raises:
+        Exception: Any that the function raises.
+        RuntimeError: A callback in the thread has failed earlier; otherwise its failure would be lost.
+        TimeoutError: The thread did not finish the call within CALL_S_MAX.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,7 +32,7 @@ class LoopThread:
         self._thread.start()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Run a function there and give its result; at once when this is that thread."""
+        """Run a function in the thread and return its result; run it directly if this is the thread."""
         self.raise_failure()
         if threading.current_thread() is self._thread:
             return function()
@@ -46,14 +48,14 @@ class LoopThread:
         return future.result(CALL_S_MAX)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there and give its result."""
+        """Run a coroutine in the thread and return its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(CALL_S_MAX)
 
     def guard(self, function: Callable[P, T]) -> Callable[P, T]:
         """
-        Wrap a function that callbacks in the thread use, so that its failure is never lost.
+        Wrap a function that the thread's callbacks call, so that its failure is never lost.
 
-        asyncio takes an OSError (a full disk) in a protocol's callback for a broken connection, and hides it.
+        asyncio treats an OSError (a full disk) in a protocol's callback as a broken connection, and hides it.
         """
 
         def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -66,7 +68,7 @@ class LoopThread:
         return guarded
 
     def end(self, last: Coroutine[Any, Any, None]) -> None:
-        """Run a last coroutine, then end the thread and close the loop, whatever became of it."""
+        """Run a last coroutine, then end the thread and close the loop, even if the coroutine failed."""
         try:
             asyncio.run_coroutine_threadsafe(last, self.loop).result(CLOSE_S_MAX)
         finally:
@@ -76,7 +78,7 @@ class LoopThread:
         self.raise_failure()
 
     def raise_failure(self) -> None:
-        """Raise what a callback failed of, if one did."""
+        """Raise RuntimeError if a callback has failed."""
         if self._failure is not None:
             raise RuntimeError(f"{self._thread.name}: its thread failed: {self._failure!r}") from self._failure
 

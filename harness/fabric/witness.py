@@ -1,7 +1,7 @@
 """
-What the fabric saw from outside: truncation questions and answers, followers' fetch offsets, obeyed commands.
+Record what the fabric sees of the brokers: truncation questions and answers, fetch offsets, answered commands.
 
-A frame is noted when it is handed on, not when it comes: one that is held, dropped or cut was never heard.
+A frame is recorded when it is forwarded, not when it arrives: a held, dropped or cut frame has reached no broker.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from harness.fabric.core.rules import UNKNOWN, Direction, Link
 
 Recorder: TypeAlias = Callable[[Event], None]
 
-# Brokers make topics of their own (__consumer_offsets) once a client asks for a group: no run is about them.
+# Brokers create internal topics (__consumer_offsets) once a client asks for a group: no run is about them.
 BROKERS_OWN: Final = "__"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """An OffsetForLeaderEpoch request as read, with its version."""
+    """The questions of an OffsetForLeaderEpoch request, with its version."""
 
     version: int
     questions: tuple[EpochQuestion, ...]
@@ -31,14 +31,14 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """An OffsetForLeaderEpoch answer as read."""
+    """The answers of an OffsetForLeaderEpoch answer."""
 
     answers: tuple[EpochAnswer, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obedience:
-    """What a broker answered to one partition's command; leader and isr are names, leader None: nobody."""
+    """One partition's command with the broker's error; leader and isr are node names, leader None: no leader."""
 
     topic: str
     partition: int
@@ -50,14 +50,14 @@ class Obedience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commanded:
-    """A LeaderAndIsr answer, with what had been commanded."""
+    """A LeaderAndIsr answer, with the commands of its request."""
 
     partitions: tuple[Obedience, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The answer to a follower's Fetch from these offsets."""
+    """An answered Fetch of a follower, by its request's offsets."""
 
     offsets: tuple[tuple[tuple[str, int], int], ...]
 
@@ -66,19 +66,19 @@ Note: TypeAlias = FetchBody | Questions | Answers | Commanded | Fetched
 
 
 class Witness:
-    """Write what was handed on into the history; belongs to the fabric's thread."""
+    """Records forwarded frames in the history; only the fabric's thread may call it."""
 
     def __init__(self, record: Recorder) -> None:
         self._all = record
         self._unreadable: set[tuple[Link, str, int, Direction]] = set()
 
     def _record(self, event: OfLinkAndPartition) -> None:
-        """Record what is about a workload's topic."""
+        """Record the event, unless it is about a topic of the brokers' own."""
         if not event.topic.startswith(BROKERS_OWN):
             self._all(event)
 
     def passed(self, link: Link, note: Note, last_offsets: dict[tuple[str, int], int]) -> None:
-        """Record a frame that is handed on; last_offsets are the connection's, and are kept up here."""
+        """Record a frame that is forwarded; update the connection's `last_offsets`."""
         match note:
             case FetchBody():
                 self._fetch(link, note, last_offsets)
@@ -120,7 +120,7 @@ class Witness:
                     self._record(events.Fetched(link=link, topic=topic, partition=partition, offset=offset))
 
     def unreadable(self, link: Link, api: str, version: int, direction: Direction, error: str) -> None:
-        """Record, once for every kind of frame, that the fabric could not read it; it passes all the same."""
+        """Record, once for every kind of frame, that the fabric could not read it; the frame passes anyway."""
         kind = (link, api, version, direction)
         if kind in self._unreadable:
             return
@@ -130,7 +130,7 @@ class Witness:
         )
 
     def _fetch(self, link: Link, body: FetchBody, last_offsets: dict[tuple[str, int], int]) -> None:
-        """Record a follower's fetch offset: a connection's first, and from then on when it changes."""
+        """Record a follower's fetch offset: the connection's first one, and every change."""
         if link[0] == UNKNOWN:
             return
         for (topic, partition), offset in body.offsets:

@@ -1,1 +1,1 @@
-"""Links between nodes without IO, clock or threads: what rules do to frames, for the proxy and the simulator."""
+"""Links without IO, clock or threads: what rules do to frames, for the proxy and the simulator."""

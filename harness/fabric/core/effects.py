@@ -1,4 +1,4 @@
-"""What a driver must do after a step of the core, in the order of the list; and what the history has of it."""
+"""Effects: what a driver must do after a step of the core, in order; and the fields of the links' events."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from harness.fabric.core.rules import Hold, Pattern, Seen
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Hand the frame on; with `end`, the end of the side that sent."""
+    """Forward the frame; if its `end` is set, forward the end of the sending side."""
 
     frame: Frame
 
 
 @dataclass(frozen=True, slots=True)
 class Lose:
-    """The frame is gone; the next one of its lane is to be judged."""
+    """The frame is lost; judge the next one of its lane."""
 
     frame: Frame
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Judge the lane again at that time."""
+    """Judge the lane again at this time."""
 
     at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Note the frame in the hold: after its record, so that the history has it before anyone who waits for it."""
+    """Add the frame to the hold; follows its Record, so that the history has it before waiting threads wake."""
 
     hold: Hold
     seen: Seen
@@ -41,14 +41,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """Note in the hold that it was released or dropped."""
+    """Tell the hold that it was released or dropped."""
 
     hold: Hold
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """End both sides of the connection at once."""
+    """Reset both sides of the connection."""
 
     connection: Connection
 

@@ -1,8 +1,8 @@
 """
-A connection: a lane of frames each way, and which answers are surplus. Plain data; drivers add their own to it.
+A connection: one lane of frames in each direction, and the answers to drop. Plain data that drivers extend.
 
-The end of a side is a frame of its lane too: it comes after all that was sent, so that what a killed node had
-sent still arrives.
+The end of a side is a frame of its lane too. It comes after all that the side sent, so that the data of a killed
+node still arrives.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ DIRECTIONS: Final = (Direction.REQUEST, Direction.ANSWER)
 @dataclass(slots=True, eq=False)
 class Frame:
     """
-    Something under way.
+    A frame, or the end of a side, in a lane.
 
     Attributes:
         came_ns: When it could go on if no rule were in force, by the driver's clock.
-        end: No frame but the end of the side that sent.
-        copy: The second of a doubled request.
+        end: True for the end of the sending side, which is no frame.
+        copy: True for the second copy of a doubled request.
         hold: The last hold that stopped it.
     """
 
@@ -37,17 +37,17 @@ class Frame:
 
     @property
     def seen(self) -> Seen | None:
-        """What rules know of it; None for the rest of a frame whose head was judged before."""
+        """What rules match on; None for a later piece of a frame whose head was already judged."""
         return None
 
 
 @dataclass(slots=True, eq=False)
 class Lane:
     """
-    One direction: frames go on in their order; one that is stopped stops all behind it.
+    One direction of a connection: frames keep their order, and a stopped frame stops all behind it.
 
     Attributes:
-        open: Whether the receiving side is still there.
+        open: Whether the receiving side is still connected.
     """
 
     frames: deque[Frame] = field(default_factory=deque)
@@ -60,9 +60,9 @@ class Connection:
     One connection.
 
     Attributes:
-        link: As far as it is known; a driver may learn the source from a request.
-        torn: It lost frames to a cut, so that it is reset when the cut heals.
-        over: It was reset, or both sides are gone.
+        link: The source may be unknown at first; a driver may learn it from a request.
+        torn: True once a cut took frames of it: it is reset when the cut heals.
+        over: True once it was reset, or both sides are gone.
         awaited: Answers to doubled requests, in order: (correlation, whether the answer is surplus).
     """
 
@@ -74,10 +74,10 @@ class Connection:
 
     def takes_answer(self, correlation: int) -> bool:
         """
-        Note that an answer came, and return False for the second answer to a doubled request.
+        Return False for the second answer to a doubled request, and True for every other answer.
 
-        Call it once for each answer as it enters its lane. Answers come in the order of their requests; a
-        request before this one that has had no answer gets none any more.
+        Call it once for each answer as it enters its lane. Answers come in the order of their requests, so
+        that earlier requests without an answer will get none and are removed.
         """
         for place, (awaited, surplus) in enumerate(self.awaited):
             if awaited == correlation:

@@ -1,16 +1,17 @@
 """
-The core of the links: what becomes of each frame under the rules in force, decided here and nowhere else.
+The link core: the only place that decides what the rules in force do to each frame.
 
-A driver puts frames into lanes, calls `judge` for a lane whose first frame may go, and the other steps when rules
-or connections change. Every step returns effects, which the driver obeys in their order. The proxy
-(harness/fabric/proxy.py) drives it with sockets, the simulator (targets/simulator/network.py) in virtual time.
+A driver puts frames into lanes. It calls `judge` for a lane whose first frame may go, and the other steps when
+rules or connections change. Every step returns effects, which the driver carries out in their order. The proxy
+(harness/fabric/proxy.py) drives the core with sockets, the simulator (targets/simulator/network.py) in virtual
+time.
 
-    cut      the frame is lost; a connection that lost frames is reset when the cut heals, the end of a side waits
-    hold     the frame stops, and all behind it, until the hold is released or dropped
-    delay    the frame stops until that long after it came, and all behind it
-    double   the request goes on twice; the second answer to it is dropped before any rule sees it
+    cut      the frame is lost; a connection that lost frames is reset when the cut heals; the end of a side waits
+    hold     the frame, and all behind it, stops until the hold is released or dropped
+    delay    the frame, and all behind it, stops until the delay after its arrival is over
+    double   the request is forwarded twice; its second answer is dropped before any rule sees it
 
-The first that applies decides, in this order. Rules are asked when a frame is judged, not when it was sent.
+The first rule that matches decides, in this order. Rules apply when a frame is judged, not when it was sent.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from harness.fabric.limits import DOUBLED_ANSWERS_MAX
 
 class LinkCore:
     """
-    Rules and the connections that they are about.
+    The rules in force, and the connections that they apply to.
 
     Attributes:
-        connections: In the order in which they came. Drivers add and remove them.
+        connections: Oldest first. Drivers add and remove them.
     """
 
     def __init__(self) -> None:
@@ -51,7 +52,7 @@ class LinkCore:
 
     # --- frames ----------------------------------------------------------------------------------------------
     def judge(self, connection: Connection, lane: Lane, now_ns: int) -> Sequence[Effect]:
-        """Decide what becomes of a lane's first frame now; no effect: it waits until lanes are woken."""
+        """Decide what happens to a lane's first frame now; without effects it waits until lanes are woken."""
         frame, rules = lane.frames[0], self.rules
         if rules.idle:
             return (Pass(lane.frames.popleft()),)
@@ -91,7 +92,7 @@ class LinkCore:
         return [each for each in self.connections if not each.over and link_matches(link, each.link)]
 
     def reset(self, connection: Connection, reason: str) -> list[Effect]:
-        """End a connection with all that is under way."""
+        """End a connection; all its frames are lost."""
         if connection.over:
             return []
         connection.over = True
@@ -104,13 +105,13 @@ class LinkCore:
         return [Record(events.Close(link=link, connections=len(closed))), *resets]
 
     def lose_receiver(self, lane: Lane) -> list[Record]:
-        """Drop what a lane has, since the side that receives is gone."""
+        """Drop a lane's frames, because the receiving side is gone."""
         lane.open = False
         return _clear(lane, "its destination's connection is closed")
 
     # --- rules -----------------------------------------------------------------------------------------------
     def place(self, rule: Hold | Cut | Delay | Double) -> list[Effect]:
-        """Put a rule in force; a cut that closes resets its links' connections at once."""
+        """Put a rule in force; a cut with `close` resets its links' connections at once."""
         match rule:
             case Hold():
                 self.rules.holds.append(rule)
@@ -130,7 +131,7 @@ class LinkCore:
                 return effects
 
     def heal(self, rule: object) -> list[Effect]:
-        """Undo a cut, a delay or a doubling; a rule that is not in force is passed over."""
+        """Undo a cut, a delay or a doubling; ignore a rule that is not in force."""
         effects: list[Effect] = []
         match rule:
             case Cut() if rule in self.rules.cuts:
@@ -148,14 +149,14 @@ class LinkCore:
         return [*effects, Wake()]
 
     def release(self, hold: object) -> list[Effect]:
-        """Let held frames go on, in order; a hold that is not in force is passed over."""
+        """Let held frames go on, in order; ignore a hold that is not in force."""
         if not isinstance(hold, Hold) or hold not in self.rules.holds:
             return []
         self.rules.holds.remove(hold)
         return [Record(events.Release(**rule_fields(hold.pattern))), Over(hold), Wake()]
 
     def drop(self, hold: object) -> list[Effect]:
-        """Throw held frames away and reset their connections."""
+        """Discard held frames and reset their connections."""
         effects = self.release(hold)
         if not effects:
             return []
@@ -186,7 +187,7 @@ def _delay(frame: Frame, seen: Seen, delay: Delay) -> tuple[Effect, ...]:
 
 
 def _bite(cut: Cut, link: Link) -> tuple[Record, ...]:
-    """Record that a cut took something on a link, the first time that it does."""
+    """Record the first frame or connection that a cut takes on a link."""
     if link in cut.bitten:
         return ()
     cut.bitten.add(link)
@@ -194,7 +195,7 @@ def _bite(cut: Cut, link: Link) -> tuple[Record, ...]:
 
 
 def _dropped(frame: Frame, reason: str) -> tuple[Record, ...]:
-    """Record the loss of a frame that was held; others vanish without a line, as on a network."""
+    """Record the loss of a frame that was held; other losses are not recorded, as on a network."""
     seen = None if frame.hold is None else frame.seen
     return () if seen is None else (Record(events.Dropped(**frame_fields(seen), reason=reason)),)
 

@@ -1,8 +1,8 @@
 """
-Which frames a link holds, delays, doubles or loses: patterns, and the rules that are made of them.
+Rules of links: which frames are held, delayed, doubled or lost, and the patterns that rules match with.
 
 A link is (from, to) in the direction of its requests: the answers to A's requests to B are on link (A, B) too.
-"*" stands for any name, "?" for a source that does not name itself.
+"*" matches any name, "?" is an unknown source.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NS_PER_S: Final = 1_000_000_000
 
 
 class Direction(StrEnum):
-    """Of a frame on its link: a request goes along it, an answer against it."""
+    """The direction of a frame: a request goes along its link, an answer against it."""
 
     REQUEST = "request"
     ANSWER = "answer"
@@ -30,12 +30,12 @@ class Direction(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """
-    What rules know of a frame.
+    The fields of a frame that rules match on.
 
     Attributes:
         offsets: A Fetch's (topic, fetch offset) for every partition that it is about, its session's included;
-            () for all else. An answer has those of its request. A topic may be an id (Fetch v13+).
-        correlation: The number of the request that the frame is or answers. -1: it has none, or cannot be sent
+            () for all other apis. An answer has those of its request. A topic may be an id (Fetch v13+).
+        correlation: The request's correlation id, also of an answer. -1: the frame has none, or cannot be sent
             twice; no rule doubles it.
     """
 
@@ -49,7 +49,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldFrame:
-    """A frame that a hold stopped; offset is the highest fetch offset that it is about, None if none."""
+    """A frame that a hold stopped; offset is its highest fetch offset, None if it has none."""
 
     link: Link
     api: str
@@ -61,11 +61,11 @@ class HeldFrame:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
     """
-    Which frames a rule is about; "*" stands for any api, source or destination.
+    Which frames a rule matches; "*" matches any api, source or destination.
 
     Attributes:
-        from_offset: Only Fetch frames about a fetch offset of at least that.
-        topic: Only Fetch frames about that topic; from_offset then looks at that topic alone.
+        from_offset: Match only Fetch frames with a fetch offset of at least this.
+        topic: Match only Fetch frames about this topic; from_offset then applies to this topic alone.
     """
 
     api: str
@@ -76,7 +76,7 @@ class Pattern:
     topic: str | None = None
 
     def matches(self, seen: Seen) -> bool:
-        """Whether the rule is about this frame."""
+        """Return True if the pattern matches this frame."""
         if seen.direction is not self.direction or self.api not in (ANY, seen.api):
             return False
         if not link_matches((self.src, self.dst), seen.link):
@@ -107,14 +107,14 @@ class Cut:
     bitten: set[Link] = field(default_factory=set)
 
     def covers(self, link: Link) -> bool:
-        """Whether the cut takes that link's frames."""
+        """Return True if the cut takes this link's frames."""
         return any(link_matches(cut, link) for cut in self.links)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Delay:
     """
-    Matching frames, and all behind them, go on that much later than they came.
+    Matching frames, and all behind them, go on this much later than they came.
 
     Attributes:
         bitten: The links on which it took a frame.
@@ -126,7 +126,7 @@ class Delay:
 
     @property
     def delay_ns(self) -> int:
-        """The same in nanoseconds."""
+        """The delay in nanoseconds."""
         return int(self.seconds * NS_PER_S)
 
 
@@ -139,7 +139,7 @@ class Double:
 
 
 class Hold:
-    """Matching frames stop, and all that is behind them on their connection and direction."""
+    """Matching frames stop, and all behind them in the same connection and direction."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -155,7 +155,7 @@ class Hold:
         return tuple(self._held)
 
     def note_held(self, seen: Seen) -> HeldFrame:
-        """Add a frame that the hold stopped."""
+        """Record a frame that the hold stopped."""
         topic = self.pattern.topic
         offsets = [offset for name, offset in seen.offsets if topic in (None, name)]
         frame = HeldFrame(
@@ -169,13 +169,13 @@ class Hold:
         return frame
 
     def note_over(self) -> None:
-        """Note that the hold was released or dropped."""
+        """Record that the hold was released or dropped."""
         self.over = True
 
 
 @dataclass(slots=True)
 class Rules:
-    """All rules in force, in the order in which they were made: the first that matches has the frame."""
+    """All rules in force, oldest first; the first that matches a frame applies."""
 
     holds: list[Hold] = field(default_factory=list)
     delays: list[Delay] = field(default_factory=list)
@@ -184,26 +184,26 @@ class Rules:
 
     @property
     def idle(self) -> bool:
-        """Whether every frame passes."""
+        """Whether no rule is in force, so that every frame passes."""
         return not (self.holds or self.cuts or self.delays or self.doubles)
 
     def cut_of(self, link: Link) -> Cut | None:
-        """The first cut that takes the link's frames."""
+        """Return the first cut that takes the link's frames."""
         return next((cut for cut in self.cuts if cut.covers(link)), None)
 
     def hold_of(self, seen: Seen) -> Hold | None:
-        """The first hold that stops the frame."""
+        """Return the first hold that stops the frame."""
         return next((hold for hold in self.holds if hold.pattern.matches(seen)), None)
 
     def delay_of(self, seen: Seen) -> Delay | None:
-        """The first delay that is about the frame."""
+        """Return the first delay that matches the frame."""
         return next((delay for delay in self.delays if delay.pattern.matches(seen)), None)
 
     def double_of(self, seen: Seen) -> Double | None:
-        """The first doubling that is about the frame."""
+        """Return the first doubling that matches the frame."""
         return next((double for double in self.doubles if double.pattern.matches(seen)), None)
 
 
 def link_matches(asked: Link, link: Link) -> bool:
-    """Whether a link, in which either end may be "*", stands for that link."""
+    """Return True if the link `asked`, in which either end may be "*", matches the other link."""
     return asked[0] in (ANY, link[0]) and asked[1] in (ANY, link[1])

@@ -1,10 +1,10 @@
 """
-The calls that scenarios, nemeses and schedules make on links; the same for every driver of the core.
+The calls that scenarios, nemeses and random schedules make on links; the same for every driver of the core.
 
-    a frame waits      hold, then release (goes on, in order) or drop (thrown away, connection reset)
+    a frame waits      hold, then release (frames go on, in order) or drop (frames lost, connection reset)
     a frame is lost    cut, then heal; a connection that lost bytes is reset when its cut heals
     a frame is late    delay, then heal
-    a request is sent twice, and the second answer swallowed    double, then heal
+    a request is sent twice, and the second answer dropped    double, then heal
     a connection ends  close_links
 """
 
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 class LinkVerbs(ABC, Generic[H]):
     """
-    Links of a cluster; a link is (src, dst) in the direction of its requests, "*" is any name.
+    Links of a cluster; a link is (src, dst) in the direction of its requests, "*" matches any name.
 
     Args:
-        core: What the calls act on.
+        core: The core that the calls change.
         ends: Nodes that a link may name besides "*"; may grow later.
         apis: Apis that a rule may name besides "*".
 
@@ -48,11 +48,11 @@ class LinkVerbs(ABC, Generic[H]):
     # --- what a driver adds ----------------------------------------------------------------------------------
     @abstractmethod
     def run(self, function: Callable[[], T]) -> T:
-        """Call the function where the core may be used, and return its result."""
+        """Call the function where the core may be used (the proxy: in its thread), and return its result."""
 
     @abstractmethod
     def obey(self, effects: Sequence[Effect]) -> None:
-        """Do what the core says, in its order."""
+        """Carry out the core's effects, in their order."""
 
     @abstractmethod
     def make_hold(self, pattern: Pattern) -> H:
@@ -69,13 +69,13 @@ class LinkVerbs(ABC, Generic[H]):
         *,
         topic: str | None = None,
     ) -> H:
-        """Stop every such frame from now on, and all behind it; a Fetch's answer is known by its request."""
+        """Stop every matching frame from now on, and all behind it; a Fetch's answer matches by its request."""
         hold = self.make_hold(self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic))
         self._step(lambda: self.core.place(hold))
         return hold
 
     def release(self, hold: object) -> None:
-        """Let held frames go on, in order; to a connection that has died, they are dropped."""
+        """Let held frames go on, in order; those of a closed connection are dropped."""
         self._step(lambda: self.core.release(hold))
 
     def release_all(self) -> None:
@@ -83,15 +83,15 @@ class LinkVerbs(ABC, Generic[H]):
         self.run(lambda: self._each(self.core.release, self.core.rules.holds))
 
     def drop(self, hold: object) -> None:
-        """Throw held frames away and reset their connections."""
+        """Discard held frames and reset their connections."""
         self._step(lambda: self.core.drop(hold))
 
     def cut(self, src: str, dst: str, *, both_ways: bool = False, close: bool = False) -> Cut:
         """
-        Lose all that is sent on the link (both_ways: on dst -> src too), requests and answers alike.
+        Lose everything that is sent on the link, requests and answers; with both_ways on dst -> src too.
 
-        Connections stay open and neither side notices, as when a network is partitioned; with close they are
-        reset at once, and every later one at its first frame.
+        Connections stay open and neither side notices, as in a network partition. With close they are reset at
+        once, and every later connection at its first frame.
         """
         self._check_ends(src, dst)
         cut = Cut(links=((src, dst), (dst, src)) if both_ways else ((src, dst),), close=close)
@@ -99,13 +99,13 @@ class LinkVerbs(ABC, Generic[H]):
         return cut
 
     def delay(self, api: str, src: str, dst: str, direction: str, seconds: float) -> Delay:
-        """Hand every such frame on that much later than it came, and nothing before it."""
+        """Forward every matching frame this much later than it came; frames behind it do not overtake it."""
         delay = Delay(pattern=self._pattern(api, src, dst, direction), seconds=seconds)
         self._step(lambda: self.core.place(delay))
         return delay
 
     def double(self, api: str, src: str, dst: str) -> Double:
-        """Deliver every such request twice from now on; its sender sees one answer, the first."""
+        """Deliver every matching request twice from now on; its sender sees only the first answer."""
         double = Double(pattern=self._pattern(api, src, dst, Direction.REQUEST))
         self._step(lambda: self.core.place(double))
         return double
@@ -140,7 +140,7 @@ class LinkVerbs(ABC, Generic[H]):
         self._check_ends(src, dst)
         return self.run(lambda: len(self.core.on((src, dst))))
 
-    # --- parts -----------------------------------------------------------------------------------------------
+    # --- helpers ---------------------------------------------------------------------------------------------
     def _step(self, step: Callable[[], Sequence[Effect]]) -> None:
         self.run(lambda: self.obey(step()))
 
