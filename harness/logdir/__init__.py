@@ -1,7 +1,7 @@
 """
-The log scanner and the lineage reader: Kafka's log directories, whoever wrote them, read-only.
+The log scanner and the lineage reader: read Kafka's log directories, of any broker, without writing to them.
 
-    files       which of a partition's files are its log, and is a broker at work on them?
+    files       which of a partition's files are its log, and whether a broker uses them
     reading     the segments of one log, batch by batch
     scan        a partition's directory -> ReplicaLog, and the history's `snapshot` and `batch` ops
     lineage     several ReplicaLogs -> where they disagree          graph   how their histories fork

@@ -1,15 +1,15 @@
 """
-Walk record batches of format v2 in a segment's bytes: headers and checksums, no record is opened here.
+Walk the record batches of format v2 in a segment's bytes: headers and checksums. Records are not read here.
 
-Where the walk stops (what follows cannot be told from rubbish, so it is not guessed at):
+The walk stops where the bytes are not a sound batch, because what follows could be anything:
     fewer bytes than a header, or zeros to the end of the file    a torn or zero-filled tail
-    a length that is zero, below 49, or beyond the file           torn, or no batch at all
-    magic other than 2                                            v0 and v1 are message_set.py's
-    CRC-32C that differs from the bytes 21 to the end             damaged
-Where it goes on: a base offset that does not rise, or a last offset before the base. Such a batch is sound
-bytes in an unsound place: it carries the finding in `problem`, for whoever judges order.
+    a length that is zero, below 49, or beyond the file           torn, or no batch
+    magic other than 2                                            message_set.py reads v0 and v1
+    CRC-32C that differs from that of bytes 21 to the end         damaged
+The walk goes on after a base offset that does not rise, or a last offset before the base. The bytes of such a
+batch are sound and its place is wrong: its `problem` says so, and soundness.py judges the order.
 
-The base offset and the leader epoch lie outside the checksum: a leader stamps them into a producer's batch.
+The checksum does not cover the base offset and the leader epoch: a leader writes them into a producer's batch.
 
 Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java.
 """
@@ -25,7 +25,7 @@ import crc32c
 # base offset, length, leader epoch, magic, crc, attributes, last offset delta, base and max timestamp,
 # producer id, producer epoch, base sequence, record count
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-# Bytes before the length field's own count begins: base offset and length.
+# The length field counts the bytes after this position: base offset and length come before.
 LENGTH_END: Final = 12
 CRC_FROM: Final = 21
 BATCH_LENGTH_MIN: Final = HEADER.size - LENGTH_END
@@ -40,11 +40,16 @@ _CONTROL: Final = 0x20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
     """
-    One batch's header, and where the batch lies.
+    One batch's header, and the batch's place in its file.
 
-    Shapes:  base_offset..last_offset inclusive. payload is the (compressed) records' bytes. problem is ""
-             when the batch follows the one before it.
-    Units:   position and size in bytes, timestamps in milliseconds since 1970.
+    Attributes:
+        last_offset: The batch's last offset, inclusive.
+        base_timestamp: In milliseconds since 1970.
+        max_timestamp: In milliseconds since 1970.
+        position: The batch's first byte in the file.
+        size: In bytes.
+        payload: The bytes of the records, compressed if the batch has a codec.
+        problem: How the batch breaks the order of offsets; "" if it does not.
     """
 
     base_offset: int
@@ -63,12 +68,12 @@ class Header:
 
     @property
     def codec_id(self) -> int:
-        """Which compression the records have: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+        """The records' compression: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
         return self.attributes & _CODEC_MASK
 
     @property
     def log_append_time(self) -> bool:
-        """Whether the broker stamped the time: then max_timestamp holds for every record."""
+        """Whether the broker set the time (LogAppendTime): max_timestamp is then the time of every record."""
         return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
@@ -78,17 +83,19 @@ class Header:
 
     @property
     def control(self) -> bool:
-        """Whether the batch is a marker of the broker's (commit, abort), which no client reads."""
+        """Whether the batch is a transaction marker (commit, abort) that the broker wrote and no client reads."""
         return bool(self.attributes & _CONTROL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
     """
-    What a walk found: sound batches in file order, and why it stopped.
+    The result of a walk: sound batches in file order, and why it stopped.
 
-    Shapes:  stopped is "" when the walk came to the end of the bytes; sound_bytes is where it stopped. short: what
-             is left may be the beginning of a batch that is being written, or room for it.
+    Attributes:
+        sound_bytes: The position at which the walk stopped.
+        stopped: Why it stopped; "" if it reached the end of the bytes.
+        short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
     """
 
     headers: tuple[Header, ...]
@@ -99,10 +106,13 @@ class Walk:
 
 def walk(data: bytes, *, next_offset: int = 0) -> Walk:
     """
-    Give every sound batch of the bytes in file order, up to the first place that cannot be one.
+    Return the sound batches of the bytes in file order, up to the first position that has none.
 
-    Shapes:  next_offset is the least base offset that the first batch may have (a segment's own, or the end
-             of the batch before it). Any bytes are accepted; nothing is raised.
+    Accepts any bytes and raises nothing.
+
+    Args:
+        next_offset: The least base offset that the first batch may have: the segment's own, or the end of the
+            batch before it.
     """
     headers: list[Header] = []
     position = 0
@@ -114,14 +124,14 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
             )
         header = _header(data, position, next_offset)
         headers.append(header)
-        # A batch that goes back does not lower the bar: each one is held to the furthest before it.
+        # Each batch must begin at or after the furthest end before it, also after a batch that goes back.
         next_offset = max(next_offset, header.last_offset + 1)
         position += header.size
     return Walk(headers=tuple(headers), sound_bytes=position, stopped="")
 
 
 def is_short(data: bytes, position: int) -> bool:
-    """Whether the bytes from there on are all zero, or end before the batch that begins there does."""
+    """Return True if the bytes from the position on are all zero, or end inside the batch that begins there."""
     left = len(data) - position
     if left < LENGTH_END or data.count(0, position) == left:
         return True
@@ -130,7 +140,7 @@ def is_short(data: bytes, position: int) -> bool:
 
 
 def _stop(data: bytes, position: int) -> str:
-    """Say why no sound batch begins here, "" when one does."""
+    """Return why no sound batch begins here; "" if one does."""
     left = len(data) - position
     where = f"position {position}"
     if not any(data[position : position + HEADER.size]) and data.count(0, position) == left:
@@ -138,7 +148,7 @@ def _stop(data: bytes, position: int) -> str:
     if left < LENGTH_END:
         return f"{where}: torn, {left} bytes are left; expected at least {HEADER.size} or none"
     (length,) = struct.unpack_from(">i", data, position + 8)
-    # The magic byte stands at one place in every format, and old messages may be shorter than a v2 header.
+    # The magic byte has the same position in every format, and old messages may be shorter than a v2 header.
     if left > _MAGIC_AT and data[position + _MAGIC_AT] in {0, 1} and 0 < length <= left - LENGTH_END:
         magic = data[position + _MAGIC_AT]
         return f"{where}: a message of format v{magic} (magic {magic}); expected a batch, magic 2"
@@ -162,7 +172,7 @@ def _header(data: bytes, position: int, next_offset: int) -> Header:
     )
     problem = ""
     if base < next_offset:
-        problem = f"base offset is {base}; expected {next_offset} or later, the end of what stands before it"
+        problem = f"base offset is {base}; expected {next_offset} or later, the end of the batch before it"
     elif delta < 0:
         problem = f"last offset delta is {delta}; expected 0 or more"
     return Header(

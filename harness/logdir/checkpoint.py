@@ -3,10 +3,10 @@ Read Kafka's checkpoint files: a version, a count, one entry a line.
 
     leader-epoch-checkpoint         in a partition's directory     epoch startOffset
     replication-offset-checkpoint   in a data directory            topic partition offset (high watermark)
-    log-start-offset-checkpoint     likewise                       topic partition offset
-    cleaner-offset-checkpoint       likewise                       topic partition offset (compacted up to)
+    log-start-offset-checkpoint     in a data directory            topic partition offset
+    cleaner-offset-checkpoint       in a data directory            topic partition offset (compacted up to)
 
-Beside them, in a partition's directory from 2.8 on, partition.metadata: `version: 0`, then `topic_id: ID`.
+From 2.8 on, a partition's directory also has partition.metadata: `version: 0`, then `topic_id: ID`.
 
 Source:  Apache Kafka, server-common/.../CheckpointFile.java, storage/.../PartitionMetadataFile.java.
 """
@@ -24,14 +24,16 @@ TOPIC_ID: Final = "partition.metadata"
 
 
 class CheckpointError(ValueError):
-    """A checkpoint file is not of Kafka's form; names file and line."""
+    """A checkpoint file does not have Kafka's format; the text names the file and the line."""
 
 
 def read_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
     """
-    Give a leader-epoch-checkpoint's (epoch, start offset) entries in file order; None when there is no file.
+    Return a leader-epoch-checkpoint's (epoch, start offset) entries in file order; None if there is no file.
 
-    Raises:  CheckpointError, OSError.
+    Raises:
+        CheckpointError: The file does not have Kafka's format.
+        OSError: The file cannot be read.
     """
     lines = _entries(path, fields=2)
     if lines is None:
@@ -41,9 +43,11 @@ def read_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
 
 def read_offset(path: Path, topic: str, partition: int) -> int | None:
     """
-    Give the offset that a data directory's checkpoint has for a partition; None when it has none.
+    Return the offset that a data directory's checkpoint has for a partition; None if it has none.
 
-    Raises:  CheckpointError, OSError.
+    Raises:
+        CheckpointError: The file does not have Kafka's format.
+        OSError: The file cannot be read.
     """
     for name, number, offset in _entries(path, fields=3) or ():
         if name == topic and _number(path, number) == partition:
@@ -53,9 +57,11 @@ def read_offset(path: Path, topic: str, partition: int) -> int | None:
 
 def read_topic_id(path: Path) -> str | None:
     """
-    Give the id that a cluster knows the topic by; None when there is no file.
+    Return the cluster's id of the topic; None if there is no file.
 
-    Raises:  CheckpointError, OSError.
+    Raises:
+        CheckpointError: The file does not have Kafka's format.
+        OSError: The file cannot be read.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

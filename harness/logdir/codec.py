@@ -1,9 +1,9 @@
 """
-Undo the compression of a batch's records: one table, codec id -> (name, decompress).
+Decompress a batch's records: one table, codec id -> (name, decompress).
 
-Snappy comes in two framings: Kafka's Java code writes xerial's (a magic, then blocks with their lengths),
-librdkafka writes one raw block. lz4 and zstd are their standard frames, gzip is gzip. In message format v0 an lz4
-frame's header has a checksum that Kafka counted wrongly.
+Snappy has two framings: Kafka's Java code writes xerial's (a magic, then blocks with their lengths), librdkafka
+writes one raw block. lz4, zstd and gzip use their standard formats. In message format v0, Kafka computed the
+header checksum of lz4 frames wrongly.
 
 Source:  KIP-57 (the checksum); xxHash's specification (XXH32).
 """
@@ -28,19 +28,20 @@ _PRIMES: Final = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)
 
 
 class CodecError(ValueError):
-    """The bytes are not what their codec says, or the codec is unknown; says which."""
+    """The bytes do not decompress with their codec, or the codec is unknown; the text says which."""
 
 
 def codec_name(codec_id: int) -> str:
-    """Name the codec; an id that Kafka does not know is named by its number."""
+    """Return the codec's name; `codec-<id>` if Kafka does not know the id."""
     return _CODECS[codec_id][0] if codec_id in _CODECS else f"codec-{codec_id}"
 
 
 def decompress(codec_id: int, payload: bytes) -> bytes:
     """
-    Give the records' bytes uncompressed.
+    Return the records' bytes uncompressed.
 
-    Raises:  CodecError for an unknown codec, and for bytes that the codec refuses.
+    Raises:
+        CodecError: The codec is unknown, or the bytes do not decompress.
     """
     if codec_id not in _CODECS:
         known = ", ".join(name for name, _ in _CODECS.values())
@@ -52,11 +53,12 @@ def decompress(codec_id: int, payload: bytes) -> bytes:
         raise CodecError(f"{name}: {len(payload)} bytes do not decompress: {error}") from error
 
 
-def mend_lz4(payload: bytes) -> bytes:
+def fix_lz4_checksum(payload: bytes) -> bytes:
     """
-    Give an lz4 frame the header checksum that its format asks for; bytes that begin no frame as they are.
+    Replace an lz4 frame's header checksum by the one that the lz4 format requires; return other bytes unchanged.
 
-    Kafka's v0 counted it from the magic on, and every lz4 library but Kafka's own refuses that.
+    Kafka's message format v0 computed the checksum from the magic on. All lz4 libraries except Kafka's own reject
+    such a frame.
     """
     if not payload.startswith(_LZ4_MAGIC) or len(payload) <= len(_LZ4_MAGIC):
         return payload
@@ -67,7 +69,7 @@ def mend_lz4(payload: bytes) -> bytes:
 
 
 def _xxh32(data: bytes) -> int:
-    """XXH32 of fewer than 16 bytes, with seed 0."""
+    """Return XXH32 of fewer than 16 bytes, with seed 0."""
     assert len(data) < 16, f"{len(data)} bytes; an lz4 header has at most 14"
     found = _PRIMES[4] + len(data)
     whole = len(data) - len(data) % 4

@@ -1,13 +1,14 @@
 """
-Tell which files of a partition's directory are its log, and whether somebody is at work on them. Reads names only.
+Find the files of a partition's directory that are its log, and whether a broker uses them. Reads names only.
 
     NNNN.log            a segment, named by its first offset
-    NNNN.log.cleaned    a cleaning that is not finished: nobody's, and removed at the broker's next start
-    NNNN.log.swap       one that is: it stands for the segments that it was made of, some of which may be gone
-    NNNN.log.deleted    no part of the log any more
+    NNNN.log.cleaned    an unfinished cleaning: the broker removes it at its next start
+    NNNN.log.swap       a finished cleaning: it replaces the segments that it was made of; some may be gone already
+    NNNN.log.deleted    no longer part of the log
 
-A broker that dies between renaming its `.swap` files and its segments leaves records in a `.swap` alone; its next
-start would make a segment of it, in place of all that begin in its range. So does who reads the log.
+A broker that dies between renaming its `.swap` files and its segments leaves records in a `.swap` alone. At its
+next start it makes a segment of the `.swap`, in place of all segments that begin in its range. The reader of a log
+(reading.py) does the same.
 
 Source:  Apache Kafka, storage/.../LogLoader.java, LocalLog.replaceSegments; KAFKA-6264 (a `.swap` at or past the
          first `.cleaned` belongs to a split that was not finished).
@@ -36,8 +37,11 @@ class Listing:
     """
     The files of a log at one moment.
 
-    Shapes:  segments and swaps are first offset -> path, rising; swaps are those that count. cleaned_from: where a
-             cleaning is at work now, None when none is. seen has a (inode, bytes) for each.
+    Attributes:
+        segments: Paths by first offset, rising.
+        swaps: Paths by first offset, rising; only those of finished cleanings.
+        cleaned_from: The first offset of an unfinished cleaning; None if there is none.
+        seen: (inode, bytes) of each segment and `.swap` file, by file name.
     """
 
     segments: Mapping[int, Path]
@@ -51,9 +55,10 @@ NO_FILES: Final = Listing(segments={}, swaps={}, cleaned_from=None, seen={})
 
 def list_log(directory: Path) -> Listing:
     """
-    List a partition's directory; a file that goes while it is listed is not there.
+    List a partition's directory, without files that vanish meanwhile.
 
-    Raises:  OSError when the directory cannot be listed.
+    Raises:
+        OSError: The directory cannot be listed.
     """
     found: dict[str, dict[int, Path]] = {"": {}, ".swap": {}, ".cleaned": {}}
     seen: dict[str, tuple[int, int]] = {}
@@ -81,9 +86,9 @@ def list_log(directory: Path) -> Listing:
 
 def is_disturbed(before: Listing, after: Listing) -> bool:
     """
-    Whether a log that was read between the two may be one that never was: files went, came anew or shrank.
+    Return True if a log read between the two listings may mix two states: files vanished, were replaced or shrank.
 
-    What went at the log's beginning disturbs nobody who has read it: that is retention.
+    Files that vanish at the log's beginning do not count: that is retention.
     """
     first = min(after.seen, default="")
     return any(
@@ -93,15 +98,15 @@ def is_disturbed(before: Listing, after: Listing) -> bool:
 
 
 def has_grown(before: Listing, after: Listing) -> bool:
-    """Whether something was written meanwhile."""
+    """Return True if a file of the log changed, came or vanished between the two listings."""
     return before.seen != after.seen
 
 
 def is_locked(data: Path) -> bool:
     """
-    Whether a running broker holds the data directory, as each of Apache Kafka's does by a lock on `.lock`.
+    Return True if a running broker holds the data directory: Apache Kafka's brokers lock its `.lock` file.
 
-    Asks for the lock's holder and takes nothing. A broker on another machine is not seen.
+    Queries the lock without taking it. A broker on another machine is not seen.
     """
     try:
         handle = os.open(data / LOCK, os.O_RDONLY)

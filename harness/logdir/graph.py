@@ -1,9 +1,9 @@
 """
-Lay the lineages of a partition's replicas over each other: one graph; replicas that agree share nodes.
+Merge the lineages of a partition's replicas into one graph, in which replicas that agree share nodes.
 
-A node is a piece of lineage (leader epoch, start, end), cut wherever any replica's epoch changes, a log
-begins or ends, or a disagreement does; so the nodes are segments, not records, and stay few. Where a shared
-piece is followed by more than one, histories fork.
+A node is a piece of lineage (leader epoch, start, end). Pieces end wherever a replica's epoch changes, or a log
+or a disagreement begins or ends. Nodes are segments, not records, and stay few. Histories fork where more than
+one piece follows a shared piece.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Graph: TypeAlias = Any  # a networkx.DiGraph of Node; the package has no types
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A piece of lineage that all its replicas share; group tells apart those with the same epoch."""
+    """A piece of lineage that all its replicas share; group separates different records of the same epoch."""
 
     epoch: int | None
     start: int
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """An offset from which on replicas with one past have different pieces; branches name their replicas."""
+    """An offset from which replicas with a shared past differ; each branch names its replicas."""
 
     offset: int
     branches: tuple[tuple[str, ...], ...]
@@ -41,9 +41,9 @@ class Fork:
 
 def lineage_graph(logs: Mapping[str, ReplicaLog]) -> Graph:
     """
-    Give a networkx.DiGraph of Nodes: replicas that agree share nodes, edges follow each replica's offsets.
+    Return a networkx.DiGraph of Nodes: replicas that agree share nodes, edges follow each replica's offsets.
 
-    Shapes:  nodes and edges have `replicas`, a set of names. Nodes are segments, not records, and stay few.
+    Nodes and edges have the attribute `replicas`, a set of names.
     """
     found = differences(logs)
     vectors = {name: lineage(log) for name, log in logs.items()}
@@ -63,7 +63,7 @@ def lineage_graph(logs: Mapping[str, ReplicaLog]) -> Graph:
 
 
 def fork_points(graph: Graph) -> tuple[Fork, ...]:
-    """Give the offsets at which a shared history goes on in more than one way, by offset."""
+    """Return the forks of a shared history, by offset."""
     branches: dict[object, list[tuple[int, tuple[str, ...]]]] = {}
     for node, replicas in graph.nodes(data="replicas"):
         pasts = list(graph.predecessors(node))
@@ -71,7 +71,7 @@ def fork_points(graph: Graph) -> tuple[Fork, ...]:
             here = (node.start, tuple(sorted(graph.edges[past, node]["replicas"])))
             branches.setdefault(past, []).append(here)
         if not pasts:
-            # Pieces without a past begin at one offset only where replicas differ from their first record on.
+            # Pieces without a past begin at the same offset only if replicas differ from their first record on.
             branches.setdefault(node.start, []).append((node.start, tuple(sorted(replicas))))
     forks = [
         Fork(offset=found[0][0], branches=tuple(sorted(names for _, names in found)))
@@ -84,7 +84,7 @@ def fork_points(graph: Graph) -> tuple[Fork, ...]:
 def _node(
     name: str, vector: tuple[LineageSegment, ...], found: tuple[Difference, ...], start: int, end: int
 ) -> Node | None:
-    """The replica's piece [start, end), None when it has nothing there."""
+    """Return the replica's piece [start, end); None if it has none there."""
     segment = next((s for s in vector if s.start <= start and end <= s.end), None)
     for difference in found:
         if difference.first <= start and end <= difference.end:
@@ -98,7 +98,7 @@ def _node(
 
 
 def _add(graph: Graph, name: str, before: Node | None, node: Node) -> None:
-    """Put a replica's piece into the graph, behind the piece before it."""
+    """Add a replica's piece to the graph, after its previous piece."""
     graph.add_node(node)
     graph.nodes[node].setdefault("replicas", set()).add(name)
     if before is not None:

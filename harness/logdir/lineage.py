@@ -1,13 +1,13 @@
 """
-Tell each replica's lineage, and every range of offsets in which replicas of one partition disagree.
+Compute each replica's lineage, and every range of offsets in which replicas of one partition disagree.
 
-A replica's lineage is the vector of (leader epoch, start offset, end offset) segments that its batches make,
-with its holes. Whether two replicas agree on an offset is judged by content (a record's digest): two
-histories can share one epoch, and logs before KIP-101 have none. Epochs explain, and the same content under
-another epoch is a disagreement of its own kind.
+A replica's lineage is the vector of (leader epoch, start offset, end offset) segments of its batches, with its
+holes. Replicas are compared by content (a record's digest), because two histories can share one epoch, and logs
+before KIP-101 have no epochs. The same content under another epoch is a disagreement of its own kind.
 
-What a replica says nothing about is never a disagreement: offsets before its log's start (retention), from
-its log's end on (it is behind), those whose bytes could not be read, those that compaction may have removed.
+Offsets about which a replica has no evidence are never a disagreement: those before its log's start (retention),
+those from its log's end on (it is behind), those that could not be read, and those that compaction may have
+removed.
 
 Source:  KIP-101; "Why does Kafka need the leader epoch?".
 """
@@ -26,7 +26,7 @@ SAMPLE_MAX: Final = 3
 
 
 class DifferenceKind(StrEnum):
-    """How replicas disagree: other records, no record where another has one, the same under another epoch."""
+    """How replicas disagree: different records, a missing record, or the same record under another epoch."""
 
     CONTENT = "content"
     HOLE = "hole"
@@ -35,7 +35,7 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineageSegment:
-    """A run of offsets that one leader epoch wrote; epoch -1: batches without one; None: a hole."""
+    """A range of offsets that one leader epoch wrote; epoch -1: batches without an epoch; None: a hole."""
 
     epoch: int | None
     start: int
@@ -45,10 +45,12 @@ class LineageSegment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
     """
-    What one replica holds of a range.
+    What one replica holds in a range of offsets.
 
-    Shapes:  group: replicas of one difference agree when theirs are equal; None when it has a hole there.
-             epochs rise. sample is the text of the first SAMPLE_MAX values.
+    Attributes:
+        group: Equal for the replicas of a difference that agree with each other; None for a hole.
+        epochs: Leader epochs of the records, rising.
+        sample: The first SAMPLE_MAX values as text.
     """
 
     replica: str
@@ -69,7 +71,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """A replica whose log merely ends earlier than another's: offsets [log_end_offset, furthest) lack."""
+    """A replica whose log ends before another's: it lacks the offsets [log_end_offset, furthest)."""
 
     replica: str
     log_end_offset: int
@@ -77,7 +79,7 @@ class Behind:
 
 
 class _Held(NamedTuple):
-    """What an offset holds; a tuple, since millions are compared."""
+    """The record at an offset; a tuple, because millions are compared."""
 
     digest: str
     epoch: int
@@ -90,7 +92,7 @@ _Pattern: TypeAlias = tuple[()] | tuple[DifferenceKind, tuple[tuple[str, int | N
 
 
 def lineage(log: ReplicaLog) -> tuple[LineageSegment, ...]:
-    """Give the replica's segments in file order; a batch that goes back begins a segment of its own."""
+    """Return the replica's segments in file order; a batch that goes back begins a new segment."""
     segments: list[LineageSegment] = []
     missing = holes(log)
     end = log.log_start_offset
@@ -98,7 +100,7 @@ def lineage(log: ReplicaLog) -> tuple[LineageSegment, ...]:
         if batch.end <= log.log_start_offset:
             continue
         start = max(batch.base, log.log_start_offset)
-        # A hole may reach into a batch; the vector parts batches only.
+        # A hole may reach into a batch, but segments begin and end only at batches.
         between = [(max(first, end), min(stop, start)) for first, stop in missing if first < start and stop > end]
         segments += (LineageSegment(epoch=None, start=first, end=stop) for first, stop in between)
         last = segments[-1] if segments else None
@@ -112,9 +114,9 @@ def lineage(log: ReplicaLog) -> tuple[LineageSegment, ...]:
 
 def holes(log: ReplicaLog) -> tuple[tuple[int, int], ...]:
     """
-    Give the [first, end) ranges within the log that hold no record.
+    Return the [first, end) ranges within the log that hold no record.
 
-    Shapes:  ranges that could not be read, and offsets that compaction may have taken, are no holes.
+    Ranges that could not be read, and offsets that compaction may have removed, are not holes.
     """
     held = ranges_of(offset for batch in log.batches for offset, _, _ in batch.records)
     unread = ((first, log.log_end_offset if end is None else end) for first, end in log.unread)
@@ -129,9 +131,12 @@ def holes(log: ReplicaLog) -> tuple[tuple[int, int], ...]:
 
 def differences(logs: Mapping[str, ReplicaLog]) -> tuple[Difference, ...]:
     """
-    Give every maximal range of offsets in which replicas of one partition disagree, by offset.
+    Return the maximal ranges of offsets in which replicas of one partition disagree, by offset.
 
-    Shapes:  logs by replica name. () when none disagree; one that only ends earlier does not (see behind).
+    A replica that only ends earlier does not disagree (see behind).
+
+    Args:
+        logs: By replica name.
     """
     replicas = {name: (_held(log), holes(log)) for name, log in logs.items()}
     tables = [held for held, _ in replicas.values()]
@@ -140,7 +145,7 @@ def differences(logs: Mapping[str, ReplicaLog]) -> tuple[Difference, ...]:
     first = end = 0
     for offset in sorted(set().union(*tables)):
         contents = [table.get(offset) for table in tables]
-        # Nearly every offset of nearly every log: all hold the same.
+        # Fast path: at nearly every offset all replicas hold the same record.
         if contents.count(contents[0]) == len(contents):
             continue
         here = _pattern({name: _state(*replica, offset) for name, replica in replicas.items()})
@@ -156,7 +161,7 @@ def differences(logs: Mapping[str, ReplicaLog]) -> tuple[Difference, ...]:
 
 
 def behind(logs: Mapping[str, ReplicaLog]) -> tuple[Behind, ...]:
-    """Give the replicas that end before the furthest one."""
+    """Return the replicas whose logs end before the furthest one."""
     furthest = max((log.log_end_offset for log in logs.values()), default=0)
     return tuple(
         Behind(replica=name, log_end_offset=log.log_end_offset, furthest=furthest)
@@ -166,7 +171,7 @@ def behind(logs: Mapping[str, ReplicaLog]) -> tuple[Behind, ...]:
 
 
 def _held(log: ReplicaLog) -> dict[int, _Held]:
-    """Give what each offset holds; where batches claim one offset twice, both contents together."""
+    """Return the record at each offset; if two batches have the same offset, join their digests."""
     found: dict[int, _Held] = {}
     for batch in log.batches:
         for offset, digest, value in batch.records:
@@ -179,7 +184,7 @@ def _held(log: ReplicaLog) -> dict[int, _Held]:
 
 
 def _state(held: Mapping[int, _Held], missing: _Ranges, offset: int) -> _State:
-    """What the replica has there: a record, a hole, or None when it says nothing about that offset."""
+    """Return the replica's record or hole at the offset; None if there is no evidence about it."""
     if offset in held:
         return held[offset]
     return DifferenceKind.HOLE if any(first <= offset < end for first, end in missing) else None
@@ -187,9 +192,11 @@ def _state(held: Mapping[int, _Held], missing: _Ranges, offset: int) -> _State:
 
 def _pattern(states: Mapping[str, _State]) -> _Pattern:
     """
-    Say how replicas disagree and who agrees with whom; () when they do not disagree.
+    Return how replicas disagree, and which of them agree with each other.
 
-    Shapes:  (kind, ((replica, group), ...)); groups number the contents in order of appearance, None a hole.
+    Returns:
+        (kind, ((replica, group), ...)), or () if they do not disagree. Groups number the contents in order of
+        appearance; None is a hole.
     """
     numbers: dict[tuple[str, int], int] = {}
     groups: list[tuple[str, int | None]] = []
@@ -212,7 +219,7 @@ def _difference(
     first: int,
     end: int,
 ) -> Difference:
-    """Gather what each replica holds of a range whose pattern is one and the same."""
+    """Collect what each replica holds in a range that has one pattern throughout."""
     kind, groups = pattern
     holdings: list[Holding] = []
     for name, group in groups:

@@ -1,10 +1,9 @@
 """
-Read message sets, formats v0 and v1, which Apache Kafka wrote before 0.11: no batch, no leader epoch.
+Read message sets, formats v0 and v1, which Apache Kafka wrote before 0.11: they have no batch and no leader epoch.
 
-An uncompressed message stands for itself, as a batch of one. A compressed one holds a message set: its own offset
-is that of its last message; inside, offsets count from 0 in v1 and are the messages' own in v0. A segment may hold
-old messages and newer batches one after the other, as a migration leaves it; `walk` and `records_of` read both, as
-harness/logdir reads batches.
+An uncompressed message is read as a batch of one record. A compressed message holds a message set, and its offset
+is that of its last message. Inside, offsets count from 0 in v1 and are absolute in v0. A segment may hold old
+messages and newer batches one after the other, as a migration leaves it; `walk` and `records_of` read both.
 
 Source:  Apache Kafka, clients/.../record/LegacyRecord.java, AbstractLegacyRecordBatch.java; KIP-31, KIP-32.
 """
@@ -19,7 +18,7 @@ from typing import Final
 
 from harness.logdir import batch, records
 from harness.logdir.batch import Header, Walk
-from harness.logdir.codec import CodecError, decompress, mend_lz4
+from harness.logdir.codec import CodecError, decompress, fix_lz4_checksum
 from harness.logdir.records import Record, RecordError
 
 OLD_MAGICS: Final = frozenset({0, 1})
@@ -33,15 +32,15 @@ _MAGIC_AT: Final = _HEAD.size + 4
 _CRC_FROM: Final = _HEAD.size + 4
 _TIMESTAMP: Final = struct.Struct(">q")
 _LENGTH: Final = struct.Struct(">i")
-# Key and value, each null.
+# The shortest body: key and value are null.
 _BODY_BYTES_MIN: Final = _BODY.size + 2 * _LENGTH.size
 
 
 def walk(data: bytes, *, next_offset: int = 0) -> Walk:
     """
-    Give every sound batch or old message of the bytes, as harness.logdir.batch.walk does for batches alone.
+    Return the sound batches and old messages of the bytes, as harness.logdir.batch.walk does for batches alone.
 
-    Shapes:  a message's header has leader epoch -1, and in `payload` its bytes from the checksum on.
+    A message's header has leader epoch -1, and its `payload` is the message's bytes from the checksum on.
     """
     headers: list[Header] = []
     found: tuple[Header, ...]
@@ -51,7 +50,7 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
             header, stopped = _message(data, position, next_offset)
             found = (header,) if header is not None else ()
         else:
-            # Batches stop the walk at the first message that is none: it goes on from there, if it is an old one.
+            # The walk of batches stops at an old message; the next iteration reads that message.
             walked = batch.walk(data[position:], next_offset=next_offset)
             found = tuple(replace(header, position=position + header.position) for header in walked.headers)
             if walked.stopped and not _is_old(data, position + walked.sound_bytes):
@@ -69,16 +68,18 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
 
 def records_of(header: Header) -> tuple[Record, ...]:
     """
-    Give the records of a batch or of an old message, by offset.
+    Return the records of a batch or of an old message, by offset.
 
-    Raises:  CodecError, RecordError as harness.logdir.records.records_of.
+    Raises:
+        CodecError: As harness.logdir.records.records_of.
+        RecordError: As harness.logdir.records.records_of.
     """
     if header.magic not in OLD_MAGICS:
         return records.records_of(header)
     if not header.codec_id:
         return (_record(header.last_offset, header.payload, 0, len(header.payload)),)
     inner = tuple(_inner(header))
-    # Format v1 counts from 0 inside, and the message around it has the offset of the last.
+    # In format v1 the inner offsets count from 0, and the outer message has the offset of the last one.
     shift = header.last_offset - inner[-1].offset if inner and header.magic == 1 else 0
     return tuple(_shifted(header, record, shift) for record in inner)
 
@@ -91,7 +92,7 @@ def _is_old(data: bytes, position: int) -> bool:
 
 
 def _message(data: bytes, position: int, next_offset: int) -> tuple[Header | None, str]:
-    """Read one message's header; or say why none begins here."""
+    """Return one message's header, or None and the reason why no sound message begins here."""
     offset, length = _HEAD.unpack_from(data, position)
     end = position + _HEAD.size + length
     if end > len(data):
@@ -120,13 +121,13 @@ def _message(data: bytes, position: int, next_offset: int) -> tuple[Header | Non
     )
     header = _spread(header)
     if header.base_offset < next_offset:
-        expected = f"expected {next_offset} or later, the end of what stands before it"
+        expected = f"expected {next_offset} or later, the end of the batch before it"
         header = replace(header, problem=f"base offset is {header.base_offset}; {expected}")
     return header, ""
 
 
 def _spread(header: Header) -> Header:
-    """Tell where a compressed message begins; one that does not open is taken for its last message alone."""
+    """Set the first offset of a compressed message; one that cannot be read counts as its last message alone."""
     if not header.codec_id:
         return header
     try:
@@ -137,10 +138,10 @@ def _spread(header: Header) -> Header:
 
 
 def _inner(header: Header) -> Iterator[Record]:
-    """Give the messages inside a compressed one, with the offsets that stand there."""
+    """Yield the messages inside a compressed one, with their stored offsets."""
     around = _record(header.last_offset, header.payload, 0, len(header.payload))
     packed = around.value or b""
-    data = decompress(header.codec_id, mend_lz4(packed) if header.magic == 0 else packed)
+    data = decompress(header.codec_id, fix_lz4_checksum(packed) if header.magic == 0 else packed)
     position = 0
     while position < len(data):
         try:
@@ -157,7 +158,7 @@ def _inner(header: Header) -> Iterator[Record]:
 
 
 def _record(offset: int, data: bytes, start: int, end: int) -> Record:
-    """Read a message from its checksum on; its checksum was held against its bytes, or is inside another's."""
+    """Read a message from its checksum on; its checksum, or that of the message around it, was verified before."""
     try:
         _, magic, _ = _BODY.unpack_from(data, start)
         position = start + _BODY.size

@@ -1,7 +1,7 @@
 """
-Read the segments of one log into findings: batches, records, and what could not be read or was told beside it.
+Read the segments of one log into findings: batches, records, unreadable ranges, and remarks.
 
-A segment that cannot be read whole hides no other: what stands before and behind its damage is read.
+A damaged segment does not stop the reading: the batches before its damage and the other segments are read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,17 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSeen:
     """
-    One batch as it lies on the disk.
+    One batch as it is on the disk.
 
-    Shapes:  base..last inclusive. records are (offset, digest, value's text or None), () when they could not
-             be opened. segment is the file's name, position the byte in it. control: a transaction's marker,
-             which no client wrote or reads; its value says what it is, as `commit marker`. problem says how it
-             breaks the order of offsets, unopened why its records could not be opened; "" when not.
+    Attributes:
+        last: The last offset, inclusive.
+        position: The batch's first byte in its segment.
+        segment: The segment's file name.
+        records: (offset, digest, value's text or None) of each record; () if they could not be read.
+        problem: How the batch breaks the order of offsets; "" if it does not.
+        control: True for a transaction marker, which no client wrote or reads; its value names its kind, such as
+            `commit marker`.
+        unopened: Why the records could not be read; "" if they could.
     """
 
     base: int
@@ -55,9 +60,12 @@ class BatchSeen:
 @dataclass(slots=True, kw_only=True)
 class Findings:
     """
-    What a scan has gathered so far.
+    What a scan has found so far.
 
-    Shapes:  gone: a file went before it was read. torn: the last segment ends inside a batch.
+    Attributes:
+        locked: A running broker holds the data directory.
+        gone: A file vanished before it was read.
+        torn: The last segment ends inside a batch.
     """
 
     locked: bool
@@ -70,7 +78,7 @@ class Findings:
     torn: bool = False
 
     def attempt(self, read: Callable[[], T | None]) -> T | None:
-        """Give what the reader gives; None, and a problem, when the file is not readable."""
+        """Return the reader's result; add a problem and return None if the file cannot be read."""
         try:
             return read()
         except (CheckpointError, OSError) as error:
@@ -79,7 +87,7 @@ class Findings:
 
 
 def read_segments(found: Findings, directory: Path, listed: Listing) -> tuple[int, int]:
-    """Read the segments, and each `.swap` in place of those that it stands for; give the log's start and end."""
+    """Read the segments, and each `.swap` in place of those that it replaces; return the log's start and end."""
     files = dict(listed.segments)
     for first, path in listed.swaps.items():
         swap = found.attempt(path.read_bytes) or b""
@@ -89,13 +97,13 @@ def read_segments(found: Findings, directory: Path, listed: Listing) -> tuple[in
             del files[other]
         files[first] = path
         found.cleaned_to = min((other for other in listed.segments if other >= end), default=end)
-        text = f"{path.name}: what a cleaning made of offsets [{first}, {found.cleaned_to})"
+        text = f"{path.name}: the result of a cleaning of offsets [{first}, {found.cleaned_to})"
         found.remarks.append(f"{text}, in place of {len(replaced)} segments that are still there")
     if listed.cleaned_from is not None:
         found.cleaned_to = max(found.cleaned_to, listed.cleaned_from)
         found.remarks.append(f"{directory.name}: a cleaning is not finished, or never was")
     if found.locked:
-        found.remarks.append(f"{directory.name}: a running broker holds it: it may go on past what was read")
+        found.remarks.append(f"{directory.name}: a running broker holds it: the log may be longer by now")
     if not files:
         found.problems.append(f"{directory.name}: no segment; expected at least one .log file")
     bases = sorted(files)
@@ -108,7 +116,7 @@ def read_segments(found: Findings, directory: Path, listed: Listing) -> tuple[in
 
 
 def _read_segment(found: Findings, path: Path, next_offset: int, following: int | None) -> int:
-    """Read one segment into the findings; give the end of the furthest sound batch so far."""
+    """Read one segment into the findings; return the end of the furthest sound batch so far."""
     data = found.attempt(path.read_bytes)
     if data is None:
         found.gone = found.gone or not path.exists()
@@ -121,7 +129,7 @@ def _read_segment(found: Findings, path: Path, next_offset: int, following: int 
         found.batches.append(batch)
         if batch.unopened:
             found.problems.append(f"{path.name}, position {batch.position}: {batch.unopened}")
-            # Where a message set begins that does not open, nobody knows: behind what stands before it.
+            # The first offset of a compressed message set that cannot be read is unknown: take the end before it.
             found.unread.append((min(batch.base, end) if batch.magic in OLD_MAGICS else batch.base, batch.end))
         end = max(end, batch.end)
     if walked.stopped:
@@ -130,10 +138,10 @@ def _read_segment(found: Findings, path: Path, next_offset: int, following: int 
 
 
 def _note_stop(found: Findings, path: Path, walked: Walk, rest: bytes, unread: tuple[int, int | None]) -> None:
-    """Say what stands behind the last sound batch: in a running broker's last segment, zeros are no damage."""
+    """Report the bytes after the last sound batch; zeros in a running broker's last segment are no damage."""
     last, zeros = unread[1] is None, not any(rest)
     if last and zeros and found.locked:
-        text = "zero bytes behind the log's end, which its broker took beforehand"
+        text = "zero bytes behind the log's end, which its broker preallocated"
         found.remarks.append(f"{path.name}: {len(rest)} {text}")
         return
     found.torn = found.torn or (last and walked.short and not zeros)
@@ -142,7 +150,7 @@ def _note_stop(found: Findings, path: Path, walked: Walk, rest: bytes, unread: t
 
 
 def _seen(header: Header, segment: str) -> BatchSeen:
-    """Open a batch's records; a batch that does not open is seen all the same, without them."""
+    """Read a batch's records; return the batch without records if they cannot be read."""
     records: tuple[tuple[int, str, str | None], ...] = ()
     unopened = ""
     try:

@@ -1,7 +1,7 @@
 """
-Open a batch's records: offset, time, key, value, headers; and the digest by which replicas are compared.
+Read a batch's records (offset, time, key, value, headers), and compute the digest that compares replicas.
 
-Lengths and deltas are zigzag varints; a length of -1 stands for null.
+Lengths and deltas are zigzag varints; a length of -1 means null.
 
 Source:  Apache Kafka, clients/.../record/DefaultRecord.java.
 """
@@ -24,7 +24,7 @@ _NULL: Final = struct.pack(">i", -1)
 
 
 class RecordError(ValueError):
-    """A batch's records are not what its header says; names the record and the byte."""
+    """A batch's records contradict its header; the text names the record and the byte."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,8 @@ class Record:
     """
     One record as it is stored.
 
-    Units:   timestamp in milliseconds since 1970 (the batch's, where the broker stamped the time).
+    Attributes:
+        timestamp: In milliseconds since 1970; the batch's, if the broker set the time (LogAppendTime).
     """
 
     offset: int
@@ -43,16 +44,16 @@ class Record:
 
     @property
     def digest(self) -> str:
-        """16 hex digits over timestamp, key, value and headers: equal content, equal digest."""
+        """16 hex digits over timestamp, key, value and headers; equal content has an equal digest."""
         spelled = [struct.pack(">q", self.timestamp)]
         for part in (self.key, self.value, *(part for header in self.headers for part in header)):
-            # Lengths go in, so that no two records spell the same bytes.
+            # Lengths are hashed too, so that different records never produce the same bytes.
             spelled += (_NULL,) if part is None else (struct.pack(">i", len(part)), part)
         return blake2b(b"".join(spelled), digest_size=_DIGEST_BYTES).hexdigest()
 
     @property
     def value_text(self) -> str | None:
-        """The value as UTF-8, else as hex with the prefix `hex:`; None for a null value (a tombstone)."""
+        """The value as text; as hex with the prefix `hex:` if it is not UTF-8; None if null (a tombstone)."""
         if self.value is None:
             return None
         try:
@@ -62,17 +63,18 @@ class Record:
 
     @property
     def marker_text(self) -> str:
-        """What the record of a control batch is, by its key: how a transaction ended, or another marker."""
+        """The kind of a control batch's record, from its key: a commit, an abort, or another marker."""
         kind = int.from_bytes((self.key or b"")[2:4] or b"\xff")
         return f"{_MARKERS.get(kind, 'control')} marker"
 
 
 def records_of(header: Header) -> tuple[Record, ...]:
     """
-    Give a batch's records, by offset.
+    Return a batch's records, by offset.
 
-    Raises:  CodecError when they do not decompress; RecordError when they are cut short, run over, or do not
-             rise within the batch's offsets.
+    Raises:
+        CodecError: The records do not decompress.
+        RecordError: The records are cut short, run over, or do not rise within the batch's offsets.
     """
     data = decompress(header.codec_id, header.payload)
     records: list[Record] = []
@@ -98,7 +100,7 @@ def records_of(header: Header) -> tuple[Record, ...]:
 
 
 def _record(header: Header, data: bytes, start: int) -> tuple[Record, int]:
-    """Read one record: length, attributes, two deltas, key, value, headers."""
+    """Read one record: length, attributes, time and offset deltas, key, value, headers."""
     length, position = varint(data, start)
     end = position + length
     if length < 0 or end > len(data):
@@ -129,13 +131,15 @@ def _record(header: Header, data: bytes, start: int) -> tuple[Record, int]:
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
     """
-    Read a zigzag varint of at most 64 bits: (value, position after it).
+    Read a zigzag varint of at most 64 bits; return its value and the position after it.
 
-    Raises:  IndexError when the bytes end within it; ValueError when it is longer than 10 bytes.
+    Raises:
+        IndexError: The bytes end within it.
+        ValueError: It is longer than 10 bytes.
     """
     first = data[position]
     if first < 0x80:
-        # Nearly every delta and length of nearly every record.
+        # Fast path: nearly all deltas and lengths have one byte.
         return (first >> 1) ^ -(first & 1), position + 1
     raw = shift = 0
     for _ in range(_VARINT_BYTES_MAX):
@@ -149,7 +153,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _nullable(data: bytes, position: int) -> tuple[bytes | None, int]:
-    """Read bytes with their length before them; a negative length is null."""
+    """Read bytes after their length; a negative length is null."""
     length, position = varint(data, position)
     if length < 0:
         return None, position

@@ -1,15 +1,15 @@
 """
 Read one replica's log from its directory: batches, records, checkpoints, and what could not be read.
 
-Knows Kafka's files and nothing of who wrote them; opens them for reading only. Whatever is wrong with them
-becomes a problem text, never an exception: a scan after a power loss must tell what it found.
+The scan reads the files of any broker in Kafka's format, and never writes to them. Damage becomes a problem text,
+not an exception: a scan after a power loss must report what it found.
 
     DATA_DIRECTORY/replication-offset-checkpoint     the high watermark of every partition
     DATA_DIRECTORY/TOPIC-PARTITION/NNNN.log          segments, named by their first offset (files.py)
     DATA_DIRECTORY/TOPIC-PARTITION/leader-epoch-checkpoint
 
-A broker may be at work on the log meanwhile: what was read while files went, shrank or were in the middle of a
-write is read again, until it is one state of the log or SETTLE_S_MAX have passed.
+A broker may write to the log meanwhile. If files vanished or shrank, or the log ends inside a write, the scan
+reads the log again, until the result is one state of the log or SETTLE_S_MAX have passed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from harness.model import UsageError
 
 __all__ = ["BatchSeen", "ReplicaLog", "find_partitions", "name_of", "scan_partition", "snapshot_events"]
 
-# How long a log may go on changing under whoever reads it. A write is over in milliseconds.
+# How long a log may keep changing while it is read. A write takes milliseconds.
 SETTLE_S_MAX: Final = 2.0
 
-# `-delete`, `-future` and `-stray` directories do not end in a number and so are no partitions.
+# `-delete`, `-future` and `-stray` directories do not end in a number, so they do not match.
 _PARTITION_NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _PARTITION_FILES: Final = (checkpoint.LEADER_EPOCHS, checkpoint.TOPIC_ID)
 _DATA_FILES: Final = (checkpoint.HIGH_WATERMARKS, "meta.properties")
@@ -40,16 +40,19 @@ _DATA_FILES: Final = (checkpoint.HIGH_WATERMARKS, "meta.properties")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLog:
     """
-    One replica's log as its files tell it.
+    One replica's log, as read from its files.
 
-    Shapes:  log_end_offset is exclusive: the end of the last sound batch, or the last segment's first offset
-             when it is empty. batches stand in file order. epochs are the checkpoint's (epoch, start offset),
-             None when there is no such file or it cannot be read; high_watermark likewise. problems say what
-             could not be read (what is read but out of order is the batch's own problem); unread are the
-             [first, end) ranges of offsets that this may concern, end None when it is not known.
-             cleaned_to: below it the log was compacted, so that missing offsets mean nothing; 0 when never.
-             topic_id: the cluster's id for the topic, None where it has none. remarks are worth telling and no
-             fault, as that a broker was at work on the log.
+    Attributes:
+        log_end_offset: Exclusive: the end of the last sound batch, or the last segment's first offset if that
+            segment is empty.
+        batches: In file order.
+        epochs: The checkpoint's (epoch, start offset) entries; None if there is no file, or it cannot be read.
+        high_watermark: From the checkpoint; None if there is none, or it cannot be read.
+        problems: What could not be read. A batch that was read but is out of order has its own problem text.
+        unread: The [first, end) ranges of offsets that could not be read; end None if unknown.
+        cleaned_to: The log was compacted below this offset, so that missing offsets there prove nothing; 0: never.
+        topic_id: The cluster's id of the topic; None if it has none.
+        remarks: Observations that are no fault, such as a running broker that holds the log.
     """
 
     topic: str
@@ -68,9 +71,10 @@ class ReplicaLog:
 
 def find_partitions(directory: Path) -> list[Path]:
     """
-    Give the partition directories: the directory itself when it is one, else those in it; [] when none.
+    Return the partition directories: the directory itself if it is one, else those in it, which may be none.
 
-    Raises:  UsageError when the directory cannot be listed.
+    Raises:
+        UsageError: The directory cannot be listed.
     """
     try:
         if _is_partition(directory):
@@ -81,7 +85,7 @@ def find_partitions(directory: Path) -> list[Path]:
             for child in directory.iterdir()
             if child.is_dir()
             and _PARTITION_NAME.fullmatch(child.name)
-            # An empty directory may be what a power loss left of a replica, where it lies among others.
+            # In a data directory, an empty directory may be what a power loss left of a replica.
             and (data or _is_partition(child))
         )
     except OSError as error:
@@ -92,9 +96,10 @@ def find_partitions(directory: Path) -> list[Path]:
 
 def name_of(directory: Path) -> tuple[str, int]:
     """
-    Give the (topic, partition) that a partition directory is named after.
+    Return the (topic, partition) that a partition directory is named after.
 
-    Raises:  UsageError when the name is not TOPIC-PARTITION.
+    Raises:
+        UsageError: The name is not TOPIC-PARTITION.
     """
     match = _PARTITION_NAME.fullmatch(directory.resolve().name)
     if match is None:
@@ -104,9 +109,10 @@ def name_of(directory: Path) -> tuple[str, int]:
 
 def scan_partition(directory: Path) -> ReplicaLog:
     """
-    Read one partition directory whole; whatever cannot be read is a problem in what it gives.
+    Read one partition directory; anything unreadable becomes a problem of the result.
 
-    Raises:  UsageError when the directory's name is not TOPIC-PARTITION.
+    Raises:
+        UsageError: The directory's name is not TOPIC-PARTITION.
     """
     name_of(directory)
     found: list[tuple[ReplicaLog, str]] = []
@@ -121,7 +127,7 @@ def scan_partition(directory: Path) -> ReplicaLog:
 
 
 def _scan(directory: Path) -> tuple[ReplicaLog, str]:
-    """Read the directory once; say why that may be no state that the log ever had, "" when it is one."""
+    """Read the directory once; also return why the result may mix two states of the log, "" if it does not."""
     topic, partition = name_of(directory)
     data = directory.resolve().parent
     found = Findings(locked=is_locked(data))
@@ -129,7 +135,7 @@ def _scan(directory: Path) -> tuple[ReplicaLog, str]:
     def kept(name: str) -> int | None:
         return found.attempt(lambda: checkpoint.read_offset(data / name, topic, partition))
 
-    # Before the records that it is about: read after them, it could lie beyond the end that was read.
+    # Read before the records: a high watermark read after them could lie beyond their end.
     high_watermark = kept(checkpoint.HIGH_WATERMARKS)
     epochs_file = directory / checkpoint.LEADER_EPOCHS
     as_was = epochs_file.read_bytes() if epochs_file.is_file() else b""
@@ -160,7 +166,7 @@ def _scan(directory: Path) -> tuple[ReplicaLog, str]:
 
 
 def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
-    """Return what a history has of a replica's log: its snapshot, then each batch."""
+    """Return the events that a history has of a replica's log: its snapshot, then each batch."""
     snapshot = Snapshot(
         topic=log.topic,
         partition=log.partition,

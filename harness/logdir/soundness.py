@@ -1,9 +1,9 @@
 """
-Judge one replica's log alone: order of offsets and epochs, holes, and the epoch checkpoint against the log.
+Check one replica's log alone: order of offsets and epochs, holes, and the epoch checkpoint against the log.
 
-Each note has the kind of anomaly that it proves, None when it only tells. The checkpoint may say more than
-the log (an epoch in which nothing was written, starting anywhere up to the log's end), never less, and never
-something else.
+Each note has the kind of anomaly that it proves, None if it proves none. The checkpoint may have more epochs than
+the log: an epoch in which nothing was written may start anywhere up to the log's end. It must not have fewer, and
+must not contradict the log.
 
 Source:  KIP-101; KAFKA-16541 (after a crash the file may hold stale entries, never fewer).
 """
@@ -21,7 +21,7 @@ from harness.model import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One finding about one replica; kind None: worth telling, proves nothing. [first, end) are offsets."""
+    """One finding about one replica, for the offsets [first, end); kind None: a remark that proves no anomaly."""
 
     kind: Kind | None
     first: int
@@ -30,42 +30,42 @@ class Note:
 
 
 def notes(log: ReplicaLog) -> tuple[Note, ...]:
-    """Give everything that is to be said of the replica alone: order, holes, checkpoints."""
+    """Return all findings about the replica alone: order, holes, checkpoints, remarks."""
     return (*_order(log), *_holes(log), *_epochs(log), *_high_watermark(log), *_remarks(log))
 
 
 def _order(log: ReplicaLog) -> Iterator[Note]:
-    """Offsets and epochs must rise from batch to batch."""
+    """Report batches whose offset or leader epoch goes back."""
     highest = -1
     for batch in log.batches:
         if batch.problem:
             yield _note(Kind.DISORDER, batch, batch.problem)
-        # -1 is a batch without an epoch: messages from before KIP-101, which may stand anywhere.
+        # -1 is a batch without an epoch: messages from before KIP-101, which may be anywhere.
         if 0 <= batch.epoch < highest:
             yield _note(
                 Kind.DISORDER,
                 batch,
-                f"leader epoch is {batch.epoch}, behind a batch of epoch {highest}; expected epochs to rise",
+                f"leader epoch is {batch.epoch}, after a batch of epoch {highest}; expected epochs to rise",
             )
         highest = max(highest, batch.epoch)
 
 
 def _holes(log: ReplicaLog) -> Iterator[Note]:
     for first, end in holes(log):
-        yield Note(kind=Kind.HOLE, first=first, end=end, text="no record stands there, and later ones do")
+        yield Note(kind=Kind.HOLE, first=first, end=end, text="no record is there, although later ones are")
 
 
 def _epochs(log: ReplicaLog) -> Iterator[Note]:
-    """Every epoch in the log must stand in the checkpoint, and every entry must part the log rightly."""
+    """Report epochs that the checkpoint lacks, and entries that contradict the log."""
     batches = [batch for batch in log.batches if batch.epoch >= 0 and batch.end > log.log_start_offset]
     if log.epochs is None:
         if batches:
-            text = "no leader-epoch-checkpoint to hold against the log"
+            text = "no leader-epoch-checkpoint to compare with the log"
             yield Note(kind=None, first=log.log_start_offset, end=log.log_end_offset, text=text)
         return
     for (epoch, start), (after, later) in pairwise(log.epochs):
         if after <= epoch or later < start:
-            yield _entry(after, later, f"stands behind epoch {epoch} at {start}; expected both to rise")
+            yield _entry(after, later, f"follows epoch {epoch} at {start}; expected both to rise")
     known = {epoch for epoch, _ in log.epochs}
     missing: dict[int, BatchSeen] = {}
     for batch in batches:
@@ -82,9 +82,9 @@ def _epochs(log: ReplicaLog) -> Iterator[Note]:
 
 
 def _entry_against(log: ReplicaLog, batches: list[BatchSeen], epoch: int, start: int) -> Iterator[Note]:
-    """Before an entry's start only earlier epochs may have written, from it on none of them."""
+    """Report an entry if a batch before its start has no earlier epoch, or a batch after it has one."""
     if start > log.log_end_offset:
-        # A log that could not be read to its end may well reach there.
+        # A log that could not be read to its end may reach that offset.
         torn = any(stop is None for _, stop in log.unread)
         text = f"lies beyond the log's end {log.log_end_offset}"
         yield _entry(epoch, start, text, kind=None if torn else Kind.CHECKPOINT)
@@ -94,7 +94,7 @@ def _entry_against(log: ReplicaLog, batches: list[BatchSeen], epoch: int, start:
         elif batch.end <= start and batch.epoch >= epoch:
             yield _entry(epoch, start, f"the batch at {batch.base}, before it, has epoch {batch.epoch}")
         elif batch.base >= start and batch.epoch < epoch:
-            yield _entry(epoch, start, f"the batch at {batch.base}, behind it, has epoch {batch.epoch}")
+            yield _entry(epoch, start, f"the batch at {batch.base}, after it, has epoch {batch.epoch}")
         else:
             continue
         return

@@ -104,7 +104,7 @@ def test_walk_names_the_old_format_when_its_message_is_shorter_than_a_header() -
 @pytest.mark.parametrize("base", [0, 1, 2])
 def test_walk_reports_the_batch_and_goes_on_when_its_base_does_not_rise(base: int) -> None:
     found = walk(batch(0, "a", "b", "c") + batch(base, "x") + batch(3, "d"))
-    assert ["", f"base offset is {base}; expected 3 or later, the end of what stands before it", ""] == [
+    assert ["", f"base offset is {base}; expected 3 or later, the end of the batch before it", ""] == [
         h.problem for h in found.headers
     ]
     assert "" == found.stopped

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.logdir.codec import CodecError, _xxh32, codec_name, decompress, mend_lz4
+from harness.logdir.codec import CodecError, _xxh32, codec_name, decompress, fix_lz4_checksum
 from tests.logdir.build import CODECS, compress, xerial
 
 DATA = b"the same again and again and again and again, and something else" * 3
@@ -66,10 +66,10 @@ def test_lz4_header_is_mended_to_what_it_was(size: int) -> None:
     """Source: KIP-57: Kafka's v0 has another byte there, which no lz4 library takes."""
     data = bytes(range(256)) * (size // 256 + 1)
     frame = compress("lz4", data[:size])
-    assert frame == mend_lz4(frame)
+    assert frame == fix_lz4_checksum(frame)
     place = next(at for at in range(6, 15) if not _opens(frame[:at] + bytes((frame[at] ^ 1,)) + frame[at + 1 :]))
     broken = frame[:place] + bytes((frame[place] ^ 1,)) + frame[place + 1 :]
-    assert data[:size] == decompress(CODECS["lz4"], mend_lz4(broken))
+    assert data[:size] == decompress(CODECS["lz4"], fix_lz4_checksum(broken))
 
 
 def _opens(frame: bytes) -> bool:
@@ -82,7 +82,7 @@ def _opens(frame: bytes) -> bool:
 
 @pytest.mark.parametrize("data", [b"", b"\x04\x22\x4d\x18", b"no frame at all"])
 def test_lz4_bytes_that_begin_no_frame_stay_as_they_are(data: bytes) -> None:
-    assert data == mend_lz4(data)
+    assert data == fix_lz4_checksum(data)
 
 
 @pytest.mark.parametrize(("data", "digest"), [(b"", 0x02CC5D05), (b"a", 0x550D7456), (b"abc", 0x32D153FF)])

@@ -119,7 +119,7 @@ def test_walk_stops_where_a_bit_is_flipped(place: int) -> None:
 
 def test_message_that_goes_back_is_sound_and_carries_the_finding() -> None:
     walked = walk(message(5) + message(4) + message(6))
-    assert ["", "base offset is 4; expected 6 or later, the end of what stands before it", ""] == [
+    assert ["", "base offset is 4; expected 6 or later, the end of the batch before it", ""] == [
         header.problem for header in walked.headers
     ]
 

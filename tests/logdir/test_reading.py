@@ -57,7 +57,7 @@ def test_swap_stands_for_the_segments_that_it_was_made_of(directory: Path, gone:
     assert () == differences({"before": before, "after": log})
     (note,) = notes(log)
     assert note.kind is None
-    assert f"{segment(0, '.swap')}: what a cleaning made of offsets [0, {9 if 6 in gone else 6})" in note.text
+    assert f"{segment(0, '.swap')}: the result of a cleaning of offsets [0, {9 if 6 in gone else 6})" in note.text
 
 
 def test_segments_that_are_gone_are_a_hole_when_no_swap_stands_for_them(directory: Path) -> None:

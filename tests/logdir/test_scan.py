@@ -105,7 +105,7 @@ def test_scan_reports_a_batch_when_it_goes_back_behind_another_segment(tmp_path:
     directory = partition(tmp_path, batch(0, "a", "b", "c"))
     (directory / f"{3:020d}.log").write_bytes(batch(2, "x") + batch(3, "d"))
     log = scan_partition(directory)
-    assert ["", "base offset is 2; expected 3 or later, the end of what stands before it", ""] == [
+    assert ["", "base offset is 2; expected 3 or later, the end of the batch before it", ""] == [
         b.problem for b in log.batches
     ]
     assert ((), 4) == (log.problems, log.log_end_offset)

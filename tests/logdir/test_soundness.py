@@ -38,10 +38,10 @@ def test_notes_are_none_when_the_checkpoint_says_what_the_log_does(epochs: tuple
         (((0, 0), (5, 4)), "no entry for epoch 2, which begins at 2"),
         (((0, 0), (2, 1), (5, 4)), "(2, 1): falls inside the batch 0 to 1"),
         (((0, 0), (2, 4), (5, 4)), "(2, 4): the batch at 2, before it, has epoch 2"),
-        (((0, 0), (2, 2), (3, 2), (5, 4)), "(3, 2): the batch at 2, behind it, has epoch 2"),
-        (((0, 0), (2, 2), (5, 2)), "(5, 2): the batch at 2, behind it, has epoch 2"),
+        (((0, 0), (2, 2), (3, 2), (5, 4)), "(3, 2): the batch at 2, after it, has epoch 2"),
+        (((0, 0), (2, 2), (5, 2)), "(5, 2): the batch at 2, after it, has epoch 2"),
         ((*RIGHT, (6, 6)), "(6, 6): lies beyond the log's end 5"),
-        (((0, 0), (5, 4), (2, 2)), "(2, 2): stands behind epoch 5 at 4"),
+        (((0, 0), (5, 4), (2, 2)), "(2, 2): follows epoch 5 at 4"),
         ((), "no entry for epoch 0"),
     ],
 )
@@ -74,7 +74,7 @@ def test_notes_tell_that_nothing_was_checked_when_there_is_no_checkpoint() -> No
 def test_notes_show_disorder_when_an_epoch_falls() -> None:
     log = replica(seen(0, "a", epoch=3), seen(1, "b", epoch=2), epochs=((2, 0), (3, 0)))
     assert Kind.DISORDER == kinds(log)[0]
-    assert "leader epoch is 2, behind a batch of epoch 3" in notes(log)[0].text
+    assert "leader epoch is 2, after a batch of epoch 3" in notes(log)[0].text
 
 
 def test_notes_let_batches_without_an_epoch_stand_anywhere() -> None:
