@@ -15,7 +15,7 @@ from checkers.spark.session import archive_path
 from harness.java import Java, executable_of, find_java
 from harness.model import UsageError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # Looks whether Java has this environment's archive in its memory, which is made where it is not there yet.
 PROGRAM = """
 from pathlib import Path

@@ -20,7 +20,7 @@ from harness.model import Kind
 from harness.run.store import create_suite, write_parquet
 from tests.checkers.golden import ops_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 END_S_MAX = 60.0
 TOKEN = "a-process-of-this-test"
 

@@ -16,7 +16,7 @@ from harness.cleanup.process import until
 from harness.java import Java
 from harness.model import UsageError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 END_S_MAX = 60.0
 
 PROGRAM = """
