@@ -1,4 +1,4 @@
-"""The table of all checkers: a new one is one file and one entry here."""
+"""The table of all checkers: a new checker is one file and one entry here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         name="order",
         needs=((Source.LOG,),),
         rule=order,
-        doc="Batches whose offsets or epoch fall below what stands before them in a log.",
+        doc="Batches whose offsets or epoch are below those of earlier batches in the log.",
         source="KIP-101, Scenario 2",
     ),
     "holes": Checker(
@@ -60,28 +60,28 @@ CHECKERS: Final[dict[str, Checker]] = {
         name="checkpoint",
         needs=((Source.LOG,),),
         rule=checkpoint,
-        doc="Epoch checkpoints that contradict the log which they describe.",
+        doc="Epoch checkpoints that contradict their log.",
         source="KIP-101, steps 3 and 4.4",
     ),
     "caught-up": Checker(
         name="caught-up",
         needs=((Source.LOG,), _LEADERS),
         rule=caught_up,
-        doc="Replicas that have not all of the leader's log after healing, with the reason.",
+        doc="Replicas that do not have all of the leader's log after healing, with the reason.",
         source="KIP-101, Scenario 2; KAFKA-6361",
     ),
     "exited": Checker(
         name="exited",
         needs=(),
         rule=exited,
-        doc="Brokers that ended themselves, with the line that they printed.",
+        doc="Brokers that exited by themselves, with the line that they printed.",
         source="KAFKA-3924",
     ),
     "unchecked": Checker(
         name="unchecked",
         needs=(),
         rule=unchecked,
-        doc="What is missing in a run, so that the other checkers' silence proves nothing.",
+        doc="Evidence that is missing from a run; without it, the other checkers' silence proves nothing.",
         source="Jepsen: a run without evidence is unknown",
     ),
     "vacuous": Checker(
@@ -95,7 +95,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         name="oracles",
         needs=(),
         rule=oracles,
-        doc="What the simulator's oracles saw at some step, though it may not show at the end.",
+        doc="Violations that the simulator's oracles saw at some step; the final logs may not show them.",
         source="hachikuji/kafka-specification, StrongIsr",
     ),
 }

@@ -1,8 +1,8 @@
 """
-What a checker is: a pure rule over the ops of one partition of one run, and how any runner applies it.
+A checker is a pure rule over the ops of one partition of one run; `check` applies all checkers.
 
-The same `check` runs in a plain loop and in a Spark executor, so that both give the same anomalies.
-A checker that cannot be made (a source is missing, the rule crashes) gives UNCHECKED, never silence.
+The same `check` runs in a plain loop and in Spark executors, so both return the same anomalies. A checker that
+cannot run (a source is missing, or the rule raises) returns UNCHECKED; it is never silent.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ Rule = Callable[[Sequence[Op]], list[Anomaly]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checker:
     """
-    One rule with its name, what it must see, and where it comes from.
+    One rule with its name, the sources of events that it needs, and its origin.
 
-    Shapes:  rule takes one partition's ops and the run's global ops, in index order. needs: for every group,
-             at least one of its sources must be in the history. doc is one sentence for docs/checkers.md.
+    Attributes:
+        needs: groups of sources; the history must have ops from at least one source of each group.
+        rule: the function from one partition's ops and the run's global ops, in index order, to anomalies.
+        doc: one sentence for docs/checkers.md.
+        source: the document or issue that states the rule.
     """
 
     name: str
@@ -37,26 +40,31 @@ def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[s
     """
     Apply every checker to the ops of one partition.
 
-    Shapes:  clean names the checkers whose rule need not be called, because a search of the whole suite has
-             found nothing suspicious in this partition; what they need is still looked for.
-             Returns the anomalies in the order of the checkers.
+    Args:
+        ops: the ops of one partition and the global ones, in index order.
+        checkers: the checkers by name.
+        clean: names of checkers whose rule is not called, because a search of the whole suite found nothing
+            suspicious in this partition. Their sources must be in the history all the same.
+
+    Returns:
+        The anomalies in the order of the checkers.
     """
     return [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, clean)]
 
 
 def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], list[Op]]:
     """
-    Part one run's ops by (topic, partition), with the ops that are about no partition in each part.
+    Split one run's ops by (topic, partition); each part includes the ops that are about the whole run.
 
-    Shapes:  what the runner and the nemesis say is about the whole run, whatever it names. A run that never
-             came to a partition has one part all the same, so that it is checked, and found wanting.
+    Ops of the runner and the nemesis are about the whole run, whatever partition they name. A run without ops of a
+    partition has one part all the same, so that checkers report the missing evidence.
     """
     keys = dict.fromkeys(key for op in ops if (key := partition_of(op)) is not None) or {key_of(ops): None}
     return {key: [op for op in ops if partition_of(op) in (None, key)] for key in keys}
 
 
 def partition_of(op: Op) -> tuple[str, int] | None:
-    """Give the (topic, partition) that the op belongs to, None when it is about the whole run."""
+    """Return the (topic, partition) of the op, None if it is about the whole run."""
     return None if op.source in (Source.RUNNER, Source.NEMESIS) else op.place
 
 
@@ -70,7 +78,7 @@ def _apply(checker: Checker, ops: Sequence[Op], clean: frozenset[str]) -> list[A
         return []
     try:
         found = checker.rule(ops)
-    # Whatever a rule raises, the run is not valid: the other checkers go on and the verdict is unknown.
+    # A rule that raises must not hide the other checkers' findings; it makes the verdict unknown.
     except Exception as error:
         return [_unchecked(checker, ops, traceback.format_exception_only(error)[-1].strip())]
     return [replace(anomaly, checker=checker.name) for anomaly in found]

@@ -1,8 +1,8 @@
 """
-`judge`: from a run's history to its result; no other function of the project makes a verdict.
+`judge` turns a run's history into its result; no other function of the project makes a verdict.
 
-The rules are applied in this process, or by Spark to many runs at once (checkers/spark/runs.py): both call the
-same rules on the same partitions, and a test holds them equal.
+The rules run in this process, or on Spark for many runs at once (checkers/spark/runs.py). Both call the same rules
+on the same partitions, and a test compares their results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
 from harness.scenario.expectation import parse_expectation
 
-# A random run has no expectation but this: no violation and no hang.
+# A random run expects only that there is no violation and no hang.
 _RANDOM_STATUS: Final = {
     Verdict.VALID: Status.AS_EXPECTED,
     Verdict.PERMITTED: Status.AS_EXPECTED,
@@ -36,8 +36,10 @@ def judge(
     Judge a run by its history.
 
     Args:
-        anomalies: those that Spark's executors found in this history; None applies the rules in this process.
-        seconds: how long the run took, for the result alone.
+        spec: the spec of the run.
+        ops: the run's history.
+        anomalies: the anomalies that Spark's executors found in this history; None applies the rules here.
+        seconds: the duration of the run, which is only copied to the result.
     """
     found = check_in_process(ops) if anomalies is None else list(anomalies)
     records, verdict = records_of(ops), verdict_of(found)
@@ -67,16 +69,15 @@ def judge(
 
 
 def check_in_process(ops: Sequence[Op]) -> list[Anomaly]:
-    """Apply every checker to a run's history here: the very rules that Spark applies to many."""
+    """Apply every checker to a run's history in this process, with the same rules as Spark."""
     return [found for part in partitions(ops).values() for found in check(part, CHECKERS, frozenset())]
 
 
 def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tuple[Status, str]:
     """
-    Compare what was found with an exact expectation, and say why when it is not as expected.
+    Compare the anomalies with an exact expectation; return the status and the reason, "" if as expected.
 
-    What could not be checked makes a run unknown, unless a violation that was not expected is proven: nothing
-    masks a violation.
+    Missing evidence makes a run unknown, unless it has an unexpected violation: nothing masks a violation.
     """
     terms = parse_expectation(expected)
     unknown = [anomaly for anomaly in anomalies if anomaly.verdict is Verdict.UNKNOWN]
@@ -87,7 +88,7 @@ def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tu
     try:
         differs = difference(terms, anomalies, records)
     except UsageError as error:
-        # The expectation names records that this run never got acknowledged: its promise was not even made.
+        # The expectation names records that were never acknowledged in this run, so nothing was promised.
         return Status.UNKNOWN, str(error)
     return (Status.MISMATCH, differs) if differs else (Status.AS_EXPECTED, "")
 

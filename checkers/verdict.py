@@ -1,15 +1,15 @@
 """
-From anomalies to a verdict, to a short canonical text, and to what was expected of a scenario.
+Turn anomalies into a verdict and a short canonical text, and compare them with a scenario's expectation.
 
     text         none | term, term, …
     term         KIND [offsets …] [NODE …] [epoch N] | hang
     offsets      a record's name (m2), 17 or 11-15, both ends included
     NODE         a capital letter, as in the documents
 
-`permitted m2, diverged m2 A B, stuck A` is such a text. `hang` is a cluster that never became whole again though
-every fault was undone, and no replica to blame for it. An expectation is exact: anything more or less than it
-says is a mismatch. What a term leaves open (nodes, epoch) may be anything; offsets may be left open only
-where a kind is not about offsets. Losses of what nobody promised are listed, and need no expectation.
+`permitted m2, diverged m2 A B, stuck A` is such a text. `hang` means that the cluster did not recover after every
+fault was healed, and that no single replica is the cause. An expectation is exact: anything more or less is a
+mismatch. A term may omit nodes and epoch, which then match anything; it may omit offsets only if its kind is not
+about offsets. Losses of unpromised records are listed, and need no expectation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHOWS_EPOCH: Final = frozenset({Kind.TWO_LEADERS, Kind.LED_TWICE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unit:
-    """One offset of one anomaly (None where it is not about offsets); names are those that its proof names."""
+    """One offset of one anomaly (None if it is not about offsets); names are the records that its proof names."""
 
     kind: Kind
     offset: int | None
@@ -41,12 +41,12 @@ class _Unit:
 
 
 def verdict_of(anomalies: Iterable[Anomaly]) -> Verdict:
-    """Give the most severe of the anomalies' verdicts; VALID when there is none."""
+    """Return the most severe of the anomalies' verdicts; VALID if there are none."""
     return Verdict.merge(anomaly.verdict for anomaly in anomalies)
 
 
 def records_of(ops: Sequence[Op]) -> Records:
-    """Give every name's acknowledged offsets, with the index of the op that acknowledged each."""
+    """Return each name's acknowledged offsets, with the index of the op that acknowledged each."""
     setup = setup_of(ops)
     records: dict[str, dict[int, int]] = {name: {} for name in (setup.records if setup else ())}
     for acked in acked_records(ops):
@@ -57,23 +57,25 @@ def records_of(ops: Sequence[Op]) -> Records:
 
 def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
     """
-    Say what was found in the words of an expectation, most specific: `lost m2`, `diverged 11-15 A B`, `none`.
+    Return the findings as the most specific expectation: `lost m2`, `diverged 11-15 A B`, `none`.
 
-    Shapes:  kinds in the order of the model, then by offset; offsets that are all of a named group's have its
-             name, where two groups claim the same offsets that which the anomaly's proof names, else the first.
+    Terms are sorted by kind in the order of the model, then by offset. If a term has all offsets of a named group,
+    it has the group's name. If two groups have the same offsets, it has the name in the anomaly's proof, else the
+    first.
     """
     return _text([unit for anomaly in anomalies for unit in _units(anomaly, records)], records) or NONE
 
 
 def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], records: Records) -> str:
     """
-    Compare exactly; give "" when all is as expected, else what is missing and what is more, for a person.
+    Compare exactly; return "" if all is as expected, else a text with the missing and the unexpected findings.
 
-    Raises:  UsageError when an expectation names a record that the run never acknowledged.
+    Raises:
+        UsageError: an expectation names a record that was never acknowledged in the run.
     """
     left = [unit for anomaly in anomalies for unit in _units(anomaly, records)]
     missing: list[_Unit] = []
-    # The narrowest terms choose first, so that an open one cannot take what only they accept.
+    # The narrowest terms match first, so that an open term cannot take a finding that only they accept.
     for term in sorted(expected, key=lambda term: (not term.nodes, term.epoch is None, not term.names)):
         for offset, name in _wanted(term, records):
             match = next((unit for unit in left if _accepts(term, offset, name, unit)), None)
@@ -88,7 +90,7 @@ def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], recor
 
 def _units(anomaly: Anomaly, records: Records) -> list[_Unit]:
     spans = [offset for first, end in anomaly.ranges for offset in range(first, end)]
-    # Only a loss is about one named record; what else may stand at its offset is another's.
+    # Only a loss is about one named record; other anomalies may be about another record at that offset.
     about = records if anomaly.kind in LOSSES else {}
     return [
         _Unit(
@@ -136,7 +138,7 @@ def _missing(term: Expected, offset: int | None, name: str | None) -> _Unit:
 
 
 def _text(units: Iterable[_Unit], records: Records) -> str:
-    """Fold units into terms: those that a text does not tell apart become one."""
+    """Join units into terms: units that differ in nothing that the text shows become one term."""
     groups: dict[tuple[Kind, tuple[str, ...], int | None], list[_Unit]] = {}
     for unit in units:
         nodes = () if unit.kind in LOSSES else tuple(sorted(unit.nodes))
@@ -155,7 +157,7 @@ def _text(units: Iterable[_Unit], records: Records) -> str:
 def _offsets(group: Sequence[_Unit], records: Records) -> list[tuple[int, list[str]]]:
     left = [unit for unit in group if unit.offset is not None]
     found: list[tuple[int, list[str]]] = []
-    # The largest first: where one group's offsets lie within another's, the name that says more is taken.
+    # The largest first: if one group's offsets are within another's, the name that covers more is used.
     for name, acked in sorted(records.items(), key=lambda item: -len(item[1])):
         named = [unit for unit in left if unit.offset in acked and (not unit.names or name in unit.names)]
         if acked and {unit.offset for unit in named} == acked.keys():

@@ -1,8 +1,8 @@
 """
-How much was done in a run, and whether that is enough to prove anything.
+Count what happened in a run, and decide whether it is enough to prove anything.
 
-A rule of a link takes effect with its first frame, however many follow. A random run in which no fault took
-effect, or no record of the schedule was acknowledged by all in-sync replicas, proves nothing: it is vacuous.
+A link rule takes effect with the first frame that it changes; later frames do not count. A random run is vacuous
+if no fault took effect, or if no record of the schedule was acknowledged by all in-sync replicas.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.run.result import Activity
 
-# What the fabric tells when a rule of a link takes a frame, by the kind of rule.
+# The event that the fabric emits when a link rule changes a frame -> the kind of rule.
 _BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
 _UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
 _ANY: Final = "*"
@@ -27,7 +27,7 @@ _ZOOKEEPER: Final = "zookeeper"
 
 
 def activity_of(ops: Sequence[Op]) -> Activity:
-    """Count what was done in a run."""
+    """Return the counts of a run's faults, elections, acknowledged records and steps."""
     counts = _counted(ops)
     return Activity(
         asked=dict(counts.asked),
@@ -40,7 +40,7 @@ def activity_of(ops: Sequence[Op]) -> Activity:
 
 
 def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
-    """Find that a random run proves nothing: one VACUOUS anomaly, or []; written scenarios prove their steps."""
+    """Return one VACUOUS anomaly if a random run proves nothing, else []; a written scenario is never vacuous."""
     first = next(events_of(ops, Setup), None)
     if first is None or not _is_random(first[1]):
         return []
@@ -54,7 +54,7 @@ def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
 
 
 def _is_random(setup: Setup) -> bool:
-    # Histories of older versions do not say it; their random schedules were named after their seeds.
+    # Older histories do not have the field; their random schedules were named after their seeds.
     return setup.scenario.startswith("seed-") if setup.random is None else setup.random
 
 
@@ -67,7 +67,7 @@ def _counted(ops: Sequence[Op]) -> Counts:
 
 @dataclass(slots=True, kw_only=True)
 class _Rule:
-    """A rule of a link that stands; api and direction are "" for a cut, which takes everything."""
+    """A link rule in force; api and direction are "" for a cut, which drops every frame."""
 
     kind: str
     api: str
@@ -83,24 +83,27 @@ class _Rule:
         return _Rule(kind=kind, api=api, direction=direction, link=event.link)
 
     def takes(self, frame: _Rule) -> bool:
-        """Whether a frame of which that much is told may be its first."""
+        """Return True if the frame matches this rule and is the first one that does."""
         fits = all(mine in (_ANY, theirs) for mine, theirs in zip(self.link, frame.link, strict=True))
         named = (self.kind, self.api, self.direction) == (frame.kind, frame.api, frame.direction)
         return named and fits and not self.bit
 
     @property
     def name(self) -> str:
-        """What it is counted as."""
+        """The name under which it is counted."""
         return f"{self.kind} {self.api}".strip()
 
 
 @dataclass(slots=True)
 class Counts:
     """
-    What was done in a run, so far.
+    What has happened in a run so far.
 
-    Shapes:  asked counts by kind the faults that were tried, bit those that came about. epochs are the leader
-             epochs that ZooKeeper held. acked counts the schedule's records that all acknowledged.
+    Attributes:
+        asked: the number of faults that were requested, by kind.
+        bit: the number of faults that took effect, by kind.
+        epochs: the leader epochs that were in ZooKeeper.
+        acked: the number of the schedule's records that were acknowledged with acks=all.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -110,11 +113,11 @@ class Counts:
     steps: int = 0
     virtual_ns: int = 0
     _standing: list[_Rule] = field(default_factory=list)
-    # What undoes a fault, or has no effect: that it bit proves nothing.
+    # Nemeses that heal, or that have no effect: they prove nothing by taking effect.
     _harmless: set[str] = field(default_factory=set)
 
     def hear(self, op: Op) -> None:
-        """Take an op."""
+        """Count one op."""
         if op.source is Source.BROKER:
             return
         match op.event:
@@ -136,12 +139,12 @@ class Counts:
 
     @property
     def elections(self) -> int:
-        """How many leader epochs there were after the first."""
+        """The number of leader epochs after the first."""
         return max(0, len(self.epochs) - 1)
 
     @property
     def vacuous(self) -> str:
-        """Why a random run proves nothing, or ""."""
+        """The reason why a random run proves nothing, or ""."""
         if not self.acked:
             return "No record of the schedule was acknowledged by all, so nothing could be lost."
         if not any(number for kind, number in self.bit.items() if kind not in self._harmless):
@@ -156,7 +159,7 @@ class Counts:
     def _hear_link(self, f: str, event: OfLink) -> None:
         if f in _BITES.values():
             rule = _Rule.of(f, event)
-            # What keeps a zombie from ZooKeeper is counted as the zombie.
+            # The rules that cut a zombie off from ZooKeeper are counted as the zombie.
             if _ZOOKEEPER not in rule.link:
                 self._standing.append(rule)
                 self.asked[rule.name] += 1

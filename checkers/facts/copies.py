@@ -1,8 +1,8 @@
 """
-Which replica held which record at an offset, at any moment: appends, truncations and recoveries replayed.
+Which replica held which record at an offset at any time, from the replayed appends, truncations and recoveries.
 
-A record is known by its origin, the index of the op with which a leader appended it; a follower's copy has
-the origin that stands in its leader's log. Two records at one offset are thereby told apart without epochs.
+The origin of a record is the index of the op with which a leader appended it. A follower's copy has the origin of
+the record in its leader's log. Origins distinguish two records at one offset without epochs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Step: TypeAlias = Append | Truncate | Recovered | Follower
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """From this op on the node's log has that origin at the offset; None: it has nothing there."""
+    """From this op on, the node's log has the record of that origin at the offset; None if it has no record."""
 
     origin: int | None
     op: Op
@@ -29,10 +29,13 @@ class Change:
 
 class Copies:
     """
-    The replicas' copies at one offset over time.
+    The replicas' copies at each offset over time.
 
-    Shapes:  names are broker ids' node names. Offsets between the same borders of appends and cuts have the
-             same story, which is replayed once.
+    All offsets between two neighbouring borders of appends and truncations change alike, and are replayed once.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        names: broker id -> node name.
     """
 
     def __init__(self, ops: Sequence[Op], names: Mapping[int, str]) -> None:
@@ -44,28 +47,33 @@ class Copies:
         self._stories: dict[int, dict[str, list[Change]]] = {}
 
     @property
-    def told(self) -> bool:
-        """Whether brokers told what they append at all."""
+    def reported(self) -> bool:
+        """True if brokers reported their appends."""
         return any(isinstance(step, Append) for _, step in self._steps)
 
     def changes(self, offset: int) -> Mapping[str, Sequence[Change]]:
-        """Give what changed at the offset in each node's log, in index order."""
+        """Return the changes at the offset in each node's log, in index order."""
         place = bisect_right(self._borders, offset)
         if place not in self._stories:
             self._stories[place] = self._replay(offset)
         return self._stories[place]
 
     def last_change(self, node: str, offset: int, before: int) -> Change | None:
-        """Give the last change at the offset in the node's log before that op; None when there was none."""
+        """Return the last change at the offset in the node's log before that op; None if there was none."""
         story = self.changes(offset).get(node, ())
         return next((change for change in reversed(story) if change.op.index < before), None)
 
     def written(self, offset: int, after: int, until: int) -> Op | None:
         """
-        Give the leader's append that wrote a record acknowledged at that offset.
+        Return the leader's append that wrote a record acknowledged at that offset, None if none was reported.
 
-        Shapes:  after is the index of the record's invoke, until of its ok. Brokers' and clients' ops race to
-                 the collector, so where none lies between, the first one later is taken.
+        Brokers' and clients' ops race to the collector. If no append lies between the two ops, the first append
+        after them is returned.
+
+        Args:
+            offset: the acknowledged offset.
+            after: the index of the record's invoke.
+            until: the index of the record's ok.
         """
         wrote = [op for op, step in self._steps if _leader_wrote(step, offset) and op.index > after]
         between = [op for op in wrote if op.index < until]
@@ -90,7 +98,7 @@ class Copies:
                     if _end_after(step) <= offset and now is not None:
                         changes.append(Change(origin=None, op=op))
                     elif isinstance(step, Recovered) and step.log_end_offset > offset and now is None and changes:
-                        # Power loss undid a cut that was never flushed: the old tail is back.
+                        # The power loss undid a truncation that was never flushed: the old tail is back.
                         changes.append(Change(origin=changes[-2].origin, op=op))
         return story
 
@@ -111,7 +119,7 @@ def _leader_wrote(step: _Step, offset: int) -> bool:
 def _end_after(step: Truncate | Recovered) -> int:
     if isinstance(step, Recovered):
         return step.log_end_offset
-    # A cut inside a batch removes the whole batch; a broker that says where its log physically ends tells it.
+    # A truncation inside a batch removes the whole batch; `end` is where the log then physically ends.
     return 0 if step.reason == "full" else min(step.to, step.end)
 
 

@@ -1,8 +1,8 @@
 """
-Who took up leading, when, and with what log; who was elected from outside the ISR.
+Which broker became leader, when, and with what log end; which leader was elected from outside the ISR.
 
-A broker that is sent the same leaderAndISR again takes up nothing. One that comes back in a new process and
-leads the same epoch does: that is what KIP-101 calls a returning leader.
+A broker that receives the same leaderAndISR again does not become leader again. A broker that restarts and leads
+the same epoch does: KIP-101 calls it a returning leader.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from harness.model import Op, Source, events_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Takeover:
     """
-    One taking up of leadership, as the broker told it, or ZooKeeper where brokers tell nothing.
+    One broker that became leader, as the broker reported it; as ZooKeeper shows it if brokers emit no events.
 
-    Shapes:  log_end is the log end offset at that moment, None when nobody told. elected is the index of the
-             op that made it leader: ZooKeeper's where it was seen before the broker's own. incarnation counts
-             the node's processes.
+    Attributes:
+        incarnation: the number of the node's process, counted from its first start.
+        log_end: the log end offset at that time, None if not reported.
+        resumed: the broker leads the epoch again after a restart.
+        elected: the index of the op that made it leader: ZooKeeper's if it precedes the broker's own.
+        op: the op that reports the new leader.
     """
 
     node: str
@@ -40,8 +43,10 @@ class Election:
     """
     A new (leader, epoch) in ZooKeeper.
 
-    Shapes:  outside: the leader was not in the ISR that was seen to stand before. A watch may miss a state
-             that stood for a moment only, so False proves nothing where the controller told otherwise.
+    Attributes:
+        outside: True if the leader was not in the ISR that was seen before. A watch can miss a short-lived
+        state, so
+            False proves nothing where the controller reported an unclean election.
     """
 
     node: str
@@ -51,14 +56,14 @@ class Election:
 
 
 def takeovers(ops: Sequence[Op]) -> list[Takeover]:
-    """Give every taking up of leadership, in index order."""
+    """Return every time that a broker became leader, in index order."""
     seen = elections(ops)
     led = _told_by_brokers(ops, seen)
     return led or [_by_zookeeper(election) for election in seen]
 
 
 def elections(ops: Sequence[Op]) -> list[Election]:
-    """Give every (leader, epoch) that ZooKeeper was seen to hold, once, in index order."""
+    """Return every (leader, epoch) that was seen in ZooKeeper, once each, in index order."""
     found: dict[tuple[str, int], Election] = {}
     isr: Sequence[str | None] | None = None
     for op, state in events_of(ops, LeaderAndIsr):
@@ -92,14 +97,14 @@ def _told_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeov
 
 
 def _unclean(ops: Sequence[Op]) -> set[tuple[str, int]]:
-    """What controllers said that they elected uncleanly."""
+    """Return the (leader, epoch) of each election that a controller reported as unclean."""
     names = names_of(ops)
     told = (elected for _, elected in events_of(ops, Elected) if elected.unclean)
     return {(names.get(elected.leader, ""), elected.epoch) for elected in told}
 
 
 def _told(op: Op, led: Leader, key: tuple[str, int, int], election: Election | None, *, again: bool) -> Takeover:
-    # ZooKeeper's op is the election only the first time; a leader that returns elects itself.
+    # ZooKeeper's op is the election only the first time: a returning leader leads without a new election.
     before = election is not None and election.op.index < op.index and not again
     return Takeover(
         node=key[0],

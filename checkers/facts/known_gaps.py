@@ -1,8 +1,9 @@
 """
-Losses that lie outside of what Kafka promises while its state is in ZooKeeper: known holes, each by its name.
+Losses that Kafka does not promise to prevent while it keeps its state in ZooKeeper: its known gaps, by name.
 
-Rules:   a hole is recognised by what happened, not by its harm: a loss that no hole accounts for stays a loss.
-         Both are about a leader that lost the record with its power, came back, and was elected without it.
+A gap is recognised by what happened, not by the loss itself: a loss that no gap explains stays a loss. In both
+gaps a leader lost the record in a power loss, restarted, and was elected without it.
+
 Source:  KIP-903, stale ISR expansion; KIP-966, last replica standing; KIP-380.
 """
 
@@ -19,11 +20,16 @@ from harness.model import Op, OpType, events_of
 
 def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bool:
     """
-    Whether the losing leader came back from its power loss into an ISR that nobody could know it had left.
+    Return True if the losing leader restarted after its power loss and no controller could know that it was away.
 
-    Shapes:  outage is the power loss that took the record from it, after which it never copied it again.
-    Nobody could know when the controller's office changed hands meanwhile, or when the write that let it into the
-    ISR was still under way: Kafka leaves both open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
+    That is the case if a new controller took office after the power loss, or if the write that added the leader to
+    the ISR was still in flight when it lost power. Kafka leaves both gaps open while it keeps its state in
+    ZooKeeper (KIP-903, KIP-966).
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        takeover: the losing leader.
+        outage: the power loss that took the record from it; it never copied the record again.
     """
     isr: Sequence[str | None] = ()
     for op in ops:
@@ -42,13 +48,20 @@ def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bo
 
 def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused: Callable[[str], bool]) -> bool:
     """
-    Whether the losing leader was the last that could be elected when its return was first decided about.
+    Return True if only the losing leader could be elected when a controller first decided about its return.
 
-    Shapes:  excused says whether a node need not hold the record. Whoever else was in the ISR by then must be
-             excused, or on its way out of it: down or without a session at some time since it joined. "By then" is
-             the first leaderAndISR that was written after the losing leader had registered again; where the
-             controllers tell what they saw, the first that was written by one that had seen that.
-    Source:  KIP-966: the ISR has shrunk to one, that one loses what it had not flushed, and nobody else may lead.
+    Each other member of the ISR at that time must be excused, or about to leave the ISR: down or without a session
+    at some time since it joined. That time is the first leaderAndISR written after the losing leader registered
+    again. If controllers report what they saw, it is the first leaderAndISR written by a controller that saw the
+    new registration.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        takeover: the losing leader.
+        outage: the power loss that took the record from it.
+        excused: returns True if a node need not hold the record.
+
+    Source:  KIP-966: the ISR shrinks to one member, which loses its unflushed records; no other member may lead.
     """
     back = _back(ops, outage)
     joined: dict[str, int] = {}
@@ -68,7 +81,7 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
 
 
 def _back(ops: Sequence[Op], outage: Outage) -> int:
-    """From when on a leaderAndISR is about the losing leader's return; from the return on, if nobody told more."""
+    """Return the index from which a leaderAndISR takes the losing leader's return into account."""
     since = outage.op.index if outage.back is None else outage.back
     for op, registered in events_of(ops, Registered):
         if op.process == outage.node and op.index > since:
@@ -77,7 +90,7 @@ def _back(ops: Sequence[Op], outage: Outage) -> int:
 
 
 def _decided(ops: Sequence[Op], registered: int, czxid: int | None) -> int | None:
-    """The index of the first leaderAndISR that was written by a controller that had seen the registration."""
+    """Return the index of the first leaderAndISR by a controller that had seen the registration, if known."""
     decisions = (elected for op, elected in events_of(ops, Elected) if op.index > registered)
     seen = (elected.epoch for elected in decisions if any(each == czxid for _, each in elected.saw or ()))
     epoch = next(seen, None)

@@ -1,8 +1,7 @@
 """
 When each node was down, and when it lost its unflushed bytes.
 
-A kill keeps the page cache: a killed and restarted broker has lost nothing. Only power loss takes unflushed
-bytes away.
+A kill keeps the page cache, so a killed broker loses nothing. Only a power loss discards unflushed bytes.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ class Outage:
     """
     One node's time without a process.
 
-    Shapes:  begun is the index of the fault's invoke, op its ok; back is the index of the first sign of a new
-             process, None while there is none.
+    Attributes:
+        begun: the index of the fault's invoke.
+        op: the fault's ok.
+        back: the index of the first op that shows a new process, None if there is none.
     """
 
     node: str
@@ -31,16 +32,16 @@ class Outage:
 
     @property
     def power_lost(self) -> bool:
-        """Whether unflushed bytes were lost with the process."""
+        """True if unflushed bytes were lost with the process."""
         return nature_of(self.op).effect is Effect.POWER_LOST
 
     def lasts_at(self, index: int) -> bool:
-        """Whether the node was down at that op; the fault may have bitten at any moment since its invoke."""
+        """Return True if the node may have been down at that op; the fault takes effect at or after its invoke."""
         return self.begun < index and (self.back is None or index < self.back)
 
 
 def outages(ops: Sequence[Op]) -> list[Outage]:
-    """Give every outage that the nemesis caused and proved, in the order in which they were proved."""
+    """Return every outage that the nemesis caused and verified, in the order of verification."""
     invoked: dict[tuple[str, tuple[str, ...]], int] = {}
     found: list[Outage] = []
     for op, fault in events_of(ops, Injection):

@@ -1,8 +1,8 @@
 """
-What a leader that tells nothing must have had, since a follower got it there.
+Which records a leader that emits no events must have had, because a follower fetched them from it.
 
-A follower's fetch that asks for more than its last one shows that its leader's log went as far. What stood at an
-offset that far is known where nothing else can have been written there.
+If a follower's fetch offset rises from one fetch to the next, its leader's log reached that offset. The record
+at an offset below is known if no other record can have been written there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from harness.model import Op, OpType, events_of
 
 def reign(takeover: Takeover, takeovers: Sequence[Takeover], outages: Sequence[Outage]) -> tuple[int, int | None]:
     """
-    Give the ops between which the node led on, in this epoch and those right before it, and was not down.
+    Return the first and last op between which the node led without a break and was not down.
 
-    Shapes:  None for an end that never came. Who leads cuts nothing: what it had in one of these epochs it has in
-             the next.
+    The node's consecutive epochs count as one reign: a leader does not truncate its log, so it keeps its records
+    from one of these epochs to the next.
+
+    Returns:
+        The index of the op that began the reign, and of the op that ended it; None if it never ended.
     """
     at = takeover.op.index
     until = next((other.op.index for other in takeovers if other.op.index > at), None)
@@ -37,10 +40,17 @@ def reign(takeover: Takeover, takeovers: Sequence[Takeover], outages: Sequence[O
 
 def has_served(ops: Sequence[Op], leader: str, record: tuple[int, str], since: int, until: int | None) -> bool:
     """
-    Whether the leader is seen to have had the record at some time between the two ops.
+    Return True if fetches show that the leader had the record at some time between the two ops.
 
-    Shapes:  record is (offset, value), acknowledged at some time. False proves nothing: who serves nobody, and who
-             serves less, is not seen; and where a client sends again, a record may stand where nobody told.
+    False proves nothing: followers may not have fetched that far. If clients retry, it always returns False,
+    since a retry can write a record at an offset that no acknowledgement names.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        leader: the leader's node.
+        record: (offset, value) of a record that was acknowledged at some time.
+        since: the index of the first op, exclusive.
+        until: the index of the last op, exclusive; None for the end of the history.
     """
     setup = setup_of(ops)
     if setup is None or not setup.sends_once:
@@ -61,7 +71,7 @@ def has_served(ops: Sequence[Op], leader: str, record: tuple[int, str], since: i
 
 
 def _may_be_another(ops: Sequence[Op], offset: int, value: str, until: int) -> bool:
-    """Whether another record that was sent before that op may stand at the offset: there, or nobody told where."""
+    """Return True if another record, sent before that op, is or may be at the offset (its own is unknown)."""
     places: dict[str, int | None] = {}
     for op, sent in events_of(ops, Produce):
         if sent.value == value:

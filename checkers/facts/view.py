@@ -1,7 +1,5 @@
 """
-What a rule looks up in a partition's ops: names, the final logs, the final leader, and words for sentences.
-
-Nothing here judges.
+Facts that rules look up in a partition's ops: names, final logs, final leader; and the wording of sentences.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from harness.model import HistoryError, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
 
-# How a sentence says why a replica cut its log.
+# How a sentence says why a replica truncated its log.
 REASONS: Final[dict[str, str]] = {
     "high-watermark": "its high watermark",
     "epoch-answer": "the leader's answer for its epoch",
@@ -37,14 +35,14 @@ class Record:
     index: int
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: cached_property needs a place to keep what it found
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property stores its value in the instance's dictionary
 class FinalLog:
     """
-    One replica's log as read from its own files at the end.
+    One replica's log, read from its own files at the end of the run.
 
     Attributes:
-        index: the op of the snapshot.
-        batches: in the order of the files, each with the index of its op.
+        index: the index of the snapshot's op.
+        batches: the batches in the order of the files, each with the index of its op.
     """
 
     node: str
@@ -64,7 +62,7 @@ class FinalLog:
 
     @cached_property
     def records(self) -> Mapping[int, Record]:
-        """Give the record at every offset; the last one where a broken log has two."""
+        """The record at each offset; the last one if a corrupt log has two."""
         return {
             offset: Record(offset=offset, digest=digest, value=str(value), epoch=batch.epoch, index=index)
             for index, batch in self.batches
@@ -74,7 +72,7 @@ class FinalLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leadership:
-    """Who leads, as last seen; node None when the partition has no leader."""
+    """The last known leader; node is None if the partition has no leader."""
 
     node: str | None
     epoch: int
@@ -82,7 +80,7 @@ class Leadership:
 
 
 def key_of(ops: Sequence[Op]) -> tuple[str, int]:
-    """Return the (topic, partition) that the ops are about; the set-up's, or ("", -1), when none names one."""
+    """Return the (topic, partition) of the ops, else of the set-up, else ("", -1)."""
     about = (op.place for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS))
     setup = setup_of(ops)
     own = next((place for place in about if place is not None), None)
@@ -90,7 +88,7 @@ def key_of(ops: Sequence[Op]) -> tuple[str, int]:
 
 
 def setup_of(ops: Sequence[Op]) -> Setup | None:
-    """Return what the runner set up, None when the history does not say."""
+    """Return the run's set-up, None if the history has none."""
     return next((setup for _, setup in events_of(ops, Setup)), None)
 
 
@@ -103,9 +101,10 @@ def names_of(ops: Sequence[Op]) -> dict[int, str]:
 
 def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
     """
-    Give each node's log as its last good snapshot and the batches after it tell it, by node name.
+    Return each node's log by node name, from its last successful snapshot and the batches after it.
 
-    Raises:  HistoryError when a batch comes before any snapshot of its node.
+    Raises:
+        HistoryError: a batch comes before any snapshot of its node.
     """
     snapshots: dict[str, tuple[int, Snapshot]] = {}
     batches: dict[str, list[tuple[int, Batch]]] = {}
@@ -128,7 +127,7 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
 
 
 def final_leader(ops: Sequence[Op]) -> Leadership | None:
-    """Return the partition's leader as ZooKeeper said it last, else the newest epoch's; None when unknown."""
+    """Return the last leader in ZooKeeper, else the leader of the newest epoch; None if neither is known."""
     states = list(events_of(ops, LeaderAndIsr))
     if states:
         op, state = states[-1]
@@ -140,18 +139,18 @@ def final_leader(ops: Sequence[Op]) -> Leadership | None:
 
 
 def at(op: Op) -> str:
-    """Say when the op was recorded: `12.031 s`."""
+    """Format the time at which the op was recorded: `12.031 s`."""
     return f"{op.time_ns / 1e9:.3f} s"
 
 
 def offsets_text(ranges: Sequence[tuple[int, int]]) -> str:
-    """Say [first, end) ranges with both ends included: `offset 1`, `offsets 1-3, 7`."""
+    """Format [first, end) ranges with both ends inclusive: `offset 1`, `offsets 1-3, 7`."""
     spans = ", ".join(str(first) if end == first + 1 else f"{first}-{end - 1}" for first, end in ranges)
     return f"offset{'s' if sum(end - first for first, end in ranges) > 1 else ''} {spans}"
 
 
 def epochs_text(epochs: Sequence[int]) -> str:
-    """Say in which epochs records stand: `in epoch 1`, `in epochs 1, 3`, `without an epoch`."""
+    """Format the epochs of records: `in epoch 1`, `in epochs 1, 3`, `without an epoch`."""
     known = sorted({epoch for epoch in epochs if epoch >= 0})
     if not known:
         return "without an epoch"

@@ -1,4 +1,4 @@
-"""After healing every replica has all that the leader has; one that has not is stuck, for a reason."""
+"""After healing, each replica's log reaches the end of the leader's log; a replica that does not is stuck."""
 
 from __future__ import annotations
 
@@ -24,17 +24,23 @@ from harness.events import (
 )
 from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
-# What a replica does only when it is moving again.
+# Events that a replica emits only when it makes progress again.
 _PROGRESS: Final = (Append, Truncate, HighWatermark, Leader, Started)
 
 
 def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find replicas that end below the leader, or that said that they are stuck and moved no more.
+    Find replicas that end below the leader, or that reported that they are stuck and made no progress since.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly a node; one without a node when the
-             partition has no leader, its leader waits for another epoch, or when the runner could not heal and
-             no replica shows it. Where the runner gave up waiting, ending below the leader shows nothing.
+    If the runner stopped waiting for the replicas, a log that ends below the leader's proves nothing.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each node. One without a node if the partition has no leader, if its leader waits for a
+        newer epoch, or if the runner could not heal and no replica shows why.
+
     Source:  KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120.
     """
     leader = final_leader(ops)
@@ -43,20 +49,20 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
     waiting = _waiting(ops, leader)
     if unhealed is not None and waiting is not None:
         op, awaiting = waiting
-        text = f"{op.process} waits for an epoch newer than {awaiting.epoch}, and nobody gives it one"
+        text = f"{op.process} waits for an epoch newer than {awaiting.epoch}, and none comes"
         return [_stuck(ops, (), text, [op.index, unhealed.index])]
     found: list[Anomaly] = []
     if leader is not None and leader.node is None:
         found.append(_stuck(ops, (), f"epoch {leader.epoch} has no leader after healing", [leader.index]))
     found += _replicas(ops, leader, waited=lack.waited is not False)
-    # That the harness could not undo a fault says nothing of the cluster; `unchecked` reports it.
+    # A fault that the harness could not heal says nothing about the cluster; `unchecked` reports it.
     if unhealed is not None and not found and not lack.unhealed:
         found.append(_stuck(ops, (), f"the runner could not heal: {lack.missing}", [unhealed.index]))
     return found
 
 
 def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting] | None:
-    """The word of the last leader that it came back and waits for a newer epoch, None when it leads or is none."""
+    """Return the event with which the last leader restarted and waits for a newer epoch; None if it does not."""
     last: tuple[Op, Awaiting] | None = None
     for op in ops:
         if op.source is Source.BROKER and leader is not None and op.process == leader.node:
@@ -92,7 +98,7 @@ def _where(log: FinalLog | None, leading: FinalLog | None) -> str:
 
 
 def _stuck_word(op: Op) -> str | None:
-    """Why a node says, or prints, that it is stuck; None where the op is not about that."""
+    """Return the reason with which a node reports or prints that it is stuck; None for any other op."""
     if op.source is not Source.BROKER:
         return None
     match op.event:
@@ -107,7 +113,7 @@ def _moved_on(ops: Sequence[Op], word: Op) -> bool:
     theirs = (op for op in ops if op.index > word.index and op.process == word.process)
     if any(op.source is Source.BROKER and isinstance(op.event, _PROGRESS) for op in theirs):
         return True
-    # Of one that reports nothing it is seen that it took a command of a newer epoch: it follows anew from then on.
+    # A broker without events shows its progress by accepting a command of a newer epoch: it then follows anew.
     obeyed = [
         (op.index, command.epoch)
         for op, command in events_of(ops, Commanded)
@@ -133,7 +139,7 @@ def _reason(ops: Sequence[Op], node: str, word: tuple[Op, str] | None) -> tuple[
     ]
     if paused and nature_of(paused[-1]).effect is Effect.PAUSED:
         return f"paused since {at(paused[-1])}", [paused[-1].index]
-    return "it gave no reason", []
+    return "no reason is known", []
 
 
 def _stuck(ops: Sequence[Op], nodes: tuple[str, ...], text: str, proof: Sequence[int]) -> Anomaly:

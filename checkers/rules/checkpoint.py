@@ -1,10 +1,10 @@
 """
-The epoch checkpoint agrees with the log that it describes.
+The epoch checkpoint agrees with its log.
 
-An entry (epoch, start) says that the epoch's records begin at start. Under `kip101-text` a leader writes its
-entry before it has a record, so an entry may stand for nothing: its start is then where the next entry's
-records begin, or the log's end. As shipped (0.11 to 1.1.1) an entry comes with the first record. Both hold to
-the same rule here: at every batch, the last entry that starts at or below it has the batch's epoch.
+An entry (epoch, start) says that the epoch's records begin at start. Under `kip101-text` a leader writes its entry
+before it has a record, so an entry may have no records: its start is then where the next entry's records begin, or
+the log's end. As shipped (0.11 to 1.1.1), an entry is written with the first record. One rule checks both: at
+every batch, the last entry that starts at or below the batch has the batch's epoch.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     """
     Find replicas whose epoch checkpoint contradicts their final log.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly a node, telling every contradiction.
-             Batches without an epoch (-1) need no entry; nothing needs one when the rules have no epochs.
+    Batches without an epoch (-1) need no entry. No batch needs one if the protocol has no epochs.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each node, with all contradictions.
+
     Source:  KIP-101, steps 3 and 4.4; KAFKA-16541 for stale entries, which no running replica may keep.
     """
     topic, partition = key_of(ops)
@@ -48,7 +54,7 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
 
 
 def _entries(log: FinalLog) -> list[tuple[str, int]]:
-    """What is wrong with the entries themselves, whatever the batches say."""
+    """Return (complaint, index) for each entry that contradicts the entries, the log's ends or its first batch."""
     entries = log.snapshot.epochs or ()
     found: list[tuple[str, int]] = []
     for (epoch, start), (next_epoch, next_start) in pairwise(entries):
@@ -66,7 +72,7 @@ def _entries(log: FinalLog) -> list[tuple[str, int]]:
 
 
 def _batches(log: FinalLog) -> list[tuple[str, int]]:
-    """Epochs of batches that the entries do not give them; one complaint an epoch."""
+    """Return (complaint, index) for each epoch with a batch to which the checkpoint assigns another epoch."""
     wrong: dict[int, tuple[str, int]] = {}
     for index, batch in log.batches:
         below = [epoch for epoch, start in log.snapshot.epochs or () if start <= max(batch.base, log.start)]

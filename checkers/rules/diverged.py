@@ -1,9 +1,9 @@
 """
 Offsets at which two replicas' final logs hold different records.
 
-Judged by content alone: two histories can share one epoch, and `hw` has no epochs. A replica that only ends
-earlier has not diverged; it is behind. One that ended itself rather than follow with what it has (KAFKA-3924), and
-never came back, has not either: `exited` tells of it.
+Only content counts: two histories can share one epoch, and `hw` has no epochs. A replica that only ends earlier
+has not diverged; it is behind. A replica that exited instead of following with a longer log (KAFKA-3924), and was
+not restarted, has not diverged either: `exited` reports it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
     """
     Find the offsets that two replicas both hold, with different content.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly for every pair of nodes and maximal
-             range of offsets; epoch is set when both sides have the one same epoch all through the range.
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each pair of nodes and maximal range of offsets. Its epoch is set if both sides have the
+        same single epoch in the whole range.
+
     Source:  KIP-101, Scenario 2; KAFKA-6361.
     """
     topic, partition = key_of(ops)

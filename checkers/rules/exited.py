@@ -1,4 +1,4 @@
-"""A broker that ends itself has failed, though nobody took it down; the line that it printed says why."""
+"""A broker that exits by itself has failed, without a fault of the nemesis; the line that it printed says why."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from harness.model import Anomaly, Kind, Op, events_of
 
 def exited(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find brokers that said that they end themselves, whether the process went or hung in its exit.
+    Find brokers that printed that they exit, whether the process ended or hung in its exit.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly for every time that a node said so, but
-             for repetitions by one process.
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each process that printed such a line, however often it repeated it.
+
     Source:  KAFKA-3924: a follower whose log is longer than its leader's, up to Apache Kafka 2.0.
     """
     topic, partition = key_of(ops)
@@ -34,17 +38,17 @@ def exited(ops: Sequence[Op]) -> list[Anomaly]:
 
 
 def gone(ops: Sequence[Op]) -> frozenset[str]:
-    """Give the nodes that ended themselves and were not started again: what they left is no replica's word."""
+    """Return the nodes that exited by themselves and were not restarted: their files are not a replica's log."""
     return _replayed(ops)[1]
 
 
 def exits(ops: Sequence[Op]) -> list[tuple[Op, Printed]]:
-    """Return every line by which a node says that it ends itself."""
+    """Return every line in which a node reports that it exits."""
     return [(op, printed) for op, printed in events_of(ops, Printed) if printed.what == "exiting"]
 
 
 def _replayed(ops: Sequence[Op]) -> tuple[list[tuple[Op, Printed]], frozenset[str]]:
-    """Return the first word of every process that ended itself, and the nodes where no process followed it."""
+    """Return the first exit line of each process that exited by itself, and the nodes that were not restarted."""
     words: list[tuple[Op, Printed]] = []
     ending: set[str] = set()
     for op in ops:

@@ -1,6 +1,4 @@
-"""
-The story of a loss in one sentence: who wrote the record, who lost it, why, and whether that was permitted.
-"""
+"""One sentence for a loss: which node wrote the record, which lost it, why, and whether that was permitted."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from harness.model import Kind, Op, ranges_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excuse:
-    """Why a member of the ISR need not hold the record, with the fault that proves it."""
+    """The reason why a member of the ISR need not hold the record, with the fault that proves it."""
 
     member: str
     why: str
@@ -25,13 +23,19 @@ class Excuse:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
     """
-    One lost record, judged.
+    One lost record, with the judgement.
 
-    Shapes:  written is the leader's append (a log without epochs stamps none, so writer_epoch is that of its
-             leadership, None when unknown), takeover the losing leader, cause the op that took the record from
-             it (None: it never had it), power the power loss behind that. excused and owing part the ISR at
-             acknowledgement into those that need not hold the record and those that must.
-             log is the final log that lacks it, read the client's read when only that does.
+    Attributes:
+        ok: the op that acknowledged it.
+        written: the leader's append.
+        writer_epoch: the epoch in which the writer led, None if unknown; a log without epochs does not store it.
+        takeover: the losing leader.
+        cause: the op that took the record from the losing leader; None if it never had the record.
+        power: the power loss behind the cause.
+        excused: the members of the ISR at acknowledgement that need not hold the record.
+        owing: the members of that ISR that must hold it.
+        log: the final log that lacks it.
+        read: the client's read that lacks it, if only the read does.
     """
 
     kind: Kind
@@ -51,14 +55,14 @@ class Loss:
 
     @property
     def way(self) -> tuple[object, ...]:
-        """What losses share that one sentence can tell."""
+        """The key by which losses are grouped into one sentence."""
         indexes = (op.index if op else None for op in (self.written, self.cause, self.read))
         led = self.takeover.op.index if self.takeover else None
         return (self.kind, self.name, led, self.owing, *indexes)
 
     @property
     def proof(self) -> tuple[int, ...]:
-        """Indexes of the ops that prove the loss."""
+        """The indexes of the ops that prove the loss."""
         ops = [self.ok, self.written, self.cause, self.power, self.read, *(excuse.op for excuse in self.excused)]
         if self.takeover:
             ops.append(self.takeover.op)
@@ -71,8 +75,8 @@ class Loss:
         return tuple(indexes)
 
 
-def tell(group: Sequence[Loss]) -> str:
-    """Tell the story of records of one name that were lost in one way."""
+def loss_sentence(group: Sequence[Loss]) -> str:
+    """Return the sentence for records of one name that were lost in the same way."""
     loss = group[0]
     ranges = ranges_of(each.offset for each in group if each.offset >= 0)
     subject = f"{loss.name} ({offsets_text(ranges)})" if ranges else loss.name
@@ -91,7 +95,7 @@ def _how(loss: Loss) -> str:
     if loss.takeover is None:
         return f"{where}, though no leader was seen to take over without it"
     node, cause = loss.takeover.node, loss.cause
-    if loss.written is None and cause is None:  # brokers tell nothing, and final logs who never had it again
+    if loss.written is None and cause is None:  # no broker events: only final logs show which leaders lacked it
         led = f"in which {node} was elected at {at(loss.takeover.op)}"
         return f"from epoch {loss.takeover.epoch} on, {led}, no leader is known to have had it; {where}"
     how = f"{node} had not copied it"
@@ -127,9 +131,9 @@ def _judgement(loss: Loss) -> str:
         case Kind.UNCLEAN:
             return "the election was unclean, from outside the ISR, and loses what it lacks"
         case Kind.RETURNED:
-            return "a known hole: it lost unflushed bytes and came back, and no controller had seen it go"
+            return "a known gap: it lost unflushed bytes and restarted, and no controller had seen it go"
         case Kind.LAST_STANDING:
-            return "a known hole: nobody else was left in the ISR when it came back without its unflushed bytes"
+            return "a known gap: it was the last member of the ISR when it restarted without its unflushed bytes"
         case Kind.PERMITTED:
             return "permitted, as " + " and ".join(
                 f"{excuse.member} {excuse.why} ({excuse.op.f} at {at(excuse.op)})" for excuse in loss.excused

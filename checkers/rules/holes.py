@@ -10,11 +10,15 @@ from harness.model import Anomaly, Kind, Op
 
 def holes(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find offsets that a final log jumps over, from its log start on.
+    Find offsets that a final log skips, from its log start on. A log that only ends early has no hole.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly for every gap of every node. An end
-             that is only early is no hole.
-    Source:  KAFKA-6361, n > 20: a cut inside a batch removes all of it, and the next append leaves the gap.
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each gap of each node.
+
+    Source:  KAFKA-6361, n > 20: a truncation inside a batch removes all of it; the next append leaves the gap.
     """
     topic, partition = key_of(ops)
     found: list[Anomaly] = []

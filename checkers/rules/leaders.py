@@ -1,8 +1,8 @@
 """
-One leader for each epoch, and each epoch led once.
+Each epoch has one leader, and the leader leads it in one process only.
 
-A broker that comes back in a new process and leads its old epoch again writes a second history under one
-epoch, which no truncation by epochs can tell apart.
+A broker that restarts and leads its old epoch again writes a second history under one epoch. A truncation by
+epochs cannot distinguish the two.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from harness.model import Anomaly, Kind, Op
 
 def leaders(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find epochs that two brokers led, and epochs that one broker took up leading in two processes.
+    Find epochs that two brokers led, and epochs that one broker led in two processes.
 
-    Shapes:  ops of one partition and the global ones. Returns TWO_LEADERS, then LED_TWICE, each by epoch. The
-             same leaderAndISR sent again to the same process is neither; nor is a return that neither resumes
-             nor finds another log end, since nothing was written between.
+    The same leaderAndISR sent again to the same process is neither. Nor is a return with the same log end that
+    does not resume the epoch: nothing was written in between.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        TWO_LEADERS anomalies, then LED_TWICE anomalies, each by epoch.
+
     Source:  KIP-101, "the returning leader"; Kafka Replication Design V3, E.3.2.
     """
     led: dict[int, list[tuple[str, Op]]] = {}
@@ -67,8 +73,8 @@ def _led_twice(ops: Sequence[Op], told: Sequence[Takeover]) -> list[Anomaly]:
                     partition=partition,
                     nodes=(node,),
                     epoch=epoch,
-                    sentence=f"{node} took up leading epoch {epoch} in {len(times)} processes: {ends}; "
-                    "expected a new epoch after its return.",
+                    sentence=f"{node} led epoch {epoch} in {len(times)} processes: {ends}; "
+                    "expected a new epoch after its restart.",
                     proof=tuple(takeover.op.index for takeover in times),
                 )
             )

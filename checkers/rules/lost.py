@@ -1,9 +1,9 @@
 """
 Acknowledged records that the final log does not hold, and whether their loss was permitted.
 
-A loss is permitted only if, when the losing leader was elected, every member of the ISR at acknowledgement
-had lost unflushed bytes or was down. acks=all promises the record on every member, so a member that was up and
-never had it makes the acknowledgement false: that is no excuse. Nor is a power loss that spared the record.
+A loss is permitted only if, when the losing leader was elected, every member of the ISR at acknowledgement had
+lost unflushed bytes or was down. acks=all promises the record on every member, so a member that was up and never
+had it makes the acknowledgement false: that is no excuse. Nor is a power loss that spared the record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.outages import Outage, outages
 from checkers.facts.served import has_served, reign
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, names_of, setup_of
-from checkers.rules.explain import Excuse, Loss, tell
+from checkers.rules.explain import Excuse, Loss, loss_sentence
 from harness.events import (
     Healed,
     HighWatermark,
@@ -41,8 +41,8 @@ class Acked:
 
     Attributes:
         ok: the op that acknowledged it.
-        record: what that op says.
-        invoked: the index of its invoke, of its ok where none is known.
+        record: that op's event.
+        invoked: the index of its invoke, else of its ok.
     """
 
     ok: Op
@@ -56,7 +56,7 @@ class Acked:
 
     @property
     def offset(self) -> int:
-        """The acknowledged offset, -1 where acks=0 has none."""
+        """The acknowledged offset, -1 if there is none (acks=0)."""
         return -1 if self.record.offset is None else self.record.offset
 
     @property
@@ -72,7 +72,7 @@ class Acked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """What every loss of a partition is judged by."""
+    """The facts by which every loss of a partition is judged."""
 
     ops: Sequence[Op]
     names: Mapping[int, str]
@@ -86,11 +86,15 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
     """
     Find acknowledged records that are not at their offset in the final leader's log or the client's last read.
 
-    Shapes:  ops of one partition and the global ones, in index order. Returns one anomaly for all records of
-             one name that were lost in one way, by first offset; kind LOST, PERMITTED, UNCLEAN (the losing
-             leader was elected from outside the ISR), RETURNED or LAST_STANDING (holes that Kafka leaves open:
-             checkers/facts/known_gaps.py) or UNPROMISED (acks 0 or 1); nodes is the losing leader.
-             [] when neither the leader's log nor a read is there: what is missing is then `unchecked`'s.
+    Args:
+        ops: the ops of one partition and the global ones, in index order.
+
+    Returns:
+        One anomaly for all records of one name that were lost in the same way, by first offset; [] if there is
+        neither the leader's log nor a read, which `unchecked` reports. The kind is LOST, PERMITTED, UNCLEAN (the
+        losing leader was elected from outside the ISR), RETURNED or LAST_STANDING (Kafka's known gaps:
+        checkers/facts/known_gaps.py) or UNPROMISED (acks 0 or 1). nodes is the losing leader.
+
     Source:  DESIGN's definition of permitted loss; KIP-101, Scenarios 1 and 2; KIP-966 for its edges.
     """
     logs = final_logs(ops)
@@ -112,13 +116,13 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
     )
     losses = [_judge(case, acked, log if where == "log" else None, read) for acked, where in missing]
     if any(op.type is OpType.FAIL for op, _ in events_of(ops, Healed)):
-        # A log that never caught up is nobody's last word: only a leader seen without the record proves a loss.
+        # A log that never caught up is not final: only a leader that was seen without the record proves a loss.
         losses = [loss for loss in losses if loss.takeover is not None or loss.log is None]
     return [_anomaly(ops, group) for group in _alike(losses)]
 
 
 def acked_records(ops: Iterable[Op]) -> list[Acked]:
-    """Give every record whose produce was ok, in the order of acknowledgement."""
+    """Return every record whose produce was ok, in the order of acknowledgement."""
     invoked: dict[tuple[str, str], int] = {}
     found: list[Acked] = []
     for op, record in events_of(ops, Produce):
@@ -131,7 +135,7 @@ def acked_records(ops: Iterable[Op]) -> list[Acked]:
 
 
 def _missing(acked: Iterable[Acked], log: FinalLog | None, read: Read | None) -> list[tuple[Acked, str]]:
-    """Give the records that are not where they should be: in the final "log", else in the client's "read"."""
+    """Return the records that are missing, with where they are missing: in the final "log" or the "read"."""
     held = {(record.offset, record.value) for record in log.records.values()} if log else set()
     values = {value for _, value in held}
     shown = frozenset(read.records or ()) if read else frozenset()
@@ -166,7 +170,7 @@ def _judge(case: _Case, acked: Acked, log: FinalLog | None, read: Op | None) -> 
     elif excused and not owing:
         kind = Kind.PERMITTED
     else:
-        kind = _hole(case, takeover, outage, lambda member: excuse_of(member) is not None) or Kind.LOST
+        kind = _known_gap(case, takeover, outage, lambda member: excuse_of(member) is not None) or Kind.LOST
     return Loss(
         kind=kind,
         name=acked.name,
@@ -186,7 +190,7 @@ def _judge(case: _Case, acked: Acked, log: FinalLog | None, read: Op | None) -> 
 
 
 def _epoch_of(case: _Case, written: Op | None) -> int | None:
-    """The epoch in which the writer led when it wrote."""
+    """Return the epoch in which the writer led when it wrote; None if unknown."""
     if written is None:
         return None
     led = [t.epoch for t in case.takeovers if t.node == written.process and t.op.index < written.index]
@@ -195,10 +199,10 @@ def _epoch_of(case: _Case, written: Op | None) -> int | None:
 
 def _losing(case: _Case, acked: Acked, written: Op | None) -> Takeover | None:
     """
-    The first leader since the record was written that lacked it, and after which no leader had it again.
+    Return the first leader since the write that lacked the record, if no later leader had it again; else None.
 
-    Who takes up an epoch older than one that was taken up before is late (it was paused, or its command was) and
-    leads nobody.
+    A broker that becomes leader of an older epoch than an earlier leader's is late (the broker or its command was
+    delayed); it has no followers, and is skipped.
     """
     since = written.index if written else acked.ok.index
     newest = accumulate((takeover.epoch for takeover in case.takeovers), max)
@@ -213,9 +217,9 @@ def _losing(case: _Case, acked: Acked, written: Op | None) -> Takeover | None:
 def _lacks(case: _Case, takeover: Takeover, acked: Acked, written: Op | None) -> bool:
     if takeover.log_end is not None and takeover.log_end <= acked.offset:
         return True
-    if written is None or not case.copies.told:
-        # Nobody tells what replicas appended. Who gave the record on had it; else the final log is the best
-        # witness of what the leader led with.
+    if written is None or not case.copies.reported:
+        # Appends are not reported. A leader that served the record had it; else its final log is the best evidence
+        # of the log with which it led.
         since, until = reign(takeover, case.takeovers, case.outages)
         if has_served(case.ops, takeover.node, (acked.offset, acked.value), since, until):
             return False
@@ -227,7 +231,7 @@ def _lacks(case: _Case, takeover: Takeover, acked: Acked, written: Op | None) ->
 
 
 def _cause(case: _Case, acked: Acked, takeover: Takeover | None) -> Change | None:
-    """What took the record from the losing leader before it led; None when it had never copied it."""
+    """Return the change that took the record from the losing leader before it led; None if it never had it."""
     if takeover is None:
         return None
     change = case.copies.last_change(takeover.node, acked.offset, takeover.op.index)
@@ -235,7 +239,7 @@ def _cause(case: _Case, acked: Acked, takeover: Takeover | None) -> Change | Non
 
 
 def _isr_at_ack(case: _Case, acked: Acked, written: Op | None) -> tuple[str, ...]:
-    """The ISR with which the writer's high watermark passed the record, in the writer's own order of events."""
+    """Return the ISR when the writer's high watermark passed the record, in the writer's own order of events."""
     if written is not None:
         isr: Sequence[int] = ()
         for op in case.ops:
@@ -254,7 +258,7 @@ def _isr_at_ack(case: _Case, acked: Acked, written: Op | None) -> tuple[str, ...
 
 
 def _promised(case: _Case, acked: Acked, written: Op | None) -> int:
-    """The index of the op by which the record was promised: committed by its writer, or told to the client."""
+    """Return the index of the op that promised the record: its commit by the writer, or the acknowledgement."""
     if written is None:
         return acked.ok.index
     passed = (
@@ -265,10 +269,10 @@ def _promised(case: _Case, acked: Acked, written: Op | None) -> int:
     return min(next(passed, acked.index), acked.index)
 
 
-def _hole(
+def _known_gap(
     case: _Case, takeover: Takeover | None, outage: Outage | None, excused: Callable[[str], bool]
 ) -> Kind | None:
-    """The known hole through which the record went, None when it is none of these."""
+    """Return the known gap that explains the loss, None if there is none."""
     if takeover is None or outage is None:
         return None
     if returned_unseen(case.ops, takeover, outage):
@@ -277,7 +281,7 @@ def _hole(
 
 
 def _excuse(case: _Case, member: str, acked: Acked, takeover: Takeover | None, promised: int) -> Excuse | None:
-    """Why the member need not hold the record when the losing leader was elected; None when it must."""
+    """Return why the member need not hold the record when the losing leader was elected; None if it must."""
     if takeover is None:
         return None
     theirs = [outage for outage in reversed(case.outages) if outage.node == member]
@@ -292,7 +296,7 @@ def _excuse(case: _Case, member: str, acked: Acked, takeover: Takeover | None, p
 
 
 def _spared(case: _Case, outage: Outage, acked: Acked) -> bool:
-    """Whether the log was long enough to hold the record when the member came back from the power loss."""
+    """Return True if the member's log was long enough to hold the record when it recovered from the power loss."""
     for op, recovered in events_of(case.ops, Recovered):
         if op.process == outage.node and op.index > outage.op.index:
             return recovered.log_end_offset > acked.offset
@@ -325,6 +329,6 @@ def _anomaly(ops: Sequence[Op], group: Sequence[Loss]) -> Anomaly:
         ranges=ranges_of(loss.offset for loss in group if loss.offset >= 0),
         nodes=(first.takeover.node,) if first.takeover else (),
         epoch=first.takeover.epoch if first.takeover else None,
-        sentence=tell(group),
+        sentence=loss_sentence(group),
         proof=tuple(sorted({index for loss in group for index in loss.proof})),
     )

@@ -1,4 +1,4 @@
-"""What the simulator's oracles saw: a rule broken at one step of a world, even if its end shows nothing of it."""
+"""Violations that the simulator's oracles saw at one step of a world; the final logs may not show them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model import Anomaly, Kind, Op, events_of
 
 def oracles(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find the violations that oracles recorded, one anomaly each, in the order of steps.
+    Return one anomaly for each violation that the oracles recorded, in the order of steps.
 
     Source:  hachikuji/kafka-specification, StrongIsr.
     """

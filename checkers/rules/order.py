@@ -1,4 +1,4 @@
-"""Epochs and offsets rise within a log: no later batch begins before, or is older than, an earlier one."""
+"""Epochs and offsets rise within a log: no batch has lower offsets or a lower epoch than an earlier batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from harness.model import Anomaly, Kind, Op
 
 def order(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find batches of a final log whose offsets or epoch fall below what stands before them.
+    Find batches of a final log whose offsets or epoch are below those of an earlier batch.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly for every such batch, with its range.
-             Batches without an epoch (-1) lie between others freely, as KIP-101's migration leaves them.
+    Batches without an epoch (-1) may be anywhere, as KIP-101's migration leaves them.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each such batch, with its range.
+
     Source:  KIP-101, Scenario 2 ("offsets go backwards").
     """
     topic, partition = key_of(ops)
@@ -38,7 +44,7 @@ def order(ops: Sequence[Op]) -> list[Anomaly]:
 
 
 def _complaints(log: FinalLog) -> list[tuple[int, tuple[int, Batch], str]]:
-    """Return, for each batch out of order, the index of the batch that it contradicts, itself, and how."""
+    """Return, for each batch out of order: the index of the batch that it contradicts, the batch, a complaint."""
     found: list[tuple[int, tuple[int, Batch], str]] = []
     newest: tuple[int, Batch] | None = None  # the batch with the newest epoch so far
     highest: tuple[int, Batch] | None = None  # the batch with the highest offset so far

@@ -1,14 +1,17 @@
 """
-Losses that the evidence proves, and losses that a power loss keeps from being proven.
+Losses that the evidence proves, and losses that a power loss leaves unproven.
 
-Where brokers emit no events, the log that a leader led with is known only from its final log. That evidence is
-void for a leader that lost its power after the acknowledgement, and for one that truncated its log to follow such
-a leader: every copy of the record may have gone with the power, which is permitted, or through a hole that
-Kafka leaves open. Such a loss is neither proven nor excused: it is unchecked.
+If brokers emit no events, only its final log shows with which log a leader led. That evidence is void for a leader
+that lost power after the acknowledgement, and for a leader that truncated its log to follow such a leader: the
+power loss may have taken every copy of the record, which is permitted, or a known gap of Kafka may explain the
+loss. Such a loss is neither proven nor excused: it is unchecked.
 
-The loss is proven all the same by a leader without the record that never lost its power, if no later leader did
-and it was elected before any power loss that could excuse it; and by a member of the ISR at acknowledgement that
-lacks the record, though neither it nor any leader since was elected after losing its power.
+Two kinds of evidence still prove the loss:
+
+- a leader without the record that never lost power, if no later leader lost power and it was elected before any
+  power loss that could excuse it;
+- a member of the ISR at acknowledgement that lacks the record, if it never lost power and no other leader since
+  was elected after a power loss of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ _Cut: TypeAlias = tuple[int, tuple[str, ...]]
 
 def proven_losses(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find the acknowledged records that are lost, as `lost` does; UNCHECKED where power loss took the evidence.
+    Find the acknowledged records that are lost, as `lost` does; UNCHECKED if a power loss took the evidence.
 
     Source:  KIP-101, Scenario 1; KIP-903; KIP-966. Silence proves nothing: a missing source makes a run unknown.
     """
@@ -40,7 +43,7 @@ def proven_losses(ops: Sequence[Op]) -> list[Anomaly]:
 
 
 def with_power_loss_evidence(ops: Sequence[Op], anomalies: Iterable[Anomaly]) -> list[Anomaly]:
-    """Return the anomalies, with losses as unchecked that rest only on a log which a power loss may have cut."""
+    """Return the anomalies; a loss is UNCHECKED if its only evidence is a log that a power loss may have cut."""
     if next(events_of(ops, Append), None) is not None:
         return list(anomalies)
     return [_doubted(ops, anomaly) if anomaly.kind is Kind.LOST else anomaly for anomaly in anomalies]
@@ -57,8 +60,8 @@ def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
         for node in nodes:
             if node in anomaly.nodes or any(each.node == node and each.op.index > index for each in seen):
                 sentence = (
-                    f"{anomaly.sentence} This cannot be judged: {node} lost its power since, and nobody told what "
-                    "leaders had until then."
+                    f"{anomaly.sentence} This cannot be judged: {node} lost its power since, and brokers did not "
+                    "report their logs."
                 )
                 proof = tuple(sorted({*anomaly.proof, index}))
                 return replace(anomaly, kind=Kind.UNCHECKED, sentence=sentence, proof=proof)
@@ -66,7 +69,7 @@ def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
 
 
 def _is_proof(election: Election, seen: Sequence[Election], cuts: Sequence[_Cut]) -> bool:
-    """Return True if the final log of that leader, which lacks the record, is the log that it led with."""
+    """Return True if the leader's final log, which lacks the record, is the log with which it led."""
     at = election.op.index
     lost_power = {(node, index) for index, nodes in cuts for node in nodes}
     later = {other.node for other in seen if other.op.index >= at}
@@ -77,10 +80,10 @@ def _spared_member(
     ops: Sequence[Op], anomaly: Anomaly, seen: Sequence[Election], cuts: Sequence[_Cut]
 ) -> str | None:
     """
-    Return an ISR member at acknowledgement that lacks a record for another reason than power loss, or None.
+    Return an ISR member at acknowledgement that lacks a record for another reason than a power loss, or None.
 
-    Such a member had the record, for acks=all promises it on each. It never lost its power or its files since, and
-    no other node was elected after losing its own power, from whose log it might have copied the lack.
+    acks=all promises that each member had the record. This member lost neither power nor files since, and no other
+    node was elected after a power loss, so it did not truncate the record to follow such a node.
     """
     lost_power = {node: index for index, nodes in reversed(cuts) for node in nodes}
     followed = {each.node for each in seen if each.op.index > lost_power.get(each.node, each.op.index)}

@@ -1,7 +1,7 @@
 """
-A run is valid only with evidence: what was not done, not read or not finished makes it unknown.
+A run is valid only with evidence: a step that failed, a log that was not read, or a missing end makes it unknown.
 
-Silence proves nothing. A run in which no produce was acknowledged has lost nothing, and shows nothing.
+Silence proves nothing. A run without an acknowledged produce loses nothing, and shows nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
 def unchecked(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find what keeps a run from being judged: UNREADABLE for a replica's log, UNCHECKED for all else.
+    Find the evidence that a run lacks: UNREADABLE for a replica's log, UNCHECKED for all else.
 
-    Shapes:  ops of one partition and the global ones. Returns one anomaly for every lack; [] when the other
-             checkers' silence may be believed.
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each piece of missing evidence; [] if the other checkers' silence can be trusted.
     """
     topic, partition = key_of(ops)
     return [
@@ -72,9 +75,7 @@ def _one_log(log: FinalLog) -> Iterator[_Lack]:
         text = f"{log.node}'s log has problems: {'; '.join(log.snapshot.problems)}"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
     if log.snapshot.batches != len(log.batches):
-        text = (
-            f"{log.node}'s log was to have {log.snapshot.batches} batches; {len(log.batches)} are in the history"
-        )
+        text = f"{log.node}'s log has {log.snapshot.batches} batches; the history has {len(log.batches)} of them"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
 
 
@@ -91,7 +92,7 @@ def _course(ops: Sequence[Op]) -> Iterator[_Lack]:
             case _ if op.type is not OpType.FAIL:
                 continue
             case Exited(node=node) if node in explained:
-                continue  # it said why: that is a finding of its own
+                continue  # `exited` reports it
             case Step(text=text, error=error):
                 why = f"step {text!r} failed: {error}"
             case Exited(error=error) | LineUnreadable(error=error) | Injection(error=error):
@@ -108,24 +109,24 @@ def _course(ops: Sequence[Op]) -> Iterator[_Lack]:
         if kind not in said:
             yield Kind.UNCHECKED, (), text, ()
     if final_leader(ops) is None:
-        yield Kind.UNCHECKED, (), "nobody told who leads at the end", ()
+        yield Kind.UNCHECKED, (), "the history does not say which node leads at the end", ()
 
 
 def _clients(ops: Sequence[Op]) -> Iterator[_Lack]:
     told = {(type(op.event), op.type) for op in ops if op.source in (Source.CLIENT, Source.RUNNER)}
     if (Produce, OpType.OK) not in told:
         yield Kind.UNCHECKED, (), "no produce was acknowledged, so nothing could be lost", ()
-    # Of a partition that nobody leads nothing can be read: that it hangs is what there is to say.
+    # A leaderless partition cannot be read; `stuck` already reports it.
     if (Read, OpType.OK) not in told and (Healed, OpType.FAIL) not in told and not _read_all_it_may(ops):
         yield Kind.UNCHECKED, (), "no final read through the client succeeded", ()
 
 
 def _read_all_it_may(ops: Sequence[Op]) -> bool:
     """
-    Whether the last read came to a batch of the leader's log in whose middle the high watermark stands.
+    Return True if the last read reached a batch of the leader's log that the high watermark divides.
 
-    A broker of Apache Kafka gives whole batches below the high watermark, and such a one is not: where a replica
-    is stuck within it, a client comes to its beginning and no further.
+    Apache Kafka returns only batches that are wholly below the high watermark. If a replica is stuck inside a
+    batch, a client reads up to the batch's first offset and no further.
     """
     failed = [read for op, read in events_of(ops, Read) if op.type is OpType.FAIL]
     leader = final_leader(ops)

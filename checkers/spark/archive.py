@@ -1,10 +1,10 @@
 """
-Keep Spark's classes in an archive, so that its Java is up in half the time: `python -m checkers.spark.archive`.
+Archive Spark's classes, so that its Java starts in half the time: `python -m checkers.spark.archive`.
 
-Starting Spark and checking once makes Java find, read, verify and link twenty thousand classes out of 280 files.
-A Java that ends can write what it has loaded to one file, which the next one maps into its memory. The file is
-made once for each Python environment and Java, 180 MB in half a minute. Nothing needs it: without it, and when
-Java or PySpark is not what it was made with, all is the same and only slower, since Java itself compares both.
+To start Spark and check once, Java finds, reads, verifies and links twenty thousand classes from 280 files. When
+it ends, Java can write the loaded classes to one file, which the next Java maps into memory. The file is made once
+for each Python environment and Java: 180 MB, half a minute. It is optional: without it, or with another Java or
+PySpark than it was made with (Java itself checks that), everything works, only slower.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from harness.model import FencepostError, UsageError
 
 def make_archive(java_home: Path) -> Path | None:
     """
-    Start Spark, check something, and keep the classes that it took.
+    Start Spark, check two tiny runs, and archive the classes that it loaded.
 
     Returns:
-        The archive; None when this Java keeps none (one that came without an archive of its own).
+        The archive; None if this Java cannot write one (a Java that came without an archive of its own).
 
     Raises:
-        UsageError: the Python environment cannot be written.
+        UsageError: the Python environment is not writable.
     """
     path = archive_path(executable_of(java_home))
     try:
@@ -41,14 +41,14 @@ def make_archive(java_home: Path) -> Path | None:
             f"class archive {path}: {error.strerror}; expected a Python environment that can be written, or do "
             "without the archive"
         ) from error
-    # Whole or not at all: a file that is being written must not be taken for an archive.
+    # Write elsewhere, then rename: a partly written file must not be used as an archive.
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     _have_spark_write(java_home, fresh)
     return fresh.replace(path) if fresh.exists() else None
 
 
 def _have_spark_write(java_home: Path, archive: Path) -> None:
-    """Have Spark start, warm up and end: its Java leaves the archive, or does not start when it can keep none."""
+    """Start Spark, warm it up and end it; its Java writes the archive, or fails to start if it cannot."""
     process = [sys.executable, "-P", "-m", "checkers.spark.process", str(java_home)]
     with tempfile.TemporaryDirectory(prefix="fencepost-archive-", ignore_cleanup_errors=True) as folder:
         subprocess.run(
@@ -62,7 +62,7 @@ def _have_spark_write(java_home: Path, archive: Path) -> None:
 
 
 def main() -> int:
-    """Make the archive where there is none, and say where it is."""
+    """Make the archive if there is none, and print its path."""
     try:
         java = find_java()
         path = archive_path(executable_of(java.home))

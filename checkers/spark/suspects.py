@@ -1,10 +1,10 @@
 """
-The search of a whole suite at once, in Spark SQL: where a rule that looks at every record is worth calling.
+Search a whole suite at once in Spark SQL for partitions in which a rule that reads every record must run.
 
-Two passes: the survey says which replicas and readers there are, the search then folds all that is held, shown
-and acknowledged at an offset into one row. Each search finds the offsets that its rule could find, or more, never
-fewer; the pure rule then judges, in the partitions that have any. tests/checkers/spark/test_runs.py holds both
-against each other.
+There are two passes. The survey finds the replicas and readers of each partition. The search then aggregates
+everything that is held, shown and acknowledged at an offset into one row. Each search finds at least the offsets
+that its rule could report; the pure rule then runs in the partitions that have any.
+tests/checkers/spark/test_runs.py compares the two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from checkers.spark.executor import KEY, KEY_FIELDS, Key, key_of_row
 
-# The ops that belong to one partition, by the rule of checkers.checker.partition_of.
+# The condition of checkers.checker.partition_of: the op belongs to one partition.
 ABOUT: Final = "(source not in ('runner', 'nemesis') and partition is not null)"
 
 _SNAPSHOT: Final = "source = 'log' and type = 'ok' and f = 'snapshot'"
@@ -27,21 +27,22 @@ _PRODUCED: Final = "source = 'client' and type = 'ok' and f = 'produce'"
 _BATCH: Final = "source = 'log' and f = 'batch'"
 _VALUE: Final = "struct<offset:bigint,value:string,records:array<array<string>>>"
 
-# By the name of the checker whose rule it spares: whether an offset is suspicious, over its rows of `_records`.
+# Checker -> the condition, over the `_records` rows of an offset, under which its rule must run.
 SUSPECTS: Final[Mapping[str, str]] = {
-    # Acknowledged, and not every replica and every reader holds that very value there.
+    # Acknowledged, but not every replica and every reader has that value there.
     "lost": "bool_or(acked) and (min(value) <> max(value) or size(collect_set(holder)) < max(wanted))",
-    # Two replicas hold different records. min <> max tells in one pass, at half the cost of counting the distinct.
+    # Two replicas hold different records. min <> max needs one pass, at half the cost of counting distinct values.
     "diverged": "min(digest) <> max(digest) and min(replica) <> max(replica)",
 }
 
 
 def survey(ops: DataFrame) -> DataFrame:
     """
-    Give everybody who has a say in a partition, one row each.
+    Return one row for each process with ops of a partition.
 
-    Shapes:  (run, topic, partition, process, since, reads): the index of its last good snapshot, null when it has
-             none, and how many reads it finished.
+    Returns:
+        (run, topic, partition, process, since, reads): since is the index of its last successful snapshot, null if
+        it has none; reads is the number of reads that it finished.
     """
     return (
         ops.where(ABOUT)
@@ -55,10 +56,15 @@ def survey(ops: DataFrame) -> DataFrame:
 
 def suspicious_offsets(ops: DataFrame, surveyed: Iterable[Mapping[str, Any]]) -> DataFrame:
     """
-    Give the offsets at which any search found something.
+    Return the offsets at which any search found something.
 
-    Shapes:  surveyed are the survey's rows. Gives (run, topic, partition, offset) and for every entry of SUSPECTS
-             a column of its name, true, false or null. Offset -1 is that of records acknowledged without one.
+    Args:
+        ops: the ops of all runs.
+        surveyed: the rows of the survey.
+
+    Returns:
+        (run, topic, partition, offset), and for each entry of SUSPECTS a column of its name: true, false or null.
+        Offset -1 is that of records acknowledged without an offset.
     """
     searched = (F.expr(condition).alias(name) for name, condition in SUSPECTS.items())
     return _records(ops, surveyed).groupBy(*KEY, "offset").agg(*searched).where(" or ".join(SUSPECTS))
@@ -66,13 +72,16 @@ def suspicious_offsets(ops: DataFrame, surveyed: Iterable[Mapping[str, Any]]) ->
 
 def _records(ops: DataFrame, surveyed: Iterable[Mapping[str, Any]]) -> DataFrame:
     """
-    Give every record that was acknowledged, shown to a reader or stands in a final log, one row each.
+    Return one row for each record that was acknowledged, shown to a reader or is in a final log.
 
-    Shapes:  (run, topic, partition, offset, value, acked, holder, replica, digest, wanted): holder is the replica
-             or the read that has it, null where it was acknowledged; replica and digest are set in logs alone;
-             wanted is how many holders there should be. Of a log only what follows its node's last snapshot.
+    Only batches after their node's last snapshot count.
+
+    Returns:
+        (run, topic, partition, offset, value, acked, holder, replica, digest, wanted): holder is the replica or
+        the read that has the record, null for an acknowledgement; replica and digest are set only for logs; wanted
+        is the number of holders that there should be.
     """
-    # A few rows a run: sent to every task, they spare the batches a shuffle.
+    # A few rows for each run: broadcasting them avoids a shuffle of the batches.
     witnesses = F.broadcast(ops.sparkSession.createDataFrame(_witnesses(list(surveyed))))
     told = (
         ops.where(f"{ABOUT} and ({_BATCH} or {_PRODUCED} or {_READ})")
@@ -96,7 +105,7 @@ def _records(ops: DataFrame, surveyed: Iterable[Mapping[str, Any]]) -> DataFrame
 
 
 def _witnesses(surveyed: list[Mapping[str, Any]]) -> pa.Table:
-    """Tell since when a node's log counts, and how many replicas and reads should hold what was acknowledged."""
+    """Return the surveyed rows, each with the number of replicas and reads that should have each record."""
     wanted: dict[Key, int] = {}
     for row in surveyed:
         wanted[key_of_row(row)] = wanted.get(key_of_row(row), 0) + (row["since"] is not None) + row["reads"]

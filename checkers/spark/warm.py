@@ -1,8 +1,8 @@
 """
-Warm Spark up: a check of two tiny runs, so that the first check of real ones finds its classes loaded.
+Warm Spark up with a check of tiny runs, so that the first check of real runs finds its classes loaded.
 
-Most of a first check is Java reading and linking some ten thousand classes, and executors importing PySpark. Done
-while a suite is still being played, it costs that suite nothing.
+In a first check, most of the time goes to Java reading and linking some ten thousand classes, and to executors
+importing PySpark. While a suite still plays, the warm-up costs that suite nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harness.run.store import Run, write_parquet
 
 
 def warm_up(session: SparkSession) -> None:
-    """Check a run that kept its one record and a run that lost it, and forget what was found."""
+    """Check runs that kept their one record and a run that lost it, and discard the result."""
     with tempfile.TemporaryDirectory(dir=session.sparkContext._temp_dir) as folder:
-        # Three runs on two cores are joined in fewer files, as a suite's are.
+        # Three runs on two cores are joined into fewer files, as a suite's runs are.
         paths = [_stored(Path(folder) / name, kept=name != "lost") for name in ("kept", "lost", "again")]
         check_runs(session, paths, CHECKERS)
 
@@ -36,7 +36,7 @@ def _stored(folder: Path, *, kept: bool) -> Path:
 
 
 def _ops(kept: bool) -> list[Op]:
-    """A run of one broker that acknowledged one record and showed it to a reader."""
+    """Return a run of one broker that acknowledged one record and returned it to a reader."""
     here: dict[str, Any] = {"topic": "t", "partition": 0}
     batch = Batch(
         **here,

@@ -205,7 +205,7 @@ def test_caught_up_finds_a_leader_that_waits_for_an_epoch_that_never_comes() -> 
     """Source: KAFKA-1120; KIP-101, returning leaders."""
     (found,) = caught_up(waiting().ops)
     assert (Kind.STUCK, ()) == (found.kind, found.nodes)
-    assert "B waits for an epoch newer than 1, and nobody gives it one." == found.sentence
+    assert "B waits for an epoch newer than 1, and none comes." == found.sentence
 
 
 def test_caught_up_believes_a_leader_that_leads_after_it_waited() -> None:
@@ -267,7 +267,7 @@ def test_read_is_excused_when_the_high_watermark_stands_inside_the_batch_that_it
         ("done", "The history has no end: the run was cut short."),
         ("produce", "No produce was acknowledged, so nothing could be lost."),
         ("read", "No final read through the client succeeded."),
-        ("leaderAndISR leader", "Nobody told who leads at the end."),
+        ("leaderAndISR leader", "The history does not say which node leads at the end."),
         ("snapshot batch", "A's log was not read at the end.,B's log was not read at the end."),
     ],
 )
@@ -281,7 +281,7 @@ def test_unchecked_finds_a_log_whose_batches_are_not_all_there() -> None:
     last = next(op for op in reversed(ops) if op.f == "batch")
     (found,) = unchecked([op for op in ops if op is not last])
     assert (Kind.UNREADABLE, ("B",)) == (found.kind, found.nodes)
-    assert "was to have 2 batches; 1 are in the history" in found.sentence
+    assert "B's log has 2 batches; the history has 1 of them" in found.sentence
 
 
 def test_unchecked_finds_a_log_with_problems() -> None:

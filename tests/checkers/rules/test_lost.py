@@ -198,7 +198,7 @@ def test_lost_names_the_hole_when_no_controller_saw_the_losing_leader_go() -> No
     story = _returns_without_m2(_three()).broker("C", "controller", epoch=2, active=True)
     (found,) = _ends_without_m2(_fails_over(story, isr="AC"))
     assert Kind.RETURNED == found.kind
-    assert "a known hole" in found.sentence
+    assert "a known gap" in found.sentence
 
 
 def test_lost_is_not_permitted_when_the_controller_stood_all_the_while() -> None:
@@ -235,7 +235,7 @@ def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_rec
     """Source: KIP-966. B and C kept m2, and may not lead."""
     (found,) = _ends_without_m2(_comes_back_alone(_leads_alone(_three())))
     assert Kind.LAST_STANDING == found.kind
-    assert "a known hole: nobody else was left in the ISR" in found.sentence
+    assert "a known gap: it was the last member of the ISR" in found.sentence
 
 
 def test_lost_names_the_hole_when_all_others_of_the_isr_were_on_their_way_out_of_it() -> None:
