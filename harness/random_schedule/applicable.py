@@ -1,7 +1,7 @@
 """
-Whether a step makes sense now: chance draws steps without knowing what will have become of the cluster.
+Decides whether a step is applicable now: schedules are drawn without knowing the state the cluster will be in.
 
-What makes none is left out, and the history says why; what makes sense is tried, and may still come to nothing.
+An inapplicable step is skipped, and the history records why. An applicable step is tried, and may still fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.steps import Act, Heal, Inject, Release
 
-_Sense = Callable[[Cluster, str], str]
+# Returns why a fault is not applicable to a node now, "" if it is.
+_WhyNot = Callable[[Cluster, str], str]
 
 
 def why_not(
@@ -28,14 +29,15 @@ def why_not(
     alike: bool = False,
 ) -> str:
     """
-    Say why the step makes no sense now, "" when it does.
+    Return why the step is not applicable now, "" if it is.
 
-    Shapes:  alike: what some target cannot do makes no sense for any.
+    Args:
+        alike: treat an election as inapplicable whenever Apache Kafka could not grant it, for every target.
     """
     match act:
         case Inject(name, nodes):
             fault = faults[name]
-            if alike and fault.effect is Effect.LEADER_MOVED and (reason := _nobody_moves(cluster)):
+            if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                 return reason
             return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
         case Release(api, src, dst, direction):
@@ -83,8 +85,12 @@ def _may_be_elected(cluster: Cluster, name: str) -> str:
     return "" if name in cluster.isr() else f"{name} is not in the ISR"
 
 
-def _nobody_moves(cluster: Cluster) -> str:
-    """Say why Apache Kafka could not move leadership: it does so by moving replicas, all of them in the ISR."""
+def _why_no_election(cluster: Cluster) -> str:
+    """
+    Return why Apache Kafka could not elect another leader now, "" if it could.
+
+    It does so by a reassignment of the replicas, all of which must be in the ISR.
+    """
     controller = cluster.zookeeper_view.controller()
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
         return f"controller {controller} is not at work"
@@ -111,10 +117,10 @@ def _is_controller(cluster: Cluster, name: str) -> str:
 
 
 def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
-    """Say why a fault makes no sense on a node now, from what it does or undoes."""
+    """Return why a fault is not applicable to a node now, by its effect or the effects that it heals."""
     if not fault.heals:
-        sense = _OF_EFFECT.get(fault.effect)
-        return sense(cluster, name) if sense else _may_suffer(fault.effect, cluster, name)
+        rule = _OF_EFFECT.get(fault.effect)
+        return rule(cluster, name) if rule else _may_suffer(fault.effect, cluster, name)
     for effect, undone in _OF_HEALING.items():
         if effect in fault.heals:
             return undone(cluster, name)
@@ -123,7 +129,7 @@ def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
 
 
 def _may_suffer(effect: Effect, cluster: Cluster, name: str) -> str:
-    """What holds for every effect that says nothing of its own: it is on a node that runs, and only once."""
+    """The rule for effects without one of their own: the node runs, and is not under the effect already."""
     already = effect.lasts and name in cluster.in_force.nodes({effect})
     return f"{name} is {effect.value} already" if already else _runs(cluster, name)
 
@@ -132,7 +138,7 @@ def _always(_cluster: Cluster, _name: str) -> str:
     return ""
 
 
-_OF_EFFECT: Final[Mapping[Effect, _Sense]] = {
+_OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.DOWN: _is_up,
     Effect.POWER_LOST: _is_up,
     Effect.PAUSED: _runs,
@@ -143,7 +149,7 @@ _OF_EFFECT: Final[Mapping[Effect, _Sense]] = {
     Effect.OFFICE_LOST: _is_controller,
     Effect.LOG_CUT: _always,
 }
-_OF_HEALING: Final[Mapping[Effect, _Sense]] = {
+_OF_HEALING: Final[Mapping[Effect, _WhyNot]] = {
     Effect.DOWN: _may_restart,
     Effect.PAUSED: _is_paused,
     Effect.CUT_OFF: _may_return,

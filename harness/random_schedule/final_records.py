@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from typing import Final
 
-# One acknowledged record is enough; the others are there for a leader that changes once more.
+# One acknowledged record is enough; the others are sent if the leader changes once more.
 FINAL_RECORDS: Final = ("last1", "last2", "last3", "last4")

@@ -1,11 +1,11 @@
 """
-Draw a schedule from a seed: who there is, what clients send, what breaks, and when; as a scenario.
+Generates a random schedule from a seed: nodes, produced records, faults and their order, as a scenario.
 
-A schedule is text in the words of scenario files, so that it can be kept, read, replayed on any ground, and cut
-shorter. It knows nothing of the run: a step that makes no sense when its turn comes is left out by the player.
+A schedule has the text of a scenario file, so that it can be stored, read, replayed in any environment and
+shortened. It does not depend on the run: `RandomPlay` skips a step that is not applicable when its turn comes.
 
-Source:  every counterexample of hachikuji/kafka-specification is made of elections while a replica's commands,
-         questions or fetches wait; the moves are these.
+Source:  every counterexample of hachikuji/kafka-specification consists of elections while LeaderAndIsr,
+         OffsetForLeaderEpoch or Fetch messages of a replica are held; the moves reproduce this.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.cluster.fault import Fault
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY
 from harness.random_schedule.final_records import FINAL_RECORDS
-from harness.random_schedule.patterns import STORIES, Wish
+from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
 from harness.scenario.file import Scenario, parse
@@ -47,29 +47,29 @@ HOLDS: Final = {
     "hold-question": ("requests", QUESTION),
     "hold-word": ("answers", QUESTION),
 }
-# How often one move goes back to the leader before this one: only there are logs that were cut meanwhile.
+# How often an election returns leadership to the previous leader: only its log diverges from the new leader's.
 BACK_SHARE: Final = 0.5
-# How often time is given to what was just done.
+# How often a pass follows a move, so that the move can take effect.
 PAUSE_SHARE: Final = {"elect": 0.6, "produce": 0.4, "zombie": 0.7, "kill": 0.5, "restart": 0.5, "return": 0.4}
 
 
 def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> Scenario:
     """
-    Draw the schedule of a seed: the same seed, faults and profile give the same one, whatever protocol plays it.
+    Return the schedule of a seed; the same seed, faults and profile always draw the same one, for any protocol.
 
-    Shapes:  no expectation: what may be found is for the checkers to say.
+    It has no expectation: the checkers decide whether what they find is a violation.
     """
     text = schedule_text(seed, faults, profile)
     return parse(f"seed-{seed}", text, f"the schedule of seed {seed}", faults)
 
 
 def schedule_text(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> str:
-    """Give the schedule of a seed as it stands in a file."""
+    """Return the schedule of a seed as the text of a scenario file."""
     return _Drawing(Random(f"schedule {seed}"), faults, profile).text(seed)
 
 
 class _Drawing:
-    """One schedule as it grows."""
+    """Draws one schedule."""
 
     def __init__(self, chance: Random, faults: Mapping[str, Fault], profile: Profile) -> None:
         self._chance = chance
@@ -91,12 +91,12 @@ class _Drawing:
             "heal": self._heal,
             "delay": self._delay,
             "double": self._double,
-            "story": self._story,
+            "story": self._pattern,
             **{name: self._fault(fault) for name, fault in faults.items()},
         }
 
     def text(self, seed: int) -> str:
-        """Draw it all."""
+        """Draw the schedule and return its text."""
         profile, chance = self._profile, self._chance
         min_isr = 2 if chance.random() < profile.min_isr_two else 1
         lag = chance.choice(profile.lags_ms)
@@ -117,7 +117,7 @@ class _Drawing:
         return "\n".join([*heads, "", *map(str, self._steps), ""])
 
     def _temper(self) -> tuple[list[str], list[float]]:
-        """Give the kinds of moves that this schedule has, and how often each comes."""
+        """Return the kinds of moves that this schedule has, and the weight of each."""
         weights = {**self._profile.weights, **self._profile.weights_of(self._faults)}
         for kind in weights:
             if kind not in ALWAYS:
@@ -133,7 +133,7 @@ class _Drawing:
         return [name for name in self._replicas if self._predicted.is_up(name)]
 
     def _fault(self, fault: Fault) -> Callable[[], bool]:
-        """Return the move that injects a fault; into one node of those on which its effect makes sense."""
+        """Return the move that injects a fault into a node on which its effect is applicable."""
         moves = {Effect.LEADER_MOVED: self._elect, Effect.POWER_LOST: self._power_loss}
         move = moves.get(fault.effect, self._inject)
         return lambda: move(fault)
@@ -143,7 +143,7 @@ class _Drawing:
         return bool(found) and self._add(Inject(fault.name, (self._chance.choice(found),)))
 
     def _sufferers(self, fault: Fault) -> list[str]:
-        """The nodes that a fault may be injected into, as far as one believes."""
+        """Return the nodes that a fault may be injected into, by the predicted state."""
         if fault.heals:
             return self._predicted.under(fault.heals)
         match fault.effect:
@@ -158,12 +158,12 @@ class _Drawing:
 
     # --- what clients do, and time ---------------------------------------------------------------------------
     def _begin(self) -> None:
-        """Mostly something is acknowledged before anything breaks, so that there is something to lose."""
+        """Produce first, and mostly wait for it, so that there are acknowledged records to lose."""
         self._produce_with(ALL, 2)
         if self._chance.random() < self._profile.begun:
             self._pass(1)
-        if self._chance.random() < self._profile.told:
-            self._story()
+        if self._chance.random() < self._profile.pattern_first:
+            self._pattern()
 
     def _produce(self) -> bool:
         acks = ALL if self._chance.random() < self._profile.acks_all else 1
@@ -182,7 +182,7 @@ class _Drawing:
         _, low, high = waits[kind]
         return self._add(Pass(Decimal(f"{self._chance.uniform(low, high):.1f}")))
 
-    # --- who leads, who is there -----------------------------------------------------------------------------
+    # --- leaders and nodes -----------------------------------------------------------------------------------
     def _elect(self, fault: Fault) -> bool:
         leader, before = self._predicted.leader, self._predicted.before
         others = [name for name in self._replicas if name != leader]
@@ -196,15 +196,15 @@ class _Drawing:
         together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
         return self._add(Inject(fault.name, tuple(sorted(self._chance.sample(up, together)))))
 
-    def _story(self) -> bool:
-        """Tell a story of three replicas that are up, with time as it needs it."""
+    def _pattern(self) -> bool:
+        """Add a pattern, if three replicas are predicted to be up; draw its passes, records and releases."""
         leader = self._predicted.leader
         others = [name for name in self._up() if name != leader]
         if len(others) < 2 or leader not in self._up():
             return False
         self._chance.shuffle(others)
-        story = STORIES[self._chance.choice(self._profile.stories)]
-        for step in story(self._chance, (leader, others[0], others[1])):
+        pattern = PATTERNS[self._chance.choice(self._profile.patterns)]
+        for step in pattern(self._chance, (leader, others[0], others[1])):
             match step:
                 case Wish.PASS:
                     self._pass(self._chance.choice((0, 1, 1, 1)))
@@ -221,7 +221,7 @@ class _Drawing:
 
     # --- links -----------------------------------------------------------------------------------------------
     def _link(self) -> tuple[str, str]:
-        """A follower's way to a leader: mostly that to who leads now."""
+        """Return a link from a follower to a leader, mostly to the predicted one."""
         leader = self._predicted.leader
         src = self._chance.choice([name for name in self._replicas if name != leader])
         if self._chance.random() < 0.4:

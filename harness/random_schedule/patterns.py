@@ -1,20 +1,21 @@
 """
-Short stories of several moves, with parts that chance leaves out: the shapes of the specification's traces.
+Patterns: sequences of several moves, some of them optional, that follow the traces of the specification.
 
-    flip      leadership goes away and comes back, and one replica hears nothing of it: its commands wait, or it is
-              cut from ZooKeeper; the first leader had records that the second one lacks
-    laggard   a replica out of the ISR is behind when a leader is elected whose high watermark is behind too
-    recall    a follower's question is answered by a leader that is cut before the answer arrives
-    relapse   a follower that has not heard of the last high watermark follows another, and is elected itself
-    fork      all lose their power, and whoever lacks most leads first
+    flip      leadership moves away and returns while one replica does not learn of it, because its LeaderAndIsr
+              requests are held or it is cut off from ZooKeeper; the first leader has records that the second lacks
+    laggard   a replica outside the ISR lags when a leader is elected whose high watermark lags too
+    recall    a leader answers a follower's OffsetForLeaderEpoch, and truncates its log before the answer arrives
+    relapse   a follower that has not learned the last high watermark follows another leader, and is elected itself
+    fork      all nodes lose power, and the one that lost most leads first
 
-Rules:   a story says nothing that the moves of harness/random_schedule/generate.py could not say; it makes
-likely what takes
-         thousands of schedules to come upon.
-         A fetch that waits for records is answered first: what must not reach a follower is held as an answer, and
-         a follower is silent only once its waiting fetch has ended.
-Source:  what each rule of KIP-320 was made for: KAFKA-6880, KAFKA-7128, KAFKA-7164, KAFKA-7786.
-         What KIP-101 was made for: its scenarios 1 (relapse) and 2 (fork).
+A pattern has no moves that harness/random_schedule/generate.py could not draw by itself. It makes likely what
+would otherwise take thousands of schedules.
+
+A fetch that waits for records is answered as soon as there are some. So a pattern holds fetch answers to keep
+records from a follower, and a follower is silent only after its waiting fetch has ended.
+
+Source:  the bugs behind the rules of KIP-320: KAFKA-6880, KAFKA-7128, KAFKA-7164, KAFKA-7786.
+         Scenarios 1 (relapse) and 2 (fork) of KIP-101.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from typing import Final, TypeAlias
 from harness.fabric.core.rules import ANY
 from harness.scenario.steps import Act, Hold, Inject, Release
 
-# The leader, the one that leads in between, and the one that is left behind.
+# The leader, the replica that leads in between, and the replica that is left behind.
 Roles: TypeAlias = tuple[str, str, str]
 
 
 class Wish(Enum):
-    """What is not a step as it stands: time to be drawn, records to be named, a hold to be chosen."""
+    """A placeholder that the generator turns into a step: it draws the time, names the records, picks the hold."""
 
     PASS = "time for an election"
     PASS_FETCH = "time for a waiting fetch to end"
@@ -41,15 +42,15 @@ class Wish(Enum):
     RELEASE_ONE = "the release of one hold"
 
 
-Story: TypeAlias = Callable[[Random, Roles], Iterator[Act | Wish]]
+Pattern: TypeAlias = Callable[[Random, Roles], Iterator[Act | Wish]]
 
 
 def flip(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
-    """Give the steps of a leadership that goes and comes back behind a replica's back."""
+    """Yield the steps in which leadership moves away and returns, and one replica does not learn of it."""
     leader, other, behind = roles
     late = chance.random() < 0.8
     if late:
-        # What the first leader has, and the one left behind too, but not the next leader.
+        # The first leader and the replica left behind have these records; the next leader does not.
         yield Hold("answers", "Fetch", other, leader)
         yield Wish.PRODUCE_ONE
         yield Wish.PASS
@@ -77,7 +78,7 @@ def flip(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 
 
 def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
-    """Give the steps of a replica out of the ISR that finds a new leader with a high watermark that is behind."""
+    """Yield the steps in which a replica outside the ISR meets a new leader whose high watermark lags."""
     leader, other, behind = roles
     yield Hold("requests", "Fetch", behind, leader)
     gone, back = chance.choice((("kill", "restart"), ("zombie", "return")))
@@ -87,7 +88,7 @@ def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PASS
     yield Wish.PRODUCE_ALL
     yield Wish.PASS
-    # So slow to follow that the new leader's high watermark waits for it.
+    # The old leader follows so slowly that the new leader's high watermark waits for it.
     fetches = Hold("requests", "Fetch", leader, ANY)
     slow = chance.choice((None, Hold("requests", "LeaderAndIsr", ANY, leader), fetches, fetches))
     if slow is not None:
@@ -99,7 +100,7 @@ def laggard(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 
 
 def recall(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
-    """Give the steps of a truncation answer that is old when it arrives."""
+    """Yield the steps in which an OffsetForLeaderEpoch answer is out of date when it arrives."""
     leader, other, behind = roles
     yield Hold("answers", "Fetch", other, leader)
     yield Wish.PRODUCE_ONE
@@ -126,11 +127,11 @@ def recall(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 
 
 def relapse(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
-    """Give the steps of a follower that cuts what is committed, having had no word of that, and leads."""
+    """Yield the steps in which a follower truncates committed records it did not know as such, and then leads."""
     leader, other, behind = roles
     yield Wish.PRODUCE_ALL
     yield Wish.PASS
-    # The waiting fetch would be told of it; and whatever is asked after that does not arrive.
+    # The answer to the waiting fetch would carry the high watermark; later fetches must not arrive either.
     yield Hold("answers", "Fetch", behind, leader)
     yield Hold("requests", "Fetch", behind, ANY)
     yield Inject("elect", (other,))
@@ -144,7 +145,7 @@ def relapse(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 
 
 def fork(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
-    """Give the steps of a power cut after which somebody leads whose disk lacks what another's has."""
+    """Yield the steps of a power loss after which a replica leads that lacks records another one has on disk."""
     leader, _, behind = roles
     yield Wish.PRODUCE_ALL
     yield Wish.PASS
@@ -165,7 +166,7 @@ def fork(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
 
 
 def _behind(chance: Random, name: str) -> tuple[Act, Act]:
-    """How a replica hears nothing of elections, and how it hears of them again."""
+    """Return a step that keeps a replica from learning of elections, and the step that undoes it."""
     if chance.random() < 0.5:
         return Inject("zombie", (name,)), Inject("return", (name,))
     return Hold("requests", "LeaderAndIsr", ANY, name), Release("LeaderAndIsr", ANY, name, "requests")
@@ -175,7 +176,7 @@ def _some(chance: Random, *steps: Act | Wish) -> Iterator[Act | Wish]:
     yield from (step for step in steps if chance.random() < 0.6)
 
 
-STORIES: Final[dict[str, Story]] = {
+PATTERNS: Final[dict[str, Pattern]] = {
     "flip": flip,
     "laggard": laggard,
     "recall": recall,

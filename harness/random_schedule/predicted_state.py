@@ -1,7 +1,7 @@
 """
-What a schedule believes of the cluster while it is drawn: nothing depends on its being true.
+The state of the cluster that a schedule predicts while it is drawn; the prediction may be wrong.
 
-It makes sensible steps likely; which of them make sense is seen when they are played
+It makes applicable steps likely. Whether a step is applicable is decided when it is played
 (harness/random_schedule/applicable.py).
 """
 
@@ -14,18 +14,21 @@ from harness.cluster.fault import Fault
 from harness.effect import DOWN, LASTING, Effect
 from harness.scenario.steps import Act, Cut, Delay, Double, Heal, Hold, Inject, Release, ReleaseAll
 
-# Under these a node does not run, or does not reach ZooKeeper.
+# Under these effects a node does not run, or does not reach ZooKeeper.
 _AWAY = DOWN | {Effect.CUT_OFF, Effect.PAUSED}
 
 
 @dataclass(slots=True, kw_only=True)
 class PredictedState:
     """
-    Who leads, who led before that, what is in force on nodes, and what stands on the links.
+    The predicted leader, faults, holds and link rules.
 
     Attributes:
-        suffering: (node, effect), in the order in which they began.
-        rules: the steps that heal the links on which a cut, a delay or a doubling stands.
+        leader: the node that leads.
+        before: the node that led before it.
+        suffering: (node, effect) for each fault in force, in the order of injection.
+        holds: the holds that were not released.
+        rules: the steps that heal the links with a cut, a delay or a doubling.
     """
 
     leader: str
@@ -36,15 +39,15 @@ class PredictedState:
     rules: list[Heal] = field(default_factory=list)
 
     def is_up(self, name: str) -> bool:
-        """Whether the node runs, reaches ZooKeeper, and is not paused."""
+        """Return True if the node runs, reaches ZooKeeper, and is not paused."""
         return name not in self.under(_AWAY)
 
     def under(self, effects: Collection[Effect]) -> list[str]:
-        """The nodes under any of these effects, in the order in which they came under them."""
+        """Return the nodes under any of these effects, in the order of injection."""
         return [name for name, effect in self.suffering if effect in effects]
 
     def note(self, act: Act) -> None:
-        """Take note of a step that the schedule will take."""
+        """Update the prediction by a step of the schedule."""
         match act:
             case Inject(fault, nodes):
                 self._note_fault(self.faults[fault], nodes)
@@ -65,7 +68,7 @@ class PredictedState:
             self.leader, self.before = nodes[0], self.leader
         ended = fault.heals | ({Effect.PAUSED} if fault.effect.is_down else frozenset())
         self.suffering = [each for each in self.suffering if each[0] not in nodes or each[1] not in ended]
-        # A node is down once, whatever took it down.
+        # A node can be down only once, whichever fault took it down.
         alike = DOWN if fault.effect.is_down else {fault.effect}
         if fault.effect in LASTING:
             self.suffering += [(name, fault.effect) for name in nodes if name not in self.under(alike)]

@@ -1,8 +1,9 @@
 """
-What random schedules are made of: how long they are, and how often each kind of move comes.
+Profiles of random schedules: how long they are, and how often each kind of move occurs.
 
-Rules:   every schedule draws a temper of its own first: which kinds of moves it has at all, and which often. Many
-         schedules that each do little tell more apart than many that all do everything (swarm testing).
+Every schedule first draws its temper: which kinds of moves it has at all, and which are frequent. Schedules that
+each omit some kinds of moves find more than schedules that all have every kind (swarm testing).
+
 Source:  Groce, Zhang, Eide, Chen, Regehr: "Swarm Testing", ISSTA 2012.
 """
 
@@ -16,8 +17,8 @@ from harness.cluster.fault import Fault
 from harness.effect import RENAMED_FAULTS
 from harness.registry import pick
 
-# How often each kind of move comes, relative to the others, in a schedule that has it. What counts most are
-# elections while messages are held: every counterexample of the specification is made of them.
+# How often each kind of move occurs, relative to the others, in a schedule that has it. Elections while messages
+# are held matter most: every counterexample of the specification consists of them.
 WEIGHTS: Final[Mapping[str, float]] = {
     "produce": 8.0,
     "elect": 8.0,
@@ -44,16 +45,16 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "double": 0.6,
     "story": 2.0,
 }
-# What undoes a move is in every schedule that has the move.
+# These moves are in every schedule: among them those that undo another move.
 ALWAYS: Final = frozenset({"produce", "elect", "pass", "release", "return", "restart", "resume", "heal"})
-# How a schedule's temper changes the weight of each other kind.
+# The factors from which a schedule draws one for the weight of each other kind.
 TEMPERS: Final = (0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0)
-# Where somebody has chosen, each schedule has all that was chosen.
+# With chosen nemeses, every schedule has all of them.
 TEMPERS_CHOSEN: Final = (0.5, 1.0, 1.0, 2.0)
 
 NO_FAULTS: Final[Mapping[str, Fault]] = {}
 
-# What may be chosen, and the moves that it stands for.
+# A nemesis that a command may choose -> its moves.
 ALL: Final = "all"
 NEMESES: Final[Mapping[str, tuple[str, ...]]] = {
     ALL: tuple(WEIGHTS),
@@ -67,14 +68,23 @@ class Profile:
     """
     How schedules are drawn.
 
-    Shapes:  moves is how many there are, least and most. pass_ms are kinds of waits, (share, least, most) each,
-             from the shortest to the longest: the second gives an election its time, the third a fetch that waits
-             for records. lags_ms are replica_lag_ms_max to choose from, None: nobody leaves the ISR for being
-             slow. three_replicas, apart, min_isr_two, acks_all, begun (something is acknowledged first) and told
-             (it begins with a story) are shares of 1. delay_s is how late frames are made, least and most.
-             stories are those of harness/random_schedule/patterns.py that may be told, tempers what each kind's
-             weight may be multiplied by. heal_within_s is the schedules' own. only: faults that may be drawn by
-             their own weight, None for every fault that weights does not name.
+    Attributes:
+        moves: the least and the greatest number of moves.
+        pass_ms: kinds of passes as (share, least, most) in milliseconds, from the shortest to the longest. The
+            second is long enough for an election, the third for a fetch that waits for records.
+        lags_ms: the choices for replica_lag_ms_max; with None no slow follower leaves the ISR.
+        three_replicas: the share of schedules with three replicas; the others have two.
+        apart: the share of schedules in which the controller is no replica.
+        min_isr_two: the share of schedules with min.insync.replicas 2.
+        acks_all: the share of produces with acks=all; the others have acks=1.
+        begun: the share of schedules that wait for the first records before anything else.
+        pattern_first: the share of schedules that begin with a pattern.
+        patterns: the names of the patterns (harness/random_schedule/patterns.py) that may be drawn.
+        tempers: the factors that a kind's weight may be multiplied by.
+        delay_s: the shortest and the longest delay of frames, in seconds.
+        heal_within_s: how long the cluster has to become whole at the end, in seconds.
+        weights: kind of move -> how often it occurs, relative to the others.
+        only: the faults that may be drawn by their own weight; None for every fault that weights does not name.
     """
 
     moves: tuple[int, int]
@@ -85,8 +95,8 @@ class Profile:
     min_isr_two: float = 0.3
     acks_all: float = 0.6
     begun: float = 0.75
-    told: float = 0.45
-    stories: tuple[str, ...] = ("flip", "laggard", "recall")
+    pattern_first: float = 0.45
+    patterns: tuple[str, ...] = ("flip", "laggard", "recall")
     tempers: tuple[float, ...] = TEMPERS
     delay_s: tuple[float, float] = (0.002, 0.06)
     heal_within_s: float = 10.0
@@ -94,7 +104,7 @@ class Profile:
     only: frozenset[str] | None = None
 
     def weights_of(self, faults: Mapping[str, Fault]) -> dict[str, float]:
-        """Return the weights of the faults that `WEIGHTS` does not name, by their own."""
+        """Return fault -> its own weight, for each fault that `WEIGHTS` does not name and that may be drawn."""
         return {
             name: fault.weight
             for name, fault in faults.items()
@@ -105,22 +115,22 @@ class Profile:
         return self.only is None or name in self.only
 
 
-# In virtual time: a frame is under way for up to 2 ms, mostly, and an election takes some ten of them. On real
-# processes schedules are played at another pace (harness/random_schedule/timing.py).
+# For virtual time: a frame mostly takes up to 2 ms, and an election takes about ten frames. Environments with real
+# processes have another timing (harness/random_schedule/timing.py).
 DEFAULT: Final = Profile(
     moves=(12, 40),
     pass_ms=((0.45, 0.5, 5.0), (0.4, 8.0, 40.0), (0.15, 50.0, 110.0)),
     lags_ms=(None, None, 60, 150, 400),
 )
-# On real processes a schedule costs seconds, and nobody looks on at every step: what it does must show at its end.
-# So it is shorter, and tells more often what has an end to show. Who is slow there is so for long: a JVM that has
-# just started must not leave the ISR for that, since then nobody can be elected.
+# On real processes a schedule takes seconds, and no oracle checks every step: a violation must show in the final
+# logs. So schedules are shorter, and have more patterns, which leave such evidence. Lag limits are longer: a JVM
+# that has just started is slow, and must not leave the ISR for that, because then no leader can be elected.
 REAL: Final = replace(
     DEFAULT,
     moves=(6, 20),
     lags_ms=(None, None, None, 250, 400),
-    told=0.7,
-    stories=("flip", "laggard", "recall", "relapse", "relapse", "fork"),
+    pattern_first=0.7,
+    patterns=("flip", "laggard", "recall", "relapse", "relapse", "fork"),
     weights={**WEIGHTS, "story": 4.0},
 )
 
@@ -129,14 +139,15 @@ def profile_of(
     names: Collection[str], base: Profile = DEFAULT, faults: Mapping[str, Fault] = NO_FAULTS
 ) -> Profile:
     """
-    Return the profile of schedules that have these nemeses alone, with what undoes them.
+    Return the profile of schedules that have only these nemeses and the moves that undo them.
 
     Args:
-        names: of NEMESES, or of faults; with "all" the base as it is, so that its seeds stay what they are.
-        faults: the table of faults, of which NEMESES need not name each.
+        names: names of NEMESES or of faults. With "all" the base is returned unchanged, so that its seeds keep
+            their schedules.
+        faults: the table of faults; NEMESES need not name all of them.
 
     Raises:
-        UsageError: for any other name.
+        UsageError: a name is unknown.
     """
     own = {name: (name,) for name, fault in faults.items() if name not in WEIGHTS and fault.weight}
     known = {**own, **NEMESES}
@@ -146,5 +157,5 @@ def profile_of(
         return base
     kept = chosen | (ALWAYS - {"elect"})
     weights = {kind: weight for kind, weight in base.weights.items() if kind in kept}
-    told = base.told if "story" in chosen else 0.0
-    return replace(base, weights=weights, told=told, tempers=TEMPERS_CHOSEN, only=chosen)
+    pattern_first = base.pattern_first if "story" in chosen else 0.0
+    return replace(base, weights=weights, pattern_first=pattern_first, tempers=TEMPERS_CHOSEN, only=chosen)

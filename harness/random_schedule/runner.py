@@ -1,9 +1,10 @@
 """
-Play a random schedule: a scenario of which any step may make no sense, or come to nothing, when its turn comes.
+Plays a random schedule: a scenario in which any step may be inapplicable, or fail, when its turn comes.
 
-Rules:   what makes no sense is left out, what fails is told, and the schedule goes on.
-         At the end the faults are undone, dead sessions too, and the cluster must work again: everybody is in the
-         ISR, a last record is acknowledged by all, and all logs end where the leader's does.
+An inapplicable step is skipped, a failed step is recorded, and the schedule continues.
+
+At the end all faults are undone and dead sessions ended. Then the cluster must work again: every replica is in the
+ISR, a last record is acknowledged with acks=all, and all logs end where the leader's does.
 """
 
 from __future__ import annotations
@@ -23,31 +24,37 @@ from harness.scenario.file import Scenario, Step
 from harness.scenario.runner import Play
 from harness.scenario.steps import MEANWHILE, Act, Inject, Pass, Produce
 
-# What was decided late is over by then: an election that was asked for, a produce that was sent again.
+# Long enough for what is still under way: an election that was asked for, a produce that is sent again.
 QUIET_S: Final = 0.3
 
 
 @dataclass(slots=True)
 class Waiting:
-    """How many records were asked for, and how many have their outcome, as the history tells."""
+    """
+    Counts records that have no outcome yet.
+
+    Attributes:
+        asked: how many records the steps so far produce.
+        outcomes: how many records have an outcome in the history.
+    """
 
     asked: int = 0
     outcomes: int = 0
 
     def hear(self, op: Op) -> None:
-        """Take an op."""
-        # A client may send in a thread of its own, and tell late that it does: what is asked for is counted.
+        """Count the op if it is a record's outcome."""
+        # Invocations are not counted: a client may record them late, from a thread of its own.
         if op.source is Source.CLIENT and op.type is not OpType.INVOKE and isinstance(op.event, events.Produce):
             self.outcomes += 1
 
     def over(self) -> bool:
-        """Whether every record has its outcome."""
+        """Return True if every record has its outcome."""
         return self.outcomes >= self.asked
 
 
 @dataclass(slots=True, kw_only=True)
 class RandomPlay(Play):
-    """One random schedule being played, at a timing."""
+    """Plays one random schedule, with the environment's timing."""
 
     missed: OpType = OpType.INFO
     timing: Timing = VIRTUAL
@@ -58,7 +65,7 @@ class RandomPlay(Play):
         self.cluster.history.listeners.append(self._waiting.hear)
         Play._set_up(self)
 
-    # Without `super()`: a class with slots is made anew by its decorator, and loses the way to its base.
+    # No `super()`: `slots=True` makes the decorator create a new class, and `super()` still refers to the old one.
     def _step(self, step: Step) -> None:
         self._taken += 1
         self._miss_the_gone()
@@ -72,7 +79,7 @@ class RandomPlay(Play):
         except UsageError:
             raise
         except PreconditionError:
-            return  # told already; the schedule goes on
+            return  # recorded already; the schedule continues
 
     def _act(self, act: Act) -> None:
         match act:
@@ -91,7 +98,7 @@ class RandomPlay(Play):
         return self.faults[fault].effect is Effect.LEADER_MOVED
 
     def _pass(self, ms: float) -> None:
-        if self._taken == 2:  # right after the first records: they shall stand before anything breaks
+        if self._taken == 2:  # right after the first produce: its records need an outcome before any fault
             self._until(self._waiting.over, self.timing.begun_s_max)
         seconds = ms / 1000 * self.timing.tempo
         if self.timing.settled_s_max and ms >= ELECTION_MS and not self._waiting.over():
@@ -100,14 +107,14 @@ class RandomPlay(Play):
             self._let_pass(seconds)
 
     def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Let things happen until it holds, or the time is up; without a time, nothing."""
+        """Wait until the condition holds or the time is up; return at once if the time is 0."""
         if seconds:
             self.cluster.time.until(lambda: self.cluster.cancelled or condition(), seconds)
 
     # --- the end -----------------------------------------------------------------------------------------------
     def _await_whole(self, without: Collection[str]) -> None:
-        """Wait until the cluster works: a controller, all in the ISR, produces done, a last one acknowledged."""
-        del without  # a node that ended by itself ends the waiting
+        """Wait until there is a controller, all replicas are in sync, and a last record is acknowledged."""
+        del without  # a node that ended by itself ends the wait
         cluster, within_s = self.cluster, self.scenario.settings.heal_within_s
         cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "a controller", within_s)
         self._await_all(within_s)
@@ -116,7 +123,7 @@ class RandomPlay(Play):
             self._await_all(within_s)
             if self._acknowledges(name):
                 break
-            # Its leader may not have heard of the ISR yet, or has lost its office meanwhile.
+            # The leader may not have learned the ISR yet, or has lost leadership meanwhile.
             self._let_pass(QUIET_S)
         else:
             raise PreconditionError(
@@ -126,14 +133,14 @@ class RandomPlay(Play):
         self._await_all(within_s)
 
     def _await_all(self, within_s: float) -> None:
-        """Wait until the cluster is whole; no longer than until it is plain that it never will be."""
+        """Wait until the cluster is whole; raise as soon as it certainly never will be."""
         self.cluster.await_(lambda: self._is_whole() or bool(self._beyond_help()), self._lacking, within_s)
-        # Whole for a moment is enough: a command that is late may move leadership right after it.
+        # A moment is enough: a late command may move leadership right afterwards.
         if (lost := self._beyond_help()) and not self._is_whole():
             raise BeyondHelpError(lost)
 
     def _beyond_help(self) -> str:
-        """Say who keeps the cluster from being whole for good: it ended by itself, or cannot go on."""
+        """Return why the cluster can never be whole again, "" if it can: a node exited, or replicas are stuck."""
         cluster = self.cluster
         for name in cluster.ids:
             if not cluster.host.alive(name) or cluster.has_exited(name):
@@ -144,7 +151,7 @@ class RandomPlay(Play):
         return f"{', '.join(stuck)} stuck, and all others settled" if stuck else ""
 
     def _acknowledges(self, name: str) -> bool:
-        """Whether the cluster takes a record with acks=all."""
+        """Return True if the cluster acknowledges a record with acks=all."""
         within_s = self.scenario.settings.heal_within_s
         try:
             self.produces.act(Produce(name, acks=-1, outcome=MEANWHILE))
@@ -154,8 +161,8 @@ class RandomPlay(Play):
         return True
 
     def _holds_office_of_old(self, holder: str) -> bool:
-        # A controller that was ever down loses its office too, though it may have taken it anew since: one more
-        # election at the end of a schedule has shown losses (returned-unseen) that seeds are known for.
+        # Also depose a controller that was ever down, even if it was elected since: one more election at the end
+        # of a schedule has shown losses (returned-unseen), and known seeds rely on it.
         return holder in self.cluster.before_down or Play._holds_office_of_old(self, holder)
 
     def _is_whole(self) -> bool:
@@ -168,7 +175,7 @@ class RandomPlay(Play):
 
 
 def with_slack(schedule: Scenario, slack: float) -> Scenario:
-    """Give a schedule whose cluster has so much more time for what it has limits for."""
+    """Return the schedule with its time limits multiplied by `slack`."""
     lag = schedule.settings.replica_lag_ms_max
     settings = replace(
         schedule.settings,

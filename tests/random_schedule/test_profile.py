@@ -8,7 +8,7 @@ import pytest
 
 from harness.model import UsageError
 from harness.random_schedule.generate import schedule_text
-from harness.random_schedule.patterns import STORIES
+from harness.random_schedule.patterns import PATTERNS
 from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL, WEIGHTS, profile_of
 from nemesis import NEMESES as FAULTS
 
@@ -58,6 +58,6 @@ def test_nemesis_that_is_none_is_wrong_use() -> None:
         profile_of(["kil"])
 
 
-def test_stories_of_profiles_are_there() -> None:
-    assert set(REAL.stories) == set(STORIES)
-    assert set(DEFAULT.stories) < set(STORIES)
+def test_patterns_of_profiles_exist() -> None:
+    assert set(REAL.patterns) == set(PATTERNS)
+    assert set(DEFAULT.patterns) < set(PATTERNS)
