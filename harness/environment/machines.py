@@ -1,8 +1,8 @@
 """
-Real machines: nodes on a host, with the fabric between them and a collector that hears what they tell.
+Real machines: nodes on a host, with the fabric between them and a collector that receives their events.
 
-`open_machines` makes the cluster of one run out of them; the simulator has parts of its own
-(harness/cluster/interfaces.py).
+`open_machines` makes the cluster of one run out of them. The simulator has its own implementation of the cluster
+interfaces (harness/cluster/interfaces.py).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ T = TypeVar("T")
 
 
 class RealTime:
-    """Time that passes by itself: waiting sleeps, and what happens together happens in threads."""
+    """Real time: `until` sleeps, and `together` uses threads."""
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until the condition holds; False when it does not within the time."""
+        """Wait until the condition holds; return False if it does not within the time."""
         return process.until(condition, seconds)
 
     def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
-        """Do it to all at once, each in a thread."""
+        """Call `act` for all names at once, each in a thread; return the results in order."""
         with ThreadPoolExecutor() as pool:
             return list(pool.map(act, names))
 
@@ -50,15 +50,26 @@ class RealMachines:
     """The nodes of one run on one host; see harness.cluster.interfaces.Machines for every call."""
 
     def __init__(
-        self, *, host: Host, collector: Collector, prints: PrintedLines | None, target: Target, spec: RunSpec
+        self,
+        *,
+        host: Host,
+        collector: Collector,
+        printed_lines: PrintedLines | None,
+        target: Target,
+        spec: RunSpec,
     ) -> None:
-        """Take what stands already; nodes are added one by one. prints is for nodes that tell nothing."""
+        """
+        Keep an open host and collector; the caller adds node specs to `specs`.
+
+        Args:
+            printed_lines: For targets whose nodes send no events; None for the others.
+        """
         self.name = host.name
         self.power_tier = host.power_tier
         self.specs: dict[str, NodeSpec] = {}
         self._host = host
         self._collector = collector
-        self._prints = prints
+        self._printed_lines = printed_lines
         self._target = target
         self._spec = spec
 
@@ -70,7 +81,7 @@ class RealMachines:
         return self._target.launch(self.specs[name], self._spec.variant.protocol, self._spec.rules)
 
     def alive(self, name: str) -> bool:
-        """Whether the node's process is there; a paused one is."""
+        """Return True if the node's process exists; a paused one does."""
         return self._host.alive(name)
 
     def kill(self, name: str) -> str:
@@ -78,11 +89,11 @@ class RealMachines:
         return self._host.kill(name)
 
     def pause(self, name: str) -> str:
-        """Stop the node's process in its tracks."""
+        """Freeze the node's process."""
         return self._host.pause(name)
 
     def resume(self, name: str) -> str:
-        """Let a paused node go on."""
+        """Resume a paused node."""
         return self._host.resume(name)
 
     def flush(self, name: str) -> str:
@@ -90,7 +101,7 @@ class RealMachines:
         return self._host.flush(name)
 
     def power_loss(self, name: str) -> str:
-        """End the node's process and lose what was not flushed."""
+        """Kill the node's process and lose all data that was not flushed."""
         return self._host.power_loss(name)
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
@@ -109,36 +120,36 @@ class RealMachines:
         return f"{', '.join(path.name for path in gone)} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
-        """A replica's log as its files hold it; None while there is none."""
+        """Return a replica's log as its files have it; None while there is none."""
         folder = self._folder(name, topic, partition)
         return None if folder is None else scan_partition(folder)
 
     def disk(self, name: str) -> Path:
-        """The node's data directory as the harness reads it."""
+        """Return the node's data directory, as a path of this machine."""
         return self._host.disk(name)
 
     def keep(self, name: str, folder: Path) -> None:
-        """Copy the node's data directory, for whoever has to look."""
+        """Copy the node's data directory to the folder, for later inspection."""
         ignored = shutil.ignore_patterns("lost+found")
         shutil.copytree(self.disk(name), folder, ignore=ignored, dirs_exist_ok=True)
 
     def log_text(self, name: str) -> str:
-        """What the node's processes printed so far."""
+        """Return everything that the node's processes have printed so far."""
         return self._host.log_text(name)
 
     def drain(self, name: str) -> None:
-        """Wait until everything that the node's dead processes told or printed is in the history."""
+        """Wait until the history has every event and printed line of the node's dead processes."""
         self._collector.drain(name)
-        if self._prints is not None:
-            self._prints.look(name)
+        if self._printed_lines is not None:
+            self._printed_lines.look(name)
 
     def close(self) -> None:
-        """Take the nodes down, then those that hear them; safe to call twice."""
+        """Stop the nodes, then the collector and the printed lines; safe to call twice."""
         with ExitStack() as stack:
             stack.callback(self._collector.close)
             stack.callback(self._host.close)
-            if self._prints is not None:
-                stack.callback(self._prints.close)
+            if self._printed_lines is not None:
+                stack.callback(self._printed_lines.close)
             stack.callback(self._collector.end)
 
     def _folder(self, name: str, topic: str, partition: int) -> Path | None:
@@ -158,7 +169,8 @@ def open_machines(
     """
     Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
 
-    Raises:  UsageError when the machine lacks something, with everything down again and the history closed.
+    Raises:
+        UsageError: The machine lacks something; everything is closed again, the history too.
     """
     collectors: list[Collector] = []
 
@@ -184,10 +196,12 @@ def open_machines(
             zookeeper=zookeeper, chroot=chroot, target=target, ids=spec.draw.ids, history=history
         )
         made.callback(zookeeper_view.close)
-        prints = (
+        printed_lines = (
             None if target.emits_events() else PrintedLines(spec.draw.ids, host.log_text, target.printed, history)
         )
-        machines = RealMachines(host=host, collector=collector, prints=prints, target=target, spec=spec)
+        machines = RealMachines(
+            host=host, collector=collector, printed_lines=printed_lines, target=target, spec=spec
+        )
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
             place = host.add_node(name, disk=name in spec.scenario.replicas)
@@ -203,9 +217,9 @@ def open_machines(
                 collector=collector.address,
                 settings=spec.scenario.settings,
             )
-        if prints is not None:
-            prints.start()
-        # All of it stands: from here on it is the cluster's to close.
+        if printed_lines is not None:
+            printed_lines.start()
+        # All is open: from here on the cluster closes it.
         made.pop_all()
     cluster = Cluster(
         host=machines,

@@ -1,8 +1,8 @@
 """
-What nodes print, followed line by line into the history: for targets whose nodes tell the collector nothing.
+Follow the lines that nodes print and record them in the history, for targets whose nodes emit no events.
 
-A line is recorded when the target's own patterns find something in it (harness.cluster.target.Printed), as soon
-as it is seen; everything else that a node prints is kept beside the run, and nowhere in its history.
+A line is recorded as soon as it is seen, if a pattern of the target finds something in it
+(harness.cluster.target.Printed). Other lines are only in the node's log file, not in the history.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from harness.history.file import History
 from harness.model import FencepostError, OpType
 
 LOOK_S: Final = 0.05
-# A broker in a hot loop says the same thing thousands of times: of each node and each kind so many are kept.
+# Lines recorded for each node and kind: a broker in a hot loop prints the same line thousands of times.
 LINES_MAX: Final = 200
 LINE_CHARACTERS_MAX: Final = 400
 
 
 class PrintedLines:
     """
-    Follow what nodes print. Own one thread.
+    Follows what nodes print, in a thread of its own.
 
-    Shapes:  text_of gives all that a node printed so far; read gives what a line tells, None for nothing.
+    Args:
+        text_of: Returns everything that a node has printed so far.
+        read: Returns what a line reports; None if it reports nothing.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class PrintedLines:
         read: Callable[[str], Printed | None],
         history: History,
     ) -> None:
-        """Take what is followed; start begins."""
+        """Set up; `start` begins to follow."""
         self._text_of = text_of
         self._read = read
         self._history = history
@@ -44,25 +46,25 @@ class PrintedLines:
         self._kept: dict[tuple[str, str], int] = {}
         self._turn = threading.Lock()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="prints", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name="printed-lines", daemon=True)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Begin to follow."""
         self._thread.start()
 
     def look(self, name: str) -> None:
-        """Take up what a node has printed by now."""
+        """Record what a node has printed since the last look."""
         with self._turn:
             text = self._text_of(name)
             end = text.rfind("\n") + 1
             fresh, self._seen[name] = text[self._seen[name] : end], max(end, self._seen[name])
             for line in fresh.splitlines():
-                told = self._read(line)
-                if told is not None:
-                    self._keep(name, line, told)
+                found = self._read(line)
+                if found is not None:
+                    self._record(name, line, found)
 
     def close(self) -> None:
-        """Follow no more; safe to call twice."""
+        """Stop following; safe to call twice."""
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -73,19 +75,19 @@ class PrintedLines:
                 try:
                     self.look(name)
                 except (FencepostError, OSError, ValueError):
-                    # The node, or the run's history, is being taken down: there is nobody left to tell.
+                    # The node or the history may be closing already: then stop, else try again.
                     if self._over.is_set():
                         return
 
-    def _keep(self, name: str, line: str, told: Printed) -> None:
-        kept = self._kept[name, told.what] = self._kept.get((name, told.what), 0) + 1
+    def _record(self, name: str, line: str, found: Printed) -> None:
+        kept = self._kept[name, found.what] = self._kept.get((name, found.what), 0) + 1
         if kept > LINES_MAX:
             return
         printed = events.Printed(
-            topic=told.topic,
-            partition=told.partition,
-            what=told.what,
+            topic=found.topic,
+            partition=found.partition,
+            what=found.what,
             line=line[:LINE_CHARACTERS_MAX],
-            to=told.to,
+            to=found.to,
         )
         self._history.record(name, OpType.INFO, printed)

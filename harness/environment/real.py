@@ -24,11 +24,11 @@ from workloads import CLIENTS
 
 class RealEnvironment:
     """
-    Real nodes: one ZooKeeper for all clusters, each below a chroot of its own.
+    Real nodes: one ZooKeeper for all clusters, each below its own chroot.
 
     Args:
-        zookeeper: one that runs already; None lets open start one.
-        client: a name of workloads.CLIENTS; None picks the one that suits the target.
+        zookeeper: A running ZooKeeper; None: `open` starts one.
+        client: A name of workloads.CLIENTS; None: the target's choice.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class RealEnvironment:
         self._shared: Host | None = None
 
     def open(self, folder: Path) -> None:
-        """Start the ZooKeeper that all clusters share."""
+        """Start the ZooKeeper that all clusters share, in the folder."""
         self._shared = self._make_host(folder, power_tier=self._power_tier)
         self._shared.open()
         self._zookeeper = self._shared.start_zookeeper()
 
     @property
     def zookeeper(self) -> Address | None:
-        """The ZooKeeper of all its clusters, None before it is open."""
+        """The ZooKeeper of all clusters; None before `open`."""
         return self._zookeeper
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
-        """Open a host of the run's own, and its nodes."""
+        """Open the run's own host, and its nodes' disks and addresses; no node runs yet."""
         if self._zookeeper is None:
             history.close()
             raise UsageError(f"environment {self.name}: no ZooKeeper; expected open before open_cluster")
@@ -84,7 +84,7 @@ class RealEnvironment:
         return made
 
     def record_evidence(self, cluster: Cluster) -> None:
-        """Record nothing: real nodes have no oracles."""
+        """Do nothing: real nodes have no oracles."""
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
         """Copy a node's data directory."""

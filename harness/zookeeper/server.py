@@ -1,8 +1,8 @@
 """
-How a real ZooKeeper 3.9 server is started from the jars inside pyspark.
+Launch a real ZooKeeper 3.9 server from the jars inside pyspark.
 
-Ticks are short so that sessions may be short too (2 to 20 ticks by default, here 0.4 to 120 s), and nothing
-is forced to disk: ZooKeeper is not the system under test, and its disk loses no power.
+Ticks are short so that sessions can be short too (by default 2 to 20 ticks, here 0.4 to 120 s). Nothing is forced
+to disk, because ZooKeeper is not the system under test and its disk loses no power.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness import limits
 from harness.launch import Address, Launch, Runtime
 from harness.model import UsageError
 
-# The fewest of pyspark's jars with which a standalone server runs and can say why it does not.
+# The smallest set of pyspark's jars with which a standalone server runs and logs its errors.
 JARS: Final = (
     "zookeeper",
     "zookeeper-jute",
@@ -52,9 +52,10 @@ admin.enableServer=false
 
 def find_jars() -> tuple[Path, ...]:
     """
-    Give the jars that the server needs, from the installed pyspark.
+    Return the jars that the server needs, from the installed pyspark.
 
-    Raises:  UsageError when pyspark or one of the jars is not there.
+    Raises:
+        UsageError: pyspark or one of the jars is missing.
     """
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
@@ -71,9 +72,12 @@ def find_jars() -> tuple[Path, ...]:
 
 def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, address: Address) -> Launch:
     """
-    Give the command line and the configuration file of a standalone server that listens on the address.
+    Return the command line and the configuration file of a standalone server that listens on the address.
 
-    Shapes:  paths are as the server itself sees them; conf_dir is where the launch's files will lie.
+    All paths are as the server sees them.
+
+    Args:
+        conf_dir: The folder into which the launch's files will be written.
     """
     return Launch(
         runtime=Runtime.JAVA,
@@ -82,7 +86,7 @@ def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, addr
             "-Xmx256m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            # The log is preallocated, 64 MiB by default; in KiB.
+            # In KiB; by default the server preallocates 64 MiB for its log.
             "-Dzookeeper.preAllocSize=256",
             "-Dzookeeper.forceSync=no",
             "-Dzookeeper.jmx.log4j.disable=true",
@@ -106,9 +110,10 @@ def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, addr
 
 def ask(address: Address, word: str, wait_s_max: float = limits.ZOOKEEPER_SOCKET_S_MAX) -> str:
     """
-    Send a four-letter word and give the server's answer.
+    Send a four-letter word and return the server's answer.
 
-    Raises:  OSError when nobody answers in time.
+    Raises:
+        OSError: No server answers in time.
     """
     with socket.create_connection((address.host, address.port), wait_s_max) as connection:
         connection.sendall(word.encode("ascii"))
@@ -119,7 +124,7 @@ def ask(address: Address, word: str, wait_s_max: float = limits.ZOOKEEPER_SOCKET
 
 
 def is_ready(address: Address) -> bool:
-    """Whether the server serves requests: `ruok` answers imok a little before that, `srvr` with a mode then."""
+    """Return True if the server serves requests: `srvr` then names a mode; `ruok` answers imok too early."""
     try:
         return "Mode: standalone" in ask(address, "srvr", READY_WAIT_S_MAX)
     except OSError:

@@ -1,10 +1,10 @@
 """
-End a client's ZooKeeper session from outside, without the client's help.
+Close a client's ZooKeeper session from outside, without the client's help.
 
-The server's `dump` names the session that owns an ephemeral node. A session's password follows from its id:
-the server draws it from java.util.Random seeded with the id and a constant. Whoever has both may connect as
-that session and close it; the ephemerals are gone at once, and the client learns of its expiry when it
-connects again. Nothing here knows whose session it is: it works on any ZooKeeper client.
+The server's `dump` lists the session that owns each ephemeral node. The server draws a session's password from
+java.util.Random, seeded with the session id and a constant, so that the password follows from the id. With both,
+any process can connect as that session and close it. Its ephemeral nodes are gone at once, and the client learns
+of the expiry when it connects again. This works for every ZooKeeper client.
 
 Source:  Apache ZooKeeper 3.9, ZooKeeperServer.generatePasswd and superSecret; zookeeper.jute.
 """
@@ -26,7 +26,7 @@ from harness.zookeeper.server import ask
 SUPER_SECRET: Final = 0xB3415C00
 PASSWORD_BYTES: Final = 16
 CLOSE_SESSION: Final = -11
-# What the second connection asks for; the server keeps it within its own bounds.
+# The session timeout that our connection requests; the server limits it to its own bounds.
 SESSION_TIMEOUT_MS: Final = 10_000
 SESSION_LINE: Final = re.compile(r"^0x([0-9a-f]+):$")
 
@@ -36,9 +36,11 @@ _MASK_64: Final = (1 << 64) - 1
 
 def password_of(session_id: int) -> bytes:
     """
-    Derive a session's password as the server does.
+    Return a session's password of 16 bytes, derived as the server derives it.
 
-    Shapes:  session_id as an unsigned 64-bit number; 16 bytes.
+    Args:
+        session_id: As an unsigned 64-bit number.
+
     Source:  java.util.Random: a 48-bit linear congruence; nextBytes takes each int's lowest byte first.
     """
     state = ((session_id ^ SUPER_SECRET) ^ 0x5DEECE66D) & _MASK_48
@@ -50,7 +52,7 @@ def password_of(session_id: int) -> bytes:
 
 
 def owners_in(dump: str) -> dict[str, int]:
-    """Read who owns which ephemeral node from the text of `dump`: path (chroot included) -> session id."""
+    """Parse the text of `dump`; return the owning session id of each ephemeral node's path (with chroot)."""
     owners: dict[str, int] = {}
     session: int | None = None
     _, _, text = dump.partition("Sessions with Ephemerals")
@@ -65,16 +67,19 @@ def owners_in(dump: str) -> dict[str, int]:
 
 
 def owner_of(address: Address, path: str) -> int | None:
-    """Give the session that owns the ephemeral node now; None when nobody does. The chroot is in the path."""
+    """Return the session that owns the ephemeral node now, None if none does; the path includes the chroot."""
     return owners_in(ask(address, "dump")).get(path)
 
 
 def close_session(address: Address, session_id: int) -> float:
     """
-    Close the session as its own client would; return once none of its ephemerals is left.
+    Close the session as its own client would, and wait until its ephemeral nodes are gone.
 
-    Units:   gives milliseconds from connecting to the last ephemeral's end.
-    Raises:  PreconditionError when the server does not know the session, or its ephemerals outlive it.
+    Returns:
+        Milliseconds from connecting to the end of the last ephemeral node.
+
+    Raises:
+        PreconditionError: The server does not know the session, or its ephemeral nodes remain.
     """
     started = time.monotonic()
     with socket.create_connection((address.host, address.port), limits.ZOOKEEPER_SOCKET_S_MAX) as connection:
@@ -97,7 +102,7 @@ def close_session(address: Address, session_id: int) -> float:
 
 
 def _connect_request(session_id: int) -> bytes:
-    """Encode jute's ConnectRequest: version 0, last zxid 0 (never ahead of the server), id and password."""
+    """Encode jute's ConnectRequest: protocol version 0, last zxid 0 (never ahead of the server), id, password."""
     signed = session_id - (1 << 64) if session_id >> 63 else session_id
     password = password_of(session_id)
     head = struct.pack(">iqiqi", 0, 0, SESSION_TIMEOUT_MS, signed, len(password))
@@ -105,12 +110,12 @@ def _connect_request(session_id: int) -> bytes:
 
 
 def _framed(body: bytes) -> bytes:
-    """Put the length before it, as everything on ZooKeeper's wire has it."""
+    """Prefix the body with its length, as ZooKeeper's wire protocol requires."""
     return struct.pack(">i", len(body)) + body
 
 
 def _read_frame(connection: socket.socket) -> bytes:
-    """Read one frame; what there is of it when the server closes the connection."""
+    """Read one frame; return a part of it, or b"", if the server closes the connection."""
     head = _read_exactly(connection, 4)
     return _read_exactly(connection, struct.unpack(">i", head)[0]) if len(head) == 4 else b""
 

@@ -1,7 +1,7 @@
 """
-The harness's own eye on ZooKeeper: what it holds now, and into the history whatever changed.
+The harness's ZooKeeper view: reads ZooKeeper's current state, and records its changes in the history.
 
-It reads in a session of its own, past the fabric, so that a broker cut from ZooKeeper does not blind it.
+It uses its own session, which does not go through the fabric: a broker cut from ZooKeeper does not affect it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,21 @@ _log = logging.getLogger("fencepost.zookeeper_view")
 _log.setLevel(logging.CRITICAL)
 
 _WRITES_MAX: Final = 100
-# kazoo gives a session as a signed number.
+# kazoo returns a session id as a signed number.
 SESSION_MASK: Final = 0xFFFFFFFFFFFFFFFF
 
 
 class RealZooKeeperView:
     """
-    See one cluster below its chroot.
+    The view of one cluster, below its chroot.
 
-    Shapes:  ids maps node names to broker ids; nodes are named by letters everywhere above this class.
-    Raises:  PreconditionError when ZooKeeper does not answer in time.
+    Callers of this class know nodes by their names only, not by broker ids.
+
+    Args:
+        ids: Broker ids by node name.
+
+    Raises:
+        PreconditionError: ZooKeeper does not answer in time.
     """
 
     def __init__(
@@ -61,7 +66,7 @@ class RealZooKeeperView:
     def watch(self, topic: str, partition: int) -> None:
         """Record every change of the partition's node, the controller's and the registrations from now on."""
 
-        # What a watch is given is used as it is: a reading of its own could fail while ZooKeeper is taken down.
+        # Use the data that the watch passes: another read could fail while ZooKeeper is being stopped.
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
             if data is not None and stat is not None:
                 truth = self._target.partition_truth(data, stat.version)
@@ -97,25 +102,25 @@ class RealZooKeeperView:
                 self._history.record("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
-        """A node's name, None for no broker (-1)."""
+        """Return a node's name; None for no broker (-1)."""
         return self._names.get(broker_id)
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
-        """What ZooKeeper holds of the partition now; None when there is nothing yet."""
+        """Return the partition's state in ZooKeeper now; None while there is none."""
         found = self._read(self._target.partition_path(topic, partition))
         return None if found is None else self._target.partition_truth(found[0], found[1].version)
 
     def controller(self) -> str | None:
-        """Who holds the controller's office now."""
+        """Return the current controller's node name; None if there is no controller."""
         found = self._read(self._target.controller_path())
         return None if found is None else self.name_of(self._target.controller_id(found[0]))
 
     def office(self) -> int:
-        """The session that holds the controller's office now, 0 when nobody does."""
+        """Return the session that owns the controller's node now; 0 if there is no controller."""
         return self._owner(self._target.controller_path())
 
     def registered(self, name: str) -> int:
-        """The session that holds a node's registration now, 0 when it is not registered."""
+        """Return the session that owns the node's registration now; 0 if it is not registered."""
         return self._owner(self._target.registration_path(self._ids[name]))
 
     def _owner(self, path: str) -> int:
@@ -134,7 +139,7 @@ class RealZooKeeperView:
         return data, stat
 
     def expire(self, name: str) -> str:
-        """End the session that holds a node's registration; give what was seen of it."""
+        """End the session that owns the node's registration; return what was observed, as one line."""
         path = f"{self._chroot}{self._target.registration_path(self._ids[name])}"
         session = owner_of(self._address, path)
         if session is None:
@@ -145,7 +150,7 @@ class RealZooKeeperView:
         return f"session 0x{session:x} closed in {took_ms:.0f} ms, {path} gone"
 
     def depose(self) -> str:
-        """Remove the controller's node, so that its holder loses office without failing."""
+        """Delete the controller's node, so that the controller loses its role without failing."""
         path = self._target.controller_path()
         found = self._read(path)
         if found is None:
@@ -162,19 +167,19 @@ class RealZooKeeperView:
         )
 
     def elect(self, topic: str, partition: int, name: str) -> str:
-        """Ask the controller to make an ISR member leader, though nobody failed; give what was asked."""
+        """Ask the controller to make an ISR member the leader, although no broker failed; return the request."""
         return self._target.elect(self, topic, partition, self._ids[name])
 
-    # --- what only an operator of ZooKeeper can do (harness.cluster.target.ZooKeeperPort) -------------------
+    # --- an operator's access to ZooKeeper (harness.cluster.target.ZooKeeperPort) ---------------------------
     def read(self, path: str) -> bytes | None:
-        """A node's data, None when there is no such node."""
+        """Return a node's data; None if there is no such node."""
         found = self._read(path)
         return None if found is None else found[0]
 
     def write(self, path: str, data: bytes) -> None:
-        """Give a node its data; make it, and those above it, where they are not there."""
-        # Never empty first: whoever watches the node would take that for what it is asked. And it may be taken
-        # away between a look and a write.
+        """Set a node's data; create the node and its parents if they are missing."""
+        # Create the node with its data: a watcher would take an empty node for the request. Try again, because
+        # the node may be deleted between the two calls.
         for _ in range(_WRITES_MAX):
             try:
                 with suppress(NodeExistsError):
@@ -188,7 +193,7 @@ class RealZooKeeperView:
         raise PreconditionError(f"{path}: came and went {_WRITES_MAX} times; expected to write it once")
 
     def delete(self, path: str) -> bool:
-        """Remove a node; False when there is none."""
+        """Delete a node; return False if there is none."""
         try:
             self._client.delete(path)
         except NoNodeError:
