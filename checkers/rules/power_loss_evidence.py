@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from checkers.facts.elections import Election, elections
@@ -54,8 +55,10 @@ def _doubted(ops: Sequence[Op], anomaly: Anomaly) -> Anomaly:
     seen = elections(ops)
     cuts = _power_cuts(ops, since)
     losers = [each for each in seen if anomaly.epoch is not None and each.epoch >= anomaly.epoch]
-    if any(_is_proof(each, seen, cuts) for each in losers) or _spared_member(ops, anomaly, seen, cuts):
+    if any(_is_proof(each, seen, cuts) for each in losers):
         return anomaly
+    if member := _spared_member(ops, anomaly, seen, cuts):
+        return _blamed_on(member, anomaly, losers, cuts)
     for index, nodes in cuts:
         for node in nodes:
             if node in anomaly.nodes or any(each.node == node and each.op.index > index for each in seen):
@@ -74,6 +77,26 @@ def _is_proof(election: Election, seen: Sequence[Election], cuts: Sequence[_Cut]
     lost_power = {(node, index) for index, nodes in cuts for node in nodes}
     later = {other.node for other in seen if other.op.index >= at}
     return all(index > at and node not in later for node, index in lost_power)
+
+
+def _blamed_on(member: str, anomaly: Anomaly, losers: Sequence[Election], cuts: Sequence[_Cut]) -> Anomaly:
+    """
+    Return the loss with that member as losing leader, if a power loss voids the evidence against the one named.
+
+    The named leader lost its power after it led, so it may have had the record then. The member's final log is
+    the log with which it led last, if no other leader came after it.
+    """
+    voided = [node for _, nodes in cuts for node in nodes if node in anomaly.nodes]
+    last = list(takewhile(lambda each: each.node == member, reversed(losers)))
+    if not voided or not last:
+        return anomaly
+    led = last[-1]
+    sentence = (
+        f"{anomaly.sentence} {voided[0]} lost its power since, so its log proves nothing; {member} was in the ISR "
+        f"that acknowledged, never lost its power, and led from epoch {led.epoch} on without the record."
+    )
+    proof = tuple(sorted({*anomaly.proof, led.op.index}))
+    return replace(anomaly, nodes=(member,), epoch=led.epoch, sentence=sentence, proof=proof)
 
 
 def _spared_member(

@@ -97,7 +97,10 @@ def test_loss_stays_one_where_an_in_sync_member_lacks_the_record_that_never_lost
     led = [elected(0, "B", epoch=1), acked(1, "m1.0", 0), elected(4)]
     begin = [*led, power_loss(7, "B"), elected(9, "A", epoch=3)]
     lacks = final_log(20, "A", "m2.0")
-    assert [LOST] == with_power_loss_evidence([*begin, *lacks], [LOST])
+    (found,) = with_power_loss_evidence([*begin, *lacks], [LOST])
+    # B lost its power after it led, so its final log does not show that it led without m1; A's does.
+    assert (Kind.LOST, ("A",), 3, (1, 9)) == (found.kind, found.nodes, found.epoch, found.proof)
+    assert "A was in the ISR that acknowledged, never lost its power, and led from epoch 3" in found.sentence
     deleted = op(11, Source.NEMESIS, "delete-active-segment", OpType.OK, nodes=["A"])
     for doubtful in (
         [*begin, *final_log(20, "A", "m1.0")],  # A has the record
