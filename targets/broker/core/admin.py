@@ -1,7 +1,7 @@
 """
-What clients ask of the cluster: metadata, and topics made and removed.
+Metadata, topic creation and topic deletion for clients.
 
-Clients are routed by what ZooKeeper holds, read for every question (Kafka Replication Design V3, Overview:
+Each metadata answer is read from ZooKeeper (Kafka Replication Design V3, Overview:
 "the published decisions are the source of truth and they are used by clients for request routing").
 """
 
@@ -56,7 +56,7 @@ _TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVW
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitMetadataNames:
-    """Metadata, first part: names."""
+    """Metadata, first read: names."""
 
     caller: Caller
     topics: tuple[str, ...] | None
@@ -64,7 +64,7 @@ class AwaitMetadataNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitMetadataNodes:
-    """Metadata, second part: registrations and assignments."""
+    """Metadata, second read: registrations and assignments."""
 
     caller: Caller
     controller_id: int
@@ -74,7 +74,7 @@ class AwaitMetadataNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitMetadataStates:
-    """Metadata, third part: leaderAndISR."""
+    """Metadata, third read: leaderAndISR."""
 
     caller: Caller
     controller_id: int
@@ -85,7 +85,7 @@ class AwaitMetadataStates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitLiveBrokers:
-    """Topics are to be made: who is alive to hold them?"""
+    """Topics are to be created; the list of live brokers is being read."""
 
     caller: Caller
     request: CreateTopicsRequest
@@ -93,7 +93,7 @@ class AwaitLiveBrokers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsWrite:
-    """Topics are being made or removed: the verdicts so far, and the names whose writes are under way."""
+    """Topics are being created or deleted: the results so far, and the names whose writes are in flight."""
 
     caller: Caller
     errors: tuple[tuple[str, ErrorCode, str], ...]
@@ -103,7 +103,7 @@ class AwaitTopicsWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsToDelete:
-    """Topics are to be removed: what partitions have they?"""
+    """Topics are to be deleted; their partitions are being read."""
 
     caller: Caller
     topics: tuple[str, ...]
@@ -112,13 +112,13 @@ class AwaitTopicsToDelete:
 
 # --- metadata ----------------------------------------------------------------------------------------
 def on_metadata(core: Core, caller: Caller, request: MetadataRequest) -> None:
-    """Read ZooKeeper for the answer."""
+    """Start to read the answer from ZooKeeper."""
     continuation = AwaitMetadataNames(caller=caller, topics=request.topics)
     core.ask(continuation, ZkChildren(path=BROKER_IDS), ZkChildren(path=BROKER_TOPICS), ZkGet(path=CONTROLLER))
 
 
 def on_names_read(core: Core, continuation: AwaitMetadataNames, results: tuple[ZkResult, ...]) -> None:
-    """Go on to registrations and assignments."""
+    """Read registrations and assignments next."""
     ids, topics, holder = results
     if not isinstance(ids, ZkNames) or not isinstance(topics, ZkNames):
         _answer_metadata(core, continuation.caller, (), -1, ())
@@ -137,7 +137,7 @@ def on_names_read(core: Core, continuation: AwaitMetadataNames, results: tuple[Z
 
 
 def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[ZkResult, ...]) -> None:
-    """Go on to the partitions' leaders."""
+    """Read the partitions' leaders next."""
     count = len(continuation.brokers)
     brokers: list[BrokerMetadata] = []
     for broker, node in zip(continuation.brokers, results[:count], strict=True):
@@ -154,7 +154,7 @@ def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[Z
             assignment = decode_assignment(node.data)
             partitions += [(TopicPartition(topic, p), r) for p, r in sorted(assignment.items())]
         else:
-            # "unknown" would tell a client that the topic is gone, when only the connection is
+            # The connection is lost, the topic may exist: "unknown" would tell the client that it is gone.
             lost = node is ZkError.LOST
             error = ErrorCode.LEADER_NOT_AVAILABLE if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             topics.append((topic, error))
@@ -169,7 +169,7 @@ def on_nodes_read(core: Core, continuation: AwaitMetadataNodes, results: tuple[Z
 
 
 def on_partitions_read(core: Core, continuation: AwaitMetadataStates, results: tuple[ZkResult, ...]) -> None:
-    """Answer: a leader that is not registered is no leader to a client."""
+    """Answer; a leader that is not registered counts as no leader."""
     live = {broker.broker_id for broker in continuation.brokers}
     found: dict[str, list[PartitionMetadata]] = {}
     for (tp, replicas), node in zip(continuation.partitions, results, strict=True):
@@ -213,12 +213,12 @@ def _answer_metadata(
 
 # --- topics ------------------------------------------------------------------------------------------
 def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
-    """See who lives, then write the topics' paths; the controller does the rest (V3 B)."""
+    """Read the live brokers, then write the topics' paths; the controller does the rest (V3 B)."""
     core.ask(AwaitLiveBrokers(caller=caller, request=request), ZkChildren(path=BROKER_IDS))
 
 
 def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -> None:
-    """Check each topic and write those that are sound."""
+    """Check each topic and write the valid ones."""
     if not isinstance(result, ZkNames):
         late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in continuation.request.topics)
         core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=late)))
@@ -245,7 +245,7 @@ def _sound(topic: str) -> bool:
 
 
 def _place(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
-    """Give partition -> replicas, or why not: as the client says, else round robin over the live."""
+    """Return partition -> replicas, or an error: as the client assigned them, else round robin over the live."""
     if not _sound(topic.topic):
         text = f"topic {topic.topic[:80]!r}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'"
         return {}, ErrorCode.INVALID_TOPIC, text
@@ -276,7 +276,7 @@ def _as_assigned(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[i
 
 
 def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -> None:
-    """Read what the topics hold, then remove their paths; the controller stops the replicas (V3 B)."""
+    """Read the topics' partitions, then delete their paths; the controller stops the replicas (V3 B)."""
     topics = tuple(dict.fromkeys(request.topics))
     sound = tuple(topic for topic in topics if _sound(topic))
     continuation = AwaitTopicsToDelete(
@@ -286,7 +286,7 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
-    """Remove each topic's path and all below it, at once."""
+    """Delete each topic's path and everything below it in one multi."""
     errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
     writes: list[ZkMulti] = []
     names: list[str] = []
@@ -308,7 +308,7 @@ def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[Z
 
 
 def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple[ZkResult, ...]) -> None:
-    """Answer with a verdict for every topic."""
+    """Answer with a result for every topic."""
     errors = list(continuation.errors)
     for name, result in zip(continuation.names, results, strict=True):
         if isinstance(result, ZkDone):

@@ -1,5 +1,5 @@
 """
-The broker as one state machine: `step(now_ns, event) -> effects`, in the order in which they must happen.
+The broker as one state machine: `step(now_ns, event) -> effects`; the effects must be applied in order.
 
 It does no IO, reads no clock and draws no random number; asyncio, the simulator and tests drive the same one.
 """
@@ -52,7 +52,7 @@ from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONTROLLER,
 
 
 class Broker:
-    """One broker. `state` is all it is; the disk port is all it touches."""
+    """One broker. `state` is its whole state; the disk port is the only thing outside it that it touches."""
 
     def __init__(self, config: Config, disk: DiskPort) -> None:
         self.state = State(config=config)
@@ -60,9 +60,11 @@ class Broker:
 
     def step(self, now_ns: int, event: Event) -> list[Effect]:
         """
-        Take one event and say what must be done, in order.
+        Process one event and return the effects, in order.
 
-        Units:   now_ns is any monotonic clock; timers are armed on the same.
+        Args:
+            now_ns: time of any monotonic clock, in nanoseconds; timers use the same clock.
+            event: the event to process.
         """
         core = Core(state=self.state, disk=self._disk, now_ns=now_ns)
         _dispatch(core, event)
@@ -141,7 +143,7 @@ def _on_answered(core: Core, event: Answered) -> None:
 def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
     continuation = core.state.pending.pop(event.tag, None)
     results = event.results
-    # A reply made in an older session: whatever it wrote there is of that session, not of this one.
+    # A reply of an older session: its writes belong to that session, not to this one.
     stale = event.session != core.state.session
     match continuation:
         case isr.AwaitIsrWrite():
@@ -160,7 +162,7 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             admin.on_to_delete(core, continuation, results)
         case admin.AwaitTopicsWrite():
             admin.on_topics_written(core, continuation, results)
-        case _ if not stale and continuation is not None:  # any other is void
+        case _ if not stale and continuation is not None:  # any other reply is void
             _on_membership(core, event, continuation)
     if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:
         leader.advance_high_watermark(core, core.state.replicas[continuation.tp])
@@ -197,7 +199,7 @@ def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
         case controller.AwaitStateWrite():
             controller.on_wrote(core, continuation, results[0])
         case controller.AwaitElectionsRemoval():
-            pass  # a node that could not be removed is found by the next reading
+            pass  # the next reading finds a node that was not removed
         case _:
             raise AssertionError(
                 f"ZooKeeper's answer {event.tag}: {continuation!r} has no handler; expected one in _on_membership"
@@ -224,12 +226,12 @@ def _on_hungup(core: Core, connection: int) -> None:
         for number in [n for n, w in waits.items() if w.caller.connection == connection]:
             waits.pop(number)
             core.state.timers.pop((name, number), None)
-    # Its controller sends it again, as long as this broker is registered.
+    # The controller sends it again while this broker is registered.
     core.state.early = [command for command in core.state.early if command[0].connection != connection]
 
 
 def _on_tick(core: Core) -> None:
-    core.state.armed_ns = -1  # spent: what is still to come is armed again, also after a tick that was early
+    core.state.armed_ns = -1  # spent: the next timer is armed again, also after an early tick
     due = sorted((at, str(key), key) for key, at in core.state.timers.items() if at <= core.now_ns)
     for _, _, key in due:
         if core.state.timers.pop(key, None) is not None:
@@ -269,7 +271,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
 
 
 def _checkpoint(core: Core) -> None:
-    """V3's HW checkpoint thread: write all high watermarks when one of them moved."""
+    """V3's HW checkpoint thread: write all high watermarks if one of them moved."""
     core.after_ms(("checkpoint",), core.config.high_watermark_checkpoint_ms)
     current = {
         tp: replica.high_watermark
@@ -282,7 +284,7 @@ def _checkpoint(core: Core) -> None:
 
 
 def _arm(core: Core) -> None:
-    """Ask for the next tick when the earliest timer changed."""
+    """Request the next tick if the earliest timer changed."""
     earliest = min(core.state.timers.values(), default=-1)
     if earliest not in (-1, core.state.armed_ns):
         core.state.armed_ns = earliest

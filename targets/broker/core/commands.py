@@ -1,8 +1,8 @@
 """
-The controller's commands to brokers: one queue for each broker, one command under way, in order.
+The controller's commands to brokers: one queue for each broker, one command in flight, in order.
 
-Rules:   to itself too: what it decided reaches its own replicas over the network, as it does in Apache Kafka, and
-         may be as late as any other.
+The controller also commands itself over the network, as Apache Kafka does: a decision reaches its own
+replicas as late as any other's.
 Source:  Kafka Replication Design V3, A.4, C and "Potential optimizations" 1 (command queue).
 """
 
@@ -24,20 +24,20 @@ from targets.broker.core.zookeeper import PartitionState
 
 CONTROLLER_CHANNEL = "controller"
 ACK_TIMEOUT_MS = 30_000
-# A broker that answers nothing keeps its commands; more than this means that it is as good as dead.
+# A broker that answers nothing keeps its commands; with more than this it counts as dead.
 QUEUE_COMMANDS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitCommandAck:
-    """A command is under way to this broker."""
+    """A command is in flight to this broker."""
 
     broker: int
     controller_epoch: int
 
 
 def send_state(core: Core, command: LeaderAndIsr) -> None:
-    """Tell every live replica of a partition who leads now (V3 A.4)."""
+    """Send a partition's new state to all its live replicas (V3 A.4)."""
     for broker in command.replicas:
         if broker in core.state.controller.live:
             _enqueue(core, broker, _leader_and_isr(core, broker, (command,), is_init=False))
@@ -52,11 +52,12 @@ def inform(
     is_init: bool,
 ) -> None:
     """
-    Tell brokers what ZooKeeper holds for all their partitions, before anything is decided (V3 D.4).
+    Send brokers the ZooKeeper state of all their partitions, before any decision (V3 D.4).
 
-    With is_init, sent by a controller that takes office, they delete what is not named; so partitions
-    without a leader yet are named too, with epoch -1, which changes nothing. So are those that the broker leads
-    and awaits a new epoch of (KIP-101): told of the old one, a new process would lead that for a moment.
+    With is_init, sent by a controller that takes office, brokers delete every replica that it does not name. So
+    it also names partitions without a leader yet, with epoch -1, which changes nothing. Likewise it
+    names partitions that the broker leads and waits for a new epoch of (KIP-101): with the old epoch, a new
+    process would lead for a moment.
     """
     awaits = core.rules.returning_leader is ReturningLeader.AWAITS
     for broker in sorted(brokers):
@@ -71,7 +72,7 @@ def inform(
 
 
 def stop_replicas(core: Core, gone: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-    """Tell the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2)."""
+    """Command the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2)."""
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
         if broker in core.state.controller.live:
             partitions = tuple(tp for tp, replicas in sorted(gone.items()) if broker in replicas)
@@ -118,7 +119,7 @@ def _leader_and_isr(
 
 
 def _broker_epoch(core: Core, broker: int) -> int:
-    """The registration that a command is meant for, where brokers heed it (KIP-380)."""
+    """Return the registration that a command is addressed to, where brokers check it (KIP-380)."""
     return core.state.controller.live[broker] if core.rules.fence_broker_epoch else -1
 
 
@@ -132,7 +133,7 @@ def _enqueue(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplica
 
 
 def pump(core: Core, broker: int) -> None:
-    """Send the next command to a broker unless one is under way."""
+    """Send the next command to a broker unless one is in flight."""
     channel = core.state.controller.channels.get(broker)
     if channel is not None and channel.queue and channel.tag is None:
         continuation = AwaitCommandAck(broker=broker, controller_epoch=core.state.controller.epoch)
@@ -140,7 +141,7 @@ def pump(core: Core, broker: int) -> None:
 
 
 def on_commanded(core: Core, continuation: AwaitCommandAck, tag: int, response: Response | None) -> None:
-    """Go on to the next command, or send this one again after a back-off while the broker is registered."""
+    """Send the next command, or this one again after a back-off while the broker is registered."""
     controller = core.state.controller
     channel = controller.channels.get(continuation.broker)
     if channel is None or channel.tag != tag or controller.epoch != continuation.controller_epoch:

@@ -2,8 +2,8 @@
 The controller: one broker elects leaders, writes them to ZooKeeper, then commands the brokers.
 
     children (watched) -> registrations and assignments -> leaderAndISR -> decide -> write -> command
-Which broker that is, is decided in `office`.
-ZooKeeper is read again before every decision, so that a leader's own change of the ISR is never overwritten;
+`office` decides which broker is the controller.
+The controller reads ZooKeeper before every decision, so that it never overwrites a leader's own ISR change;
 every write checks /controller_epoch, so that a deposed controller cannot write (KAFKA-6082).
 Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
 """
@@ -48,14 +48,14 @@ from targets.broker.core.zookeeper import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitNames:
-    """First part of a reading: who lives, what topics are there. `office` is the epoch that began it."""
+    """First read: live brokers and topics. `office` is the controller epoch that started it."""
 
     office: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitNodes:
-    """Second part: each registration, each assignment."""
+    """Second read: each registration, each assignment."""
 
     office: int
     brokers: tuple[int, ...]
@@ -64,7 +64,7 @@ class AwaitNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitStates:
-    """Third part: each leaderAndISR."""
+    """Third read: each leaderAndISR."""
 
     office: int
     live: tuple[tuple[int, int], ...]
@@ -73,7 +73,7 @@ class AwaitStates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitElectionsRemoval:
-    """The operator's node is being removed; whatever comes of that, what it asked for is under way."""
+    """The operator's election node is being removed; its elections go ahead whatever the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +81,9 @@ class AwaitStateWrite:
     """
     A decision about one partition was sent to ZooKeeper.
 
-    Shapes:  known is who lives, to be believed again when the decision does not stand: see _unseen. saw is who was
-             registered when it was made: (broker, czxid).
+    Attributes:
+        known: the live brokers to restore if the decision is not written: see _unseen.
+        saw: the brokers registered at the decision: (broker, czxid).
     """
 
     tp: TopicPartition
@@ -95,7 +96,7 @@ class AwaitStateWrite:
 
 # --- a reading ---------------------------------------------------------------------------------------
 def read(core: Core) -> None:
-    """Read ZooKeeper from the top, now or when the reading under way is done (V3 A.1, B, D.3)."""
+    """Read ZooKeeper from the top, now or after the current reading (V3 A.1, B, D.3)."""
     controller = core.state.controller
     if not controller.active:
         return
@@ -113,12 +114,12 @@ def read(core: Core) -> None:
 
 
 def _left_office(core: Core, office: int) -> bool:
-    """A reading that outlives its office must decide nothing: it has no epoch to be checked against."""
+    """Return True if the reading outlived its office; it must decide nothing, as no epoch would be checked."""
     return not core.state.controller.active or core.state.controller.epoch != office
 
 
 def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: ZkResult) -> None:
-    """Go on to the registrations and assignments."""
+    """Read registrations and assignments next."""
     if _left_office(core, continuation.office):
         return
     if not isinstance(brokers, ZkNames) or not isinstance(topics, ZkNames):
@@ -133,7 +134,7 @@ def on_names(core: Core, continuation: AwaitNames, brokers: ZkResult, topics: Zk
 
 
 def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]) -> None:
-    """Go on to the leaderAndISR of every partition."""
+    """Read the leaderAndISR of every partition next."""
     if _left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
@@ -153,7 +154,7 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
 
 
 def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ...]) -> None:
-    """Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop what is gone."""
+    """Decide (V3 A.3, B, D.4 to D.6): inform, write what must change, stop deleted replicas."""
     if _left_office(core, continuation.office):
         return
     if any(result is ZkError.LOST for result in results):
@@ -178,7 +179,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         state = states.get(tp)
         _announce_if_written(core, tp, state)
         decision = _decision(core, replicas, state, returned)
-        if state is not None and tp in asked:  # only once; it serves every other need of a new epoch too
+        if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
             _write(core, tp, replicas, state, decision, known=known, saw=continuation.live)
@@ -189,7 +190,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
 
 def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
     """
-    Give who lives; who bounced since the last reading counts as gone for this one, and comes back in the next.
+    Return the live brokers; one that bounced since the last reading counts as gone until the next one.
 
     Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up (KAFKA-1120).
     """
@@ -203,17 +204,17 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
 
 def _unseen(core: Core, live: Collection[int]) -> tuple[tuple[int, int], ...]:
     """
-    Give who lived before this reading, as it is to be believed again when what is decided now does not stand.
+    Return the live brokers as of the last reading, to be restored if a decision of this one is not written.
 
-    Nothing but a difference has a decision made: who returned, bounced or went must be seen to once more, also
-    when it is back by then. Where registrations are told apart the old one shows that.
+    Only a difference causes a decision: a broker that returned, bounced or left must be handled once more, even
+    if it is back by then. Where czxids are compared, the old czxid shows that difference.
     """
     before = core.state.controller.live.items()
     return tuple((broker, czxid) for broker, czxid in before if core.rules.fence_broker_epoch or broker in live)
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
-    """Take what an operator asks for, once: the node is removed, as Kafka's for preferred election is."""
+    """Accept an operator's elections once: the node is removed, as Kafka does for preferred election."""
     if not isinstance(wanted, ZkNode):
         return {}
     check = ZkCheck(path=CONTROLLER_EPOCH, version=core.state.controller.epoch_version)
@@ -245,7 +246,7 @@ def _write(
     known: tuple[tuple[int, int], ...],
     saw: tuple[tuple[int, int], ...],
 ) -> None:
-    """Publish a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6)."""
+    """Write a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6)."""
     controller = core.state.controller
     new = PartitionState(
         leader=decision.leader,
@@ -267,13 +268,13 @@ def _write(
 
 
 def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> None:
-    """Command the brokers once the decision stands; read again when somebody was faster."""
+    """Command the brokers once the decision is written; read again if another write came first."""
     controller = core.state.controller
     if not controller.active or controller.epoch != continuation.state.controller_epoch:
         return
     if not isinstance(result, ZkDone):
-        # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed:
-        # reading again tells which, and a deposed one fails its check for ever after.
+        # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed.
+        # Reading again shows which; a deposed controller fails its epoch check from now on.
         controller.live = dict(continuation.known)
         if result is ZkError.LOST:
             controller.uncertain[continuation.tp] = continuation
@@ -283,11 +284,11 @@ def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> Non
 
 
 def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState | None) -> None:
-    """A write whose answer was lost had happened: its command was never sent, and nothing else would send it."""
+    """Send the command of a write that succeeded but lost its answer; nothing else would send it."""
     tried = core.state.controller.uncertain.pop(tp, None)
     if not isinstance(tried, AwaitStateWrite) or found is None:
         return
-    # The ISR aside: the new leader may have read of its office by itself, at its start, and changed that.
+    # Do not compare the ISR: the new leader may have read this state at its start and changed the ISR since.
     if (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch):
         _announce(core, replace(tried, state=found))
 

@@ -1,8 +1,8 @@
 """
-Who leads next: a pure function of a partition's state and of who is alive.
+Leader election: a pure function of a partition's state and the live brokers.
 
 Source:  Kafka Replication Design V3, A (on_broker_change 3.2) and B (init_leaders); KIP-101, returning leaders.
-Where V3 elects any live assigned replica when the ISR is gone, Kafka asks first (unclean election, KIP-106).
+When the ISR is gone, V3 elects any live assigned replica; Kafka only with unclean election on (KIP-106).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from targets.broker.core.zookeeper import PartitionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to write into leaderAndISR: leader -1 for none; unclean: from outside the ISR."""
+    """The leaderAndISR to write: leader -1 for none; unclean: from outside the ISR."""
 
     leader: int
     leader_epoch: int
@@ -25,7 +25,7 @@ class Decision:
 
 
 def init_leader(replicas: tuple[int, ...], live: Collection[int]) -> Decision | None:
-    """Give a new partition its first leader and ISR, None while no assigned replica lives (V3 B)."""
+    """Return a new partition's first leader and ISR, None while no assigned replica is live (V3 B)."""
     present = tuple(replica for replica in replicas if replica in live)
     return Decision(leader=present[0], leader_epoch=0, isr=present) if present else None
 
@@ -40,10 +40,11 @@ def decide(
     unclean_election: bool,
 ) -> Decision | None:
     """
-    Say what must change, None when nothing must.
+    Return the change to write, None if nothing must change.
 
-    Shapes:  live are the registered brokers; returned are those whose registration just appeared (all of
-             them, to a controller that takes office).
+    Args:
+        live: the registered brokers.
+        returned: the brokers whose registration just appeared (all of them, to a new controller).
     """
     epoch = state.leader_epoch + 1
     isr = tuple(member for member in state.isr if member in live)
@@ -58,12 +59,12 @@ def decide(
         return Decision(leader=present[0], leader_epoch=epoch, isr=(present[0],), unclean=True)
     if state.leader == -1:
         return None
-    # Nobody who may lead is alive. Who was last in the ISR stays there: only it may lead again.
+    # No eligible leader is live. The last ISR stays: only its members may lead again.
     return Decision(leader=-1, leader_epoch=epoch, isr=state.isr)
 
 
 def asked_for(state: PartitionState, live: Collection[int], leader: int) -> Decision | None:
-    """Make a live ISR member leader because an operator asks for it; nobody else that lives leaves the ISR."""
+    """Return an operator's choice of a live ISR member as leader; no live broker leaves the ISR."""
     isr = tuple(member for member in state.isr if member in live)
     if leader == state.leader or leader not in isr:
         return None

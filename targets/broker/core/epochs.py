@@ -1,7 +1,7 @@
 """
 The leader epoch cache: which leader epoch began at which offset (KIP-101's Leader Epoch Sequence).
 
-Plain data and no file: who changes it writes it down (`LogPort.write_epochs`) before what follows.
+Plain data without a file: after a change the caller writes it (`LogPort.write_epochs`) before it continues.
 Source:  KIP-101, steps 3 and 4.3 to 4.7.1, "Unclean Shutdown"; Kafka's LeaderEpochFileCache, release by release.
 """
 
@@ -25,7 +25,7 @@ class EpochEntry(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """Where an epoch ends (exclusive); (-1, -1) when that cannot be said."""
+    """Where an epoch ends (exclusive); (-1, -1) when unknown."""
 
     epoch: int
     end: int
@@ -39,7 +39,7 @@ class EpochCache:
     """
     The vector (epoch, start offset) of one replica, rising in both.
 
-    Every change returns whether anything changed, so that the caller writes the checkpoint only then.
+    Every change returns True if anything changed, so that the caller writes the checkpoint only then.
     """
 
     rules: Rules
@@ -47,15 +47,17 @@ class EpochCache:
 
     @property
     def latest(self) -> int:
-        """The last epoch, -1 when none is known."""
+        """Return the last epoch, -1 when none is known."""
         return self.entries[-1].epoch if self.entries else UNDEFINED_EPOCH
 
     def assign(self, epoch: int, start: int) -> bool:
         """
-        Note that `epoch` begins at `start`, unless it began before.
+        Record that `epoch` begins at `start`, unless it began before.
 
-        What contradicts the entries is ignored up to 2.0.0 and wins from 2.0.1 on (newest_epoch_wins).
-        Raises:  ValueError for a negative epoch or offset.
+        A contradiction of older entries is ignored up to 2.0.0 and wins from 2.0.1 on (newest_epoch_wins).
+
+        Raises:
+            ValueError: the epoch or the offset is negative.
         """
         if epoch < 0 or start < 0:
             raise ValueError(f"epoch {epoch} at offset {start}: expected both to be at least 0")
@@ -73,16 +75,16 @@ class EpochCache:
 
     def note(self, epoch: int, start: int) -> bool:
         """
-        Take up that a batch of `epoch` begins at `start`; one without an epoch (-1) ends what epochs can tell.
+        Record that a batch of `epoch` begins at `start`; a batch without an epoch (-1) clears the cache.
 
-        The last one would answer for records that are not its own.
+        Otherwise the last epoch would answer for records that are not its own.
         Source:  KAFKA-7897: "clear the epoch cache so that we revert to truncation by high watermark".
         """
         return self.clear() if epoch == UNDEFINED_EPOCH else self.assign(epoch, start)
 
     def end_offset_for(self, query: int, log_end_offset: int) -> EpochEnd:
         """
-        Say where epoch `query` ends: at the start of the first larger epoch, or at the log's end.
+        Return where epoch `query` ends: at the start of the first larger epoch, or at the log's end.
 
         Source:  KIP-101 step 4.3 and Request Semantics 1; KAFKA-6361, KAFKA-6857 and KAFKA-7415 for the switches.
         """
@@ -105,9 +107,9 @@ class EpochCache:
 
     def truncate_from_end(self, end: int) -> bool:
         """
-        Forget what begins at `end` or later, since the log now ends there; -1 changes nothing.
+        Remove entries that begin at `end` or later, since the log now ends there; -1 changes nothing.
 
-        Under KIP-101's letter only what begins *past* the end goes (EpochCut.PAST).
+        By the letter of KIP-101 only entries that begin *past* the end are removed (EpochCut.PAST).
         """
         if end < 0:
             return False
@@ -117,9 +119,9 @@ class EpochCache:
 
     def reset_last_to(self, end: int) -> bool:
         """
-        Step 4.4 to the letter: when epochs begin past the leader's answer, the last one is reset to it.
+        Step 4.4 by the letter: when epochs begin past the leader's answer, reset the last one to it.
 
-        Under Kafka's code (EpochCut.AT_OR_PAST) they are removed instead, as by truncate_from_end.
+        Kafka's code removes them instead, as truncate_from_end does (EpochCut.AT_OR_PAST).
         """
         if self.rules.epoch_cut is EpochCut.AT_OR_PAST or self.latest < 0 or self.entries[-1].start <= end:
             return self.truncate_from_end(end)
@@ -128,7 +130,7 @@ class EpochCache:
         return self._replace([*kept, EpochEntry(last, end)])
 
     def truncate_from_start(self, start: int) -> bool:
-        """Fold what begins before the log's new start into one entry at that start; -1 changes nothing."""
+        """Fold the entries before the log's new start into one entry at that start; -1 changes nothing."""
         if start < 0:
             return False
         before = [entry for entry in self.entries if entry.start <= start]
@@ -138,23 +140,23 @@ class EpochCache:
         return self._replace([EpochEntry(before[-1].epoch, start), *after])
 
     def clear(self) -> bool:
-        """Forget everything."""
+        """Remove all entries."""
         return self._replace([])
 
     def previous(self, epoch: int) -> int:
-        """The last known epoch before this one, -1 when there is none."""
+        """Return the last known epoch before this one, -1 when there is none."""
         return max((entry.epoch for entry in self.entries if entry.epoch < epoch), default=UNDEFINED_EPOCH)
 
     def next(self, epoch: int) -> int:
-        """The first known epoch after this one, -1 when there is none."""
+        """Return the first known epoch after this one, -1 when there is none."""
         return next((entry.epoch for entry in self.entries if entry.epoch > epoch), UNDEFINED_EPOCH)
 
     def start_of(self, epoch: int) -> int:
-        """Where this epoch begins, -1 when it is not known."""
+        """Return where this epoch begins, -1 when unknown."""
         return next((entry.start for entry in self.entries if entry.epoch == epoch), UNDEFINED_OFFSET)
 
     def epoch_at(self, offset: int) -> int:
-        """The epoch of the record at this offset, -1 when it lies before the first entry."""
+        """Return the epoch of the record at this offset, -1 when it lies before the first entry."""
         held = [entry.epoch for entry in self.entries if entry.start <= offset]
         return held[-1] if held else UNDEFINED_EPOCH
 
@@ -174,16 +176,21 @@ def recovered_cache(
     """
     Rebuild the cache of a log that was just opened: checkpoint, then batches, then the log's own bounds.
 
-    Shapes:  file_epochs as the checkpoint file has them; batch_epochs (epoch, base offset) of the batches
-             that recovery scanned, -1 for batches without an epoch: what they follow tells nothing any more.
-    The checkpoint is durable before the log is: where a power cut has undone a truncation, the old records are
-    back below entries that were written since. What the batches contradict goes, or nobody would ever ask about
-    them. (Kafka keeps such entries: its recovery only adds epochs that are newer than the checkpoint's last.)
+    The checkpoint is durable before the log is: after a power loss undid a truncation, the old records are back
+    below entries that were written since. Entries that the batches contradict are removed; otherwise their epochs
+    would never be asked about. (Kafka keeps such entries: its recovery only adds epochs newer than the
+    checkpoint's last.)
+
+    Args:
+        file_epochs: (epoch, start offset) as in the checkpoint file.
+        batch_epochs: (epoch, base offset) of the scanned batches; -1 for batches without an epoch, which
+            clear the entries before them.
+
     Source:  KIP-101, "Unclean Shutdown", and the footnote on flushing: a missing part is rebuilt; KAFKA-7897.
     """
     runs = list(batch_epochs)
     cache = EpochCache(rules, [EpochEntry(*entry) for entry in file_epochs])
-    # Entries past the log's end first: under the older conflict rule they would hide the batches' own.
+    # Remove entries past the log's end first: under the older conflict rule they would hide the batches' own.
     cache.truncate_from_end(log_end_offset)
     cache.entries = _uncontradicted(cache.entries, runs, log_end_offset)
     for epoch, base_offset in runs:
@@ -198,7 +205,7 @@ def recovered_cache(
 def _uncontradicted(
     entries: list[EpochEntry], runs: list[tuple[int, int]], log_end_offset: int
 ) -> list[EpochEntry]:
-    """Give the entries before the first one at or past whose start there is a batch of an older epoch."""
+    """Return the entries before the first one at or past whose start a batch of an older epoch exists."""
     ends = [*(base for _, base in runs[1:]), log_end_offset]
     spans = [(epoch, end) for (epoch, _), end in zip(runs, ends, strict=True)] if runs else []
     kept: list[EpochEntry] = []

@@ -1,4 +1,4 @@
-"""What comes into the core (events) and what it wants done (effects), in the order in which it must happen."""
+"""The core's inputs (events) and outputs (effects); effects must be applied in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asked, so that the answer finds its way back: a connection and a number on it."""
+    """The source of a request, to address the answer: a connection and a number on it."""
 
     connection: int
     number: int
@@ -37,14 +37,14 @@ class Received:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hungup:
-    """A connection is gone: nothing that waits on it will be answered."""
+    """A connection is closed: requests waiting on it get no answer."""
 
     connection: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The answer to a Send, None when it cannot come any more (connection refused, lost or timed out)."""
+    """The answer to a Send; None when it cannot come any more (connection refused, lost or timed out)."""
 
     tag: int
     response: Response | None
@@ -75,7 +75,7 @@ class ZkSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """The time that was armed for has come."""
+    """The armed time has come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ Event: TypeAlias = Start | Received | Hungup | Answered | ZkAnswered | ZkFired |
 # --- effects -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Send the response to whoever asked."""
+    """Send the response to the caller."""
 
     to: Caller
     response: Response
@@ -101,7 +101,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Ask another broker; `channel` keeps a fetcher's questions apart from a controller's commands."""
+    """Send a request to another broker; `channel` separates a fetcher's requests from a controller's commands."""
 
     to: int
     tag: int
@@ -111,7 +111,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkAsk:
-    """Do these on ZooKeeper, in order."""
+    """Run these operations on ZooKeeper, in order."""
 
     tag: int
     ops: tuple[ZkOp, ...]
@@ -135,14 +135,14 @@ class Flush:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """Send a Tick at this time (ns, the driver's clock); replaces what was armed before."""
+    """Send a Tick at this time (ns, the driver's clock); replaces the time armed before."""
 
     at_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observe:
-    """Tell the history, at once and unbuffered (docs/history.md, source broker)."""
+    """Emit an event to the history, at once and unbuffered (docs/history.md, source broker)."""
 
     f: str
     value: Mapping[str, Any] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Observe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """End the process: this broker must not go on, and why."""
+    """End the process, with the reason why this broker must not continue."""
 
     reason: str
 

@@ -1,7 +1,7 @@
 """
-The follower of a partition: asks where its epoch ends, cuts its log, fetches.
+The follower of a partition: asks where its epoch ends, truncates its log, fetches.
 
-Its phases, and what takes it from one to the next, are in `phases`.
+`phases` defines its phases and their transitions.
 Source:  Kafka Replication Design V3, C (becomeFollower) and G; KIP-101 steps 4.1 to 4.7.2; KIP-279; KIP-320;
          Kafka's AbstractFetcherThread.
 """
@@ -39,7 +39,7 @@ FETCHER = "fetcher"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitEpochEnd:
-    """KIP-101 4.2 is under way, asked in this leader epoch of this leader."""
+    """KIP-101 4.2 is in flight: sent to this leader in this leader epoch."""
 
     tp: TopicPartition
     generation: int
@@ -49,7 +49,7 @@ class AwaitEpochEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitFetch:
-    """A fetch is under way; `first` is the one that a cut waits for (KIP-101's rejected alternative)."""
+    """A fetch is in flight; `first` marks the one that truncation waits for (KIP-101's rejected alternative)."""
 
     tp: TopicPartition
     generation: int
@@ -60,7 +60,7 @@ class AwaitFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitBounds:
-    """The leader said "out of range"; its own bounds were asked: the latest offset first, then the earliest."""
+    """The leader answered "out of range"; its bounds are in flight: the latest offset first, then the earliest."""
 
     tp: TopicPartition
     generation: int
@@ -69,7 +69,7 @@ class AwaitBounds:
 
 
 def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
-    """Follow a leader: nothing of the old one may be appended any more (V3 C), then cut, then fetch."""
+    """Follow a leader: stop appending from the old one (V3 C), then truncate, then fetch."""
     replica.generation += 1
     replica.role = Role.FOLLOWER
     replica.leader = command.leader
@@ -82,7 +82,7 @@ def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None
 
 
 def keep_following(core: Core, replica: Replica, command: LeaderAndIsr) -> None:
-    """Take a newer epoch of the same leader without cutting (V3 2.2; to 2.0.0: KAFKA-7164)."""
+    """Accept a newer epoch of the same leader without truncating (V3 2.2; up to 2.0.0: KAFKA-7164)."""
     move(replica, Turn.KEEP)
     _take_epoch(core, replica, command, kept=True)
 
@@ -103,14 +103,14 @@ def _take_epoch(core: Core, replica: Replica, command: LeaderAndIsr, *, kept: bo
 
 
 def proceed(core: Core, replica: Replica) -> None:
-    """Do what the phase asks for next; also the retry after a back-off."""
+    """Send the request of the current phase; a retry after a back-off comes here too."""
     if replica.role is not Role.FOLLOWER or replica.phase in (Phase.FENCED, Phase.FAILED):
         return
     if replica.phase is Phase.TRUNCATING and core.rules.truncate_to is TruncateTo.FIRST_FETCH:
         _fetch(core, replica, min(replica.fallback, replica.log.end_offset), first=True)
         return
     if replica.phase is Phase.TRUNCATING and not _asks(core, replica):
-        # No epoch is known here: KIP-101's fallback, the high watermark.
+        # The cache has no epoch: use KIP-101's fallback, the high watermark.
         _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
     if replica.phase is Phase.TRUNCATING:
         _ask_epoch(core, replica)
@@ -119,13 +119,17 @@ def proceed(core: Core, replica: Replica) -> None:
 
 
 def _asks(core: Core, replica: Replica) -> bool:
-    """To 1.1.1 a follower asks even when it knows no epoch, and believes the answer (KAFKA-6857)."""
+    """
+    Return True if this follower asks for the epoch's end.
+
+    Up to 1.1.1 it asks even when it knows no epoch, and accepts the answer (KAFKA-6857).
+    """
     knows = replica.epochs.latest != UNDEFINED_EPOCH
     return knows or (core.rules.epochs and core.rules.undefined_query is UndefinedQuery.LOG_END)
 
 
 def _channel(replica: Replica) -> str:
-    """One for each partition: a fetch that waits for records must not keep another partition's waiting."""
+    """Return a channel of this partition alone: a waiting fetch must not hold up another partition's."""
     return f"{FETCHER}-{replica.tp}"
 
 
@@ -146,19 +150,19 @@ def _ask_epoch(core: Core, replica: Replica) -> None:
 
 
 def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, response: Response | None) -> None:
-    """Cut to the leader's answer, or ask again: at once while the walk goes on, else after a back-off."""
+    """Truncate to the leader's answer, or ask again: at once during the walk, else after a back-off."""
     replica = core.state.replicas.get(continuation.tp)
     if replica is None or not _awaited(core, replica, continuation):
         return
     given = response.answers if isinstance(response, OffsetForLeaderEpochResponse) else ()
     answer = next((item for item in given if item.tp == continuation.tp), None)
     if answer is not None and answer.error is ErrorCode.UNSUPPORTED_VERSION:
-        # KIP-101, compatibility: a leader that cannot be asked leaves the high watermark.
+        # KIP-101, compatibility: the leader does not know the request, so fall back to the high watermark.
         _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
     elif answer is None or answer.error is not ErrorCode.NONE:
         if (
             replica.generation == continuation.generation
-        ):  # else this replica has asked anew, and waits for that answer
+        ):  # otherwise this replica has asked again and waits for that answer
             _refused(core, replica, None if answer is None else answer.error, continuation.leader_epoch)
         return
     else:
@@ -171,25 +175,28 @@ def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, response: Response 
 
 def _awaited(core: Core, replica: Replica, continuation: AwaitEpochEnd) -> bool:
     """
-    Whether this replica still waits for that answer.
+    Return True if this replica still waits for that answer.
 
-    To 1.1.1 whatever the present leader said counts, though it was asked in an older epoch (KAFKA-7786).
+    Up to 1.1.1 any answer of the current leader counts, even to a question of an older epoch (KAFKA-7786).
     """
     if replica.role is not Role.FOLLOWER or replica.phase is not Phase.TRUNCATING:
         return False
     if not core.rules.drop_stale_answer:
         return replica.leader == continuation.leader
     if replica.generation == continuation.generation and replica.leader_epoch != continuation.leader_epoch:
-        proceed(core, replica)  # the epoch rose while the leader stayed: ask anew
+        proceed(core, replica)  # the epoch rose while the leader stayed: ask again
         return False
     return replica.generation == continuation.generation
 
 
 def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch: int) -> None:
     """
-    Go on after an answer that helps nothing: wait for the next command when fenced, else try again.
+    Continue after an answer without a result: wait for the next command when fenced, else retry.
 
-    Shapes:  leader_epoch is the one that the question was asked in; error None: no answer came.
+    Args:
+        leader_epoch: the epoch in which the question was sent.
+        error: the answer's error code; None if no answer came.
+
     Source:  KIP-320: "the fetcher [...] should await a new LeaderAndIsr".
     """
     if error is not ErrorCode.FENCED_LEADER_EPOCH:
@@ -202,7 +209,7 @@ def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch
 
 
 def _cut(core: Core, replica: Replica, cut: Cut) -> None:
-    """KIP-101 4.4 and 4.5: first the epochs, then the log; told to the history even when nothing goes."""
+    """KIP-101 4.4 and 4.5: truncate the epochs, then the log; emit the event even if nothing is removed."""
     before, latest = replica.log.end_offset, replica.epochs.latest
     if cut.reason is Reason.EPOCH_ANSWER and cut.to < before:
         changed = replica.epochs.reset_last_to(cut.to)
@@ -213,7 +220,7 @@ def _cut(core: Core, replica: Replica, cut: Cut) -> None:
     end = before
     if cut.to < before:
         end = replica.log.truncate_to(cut.to, core.rules.leo_after_cut)
-        replica.generation += 1  # a flush that was asked for before says nothing of this log
+        replica.generation += 1  # voids a flush that was requested for the longer log
         if end < cut.to and replica.epochs.truncate_from_end(end):
             leader.write_epochs(core, replica)
         replica.high_watermark = min(replica.high_watermark, end)
@@ -226,7 +233,7 @@ def _cut(core: Core, replica: Replica, cut: Cut) -> None:
         epoch=replica.leader_epoch,
     )
     replica.fallback = min(cut.to, end)
-    # A walk that gets nowhere has come to its end: asking the same again would get the same.
+    # A step of the walk that changed nothing ends it: the same question would get the same answer.
     move(replica, Turn.CUT if cut.done or replica.epochs.latest == latest else Turn.CUT_PARTLY)
 
 
@@ -256,14 +263,14 @@ def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) ->
 
 
 def _current_epoch(core: Core, replica: Replica) -> int:
-    """What a fetch says of its follower: the epoch in which it follows, where a leader may heed it (KIP-320)."""
+    """Return the epoch that a fetch carries: the epoch in which this broker follows, under KIP-320, else -1."""
     rules = core.rules
     heeded = rules.fence_fetch or rules.fence_high_watermark or rules.fence_isr_join
     return replica.leader_epoch if heeded else UNDEFINED_EPOCH
 
 
 def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) -> None:
-    """Append what came and move the HW, then fetch again; what fails is tried again after a back-off."""
+    """Append the records and follow the HW, then fetch again; retry a failed fetch after a back-off."""
     replica = core.state.replicas.get(continuation.tp)
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
@@ -283,7 +290,7 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
 
 
 def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
-    """KIP-101 4.7.1 and 4.7.2: a new epoch is written down before its first batch is appended."""
+    """KIP-101 4.7.1 and 4.7.2: write a new epoch down before appending its first batch."""
     if not result.batches:
         return True
     try:
@@ -296,7 +303,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
             leader.note_epoch(core, replica, batch.leader_epoch, batch.base_offset)
         base, end = replica.log.append_as_follower(result.batches)
     except AppendOrderError as error:
-        # Kafka's fetcher thread dies of this one (KIP-101: "an inability for replicas to make progress").
+        # Kafka's fetcher thread dies of this error (KIP-101: "an inability for replicas to make progress").
         move(replica, Turn.DISORDER)
         core.observe_replica("stuck", replica, reason="out-of-order-append", error=str(error))
         return False
@@ -307,7 +314,7 @@ def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
 
 
 def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:
-    """Take the leader's HW as far as this log reaches; a follower's HW may fall."""
+    """Set the HW to the leader's, at most this log's end; a follower's HW may fall."""
     moved = max(replica.log.start_offset, min(leaders, replica.log.end_offset))
     if moved != replica.high_watermark:
         replica.high_watermark = moved
@@ -329,9 +336,9 @@ def _ask_bound(core: Core, replica: Replica, timestamp: int) -> None:
 
 def on_bounds(core: Core, continuation: AwaitBounds, response: Response | None) -> None:
     """
-    Cut a log that is longer than the leader's to the leader's end; start anew where the leader's log begins.
+    Truncate a log that is longer than the leader's; restart a log that ends before the leader's begins.
 
-    Kafka to 2.0 exits in the first case unless unclean election is on (KAFKA-3924); this broker never does.
+    Kafka up to 2.0 exits in the first case unless unclean election is on (KAFKA-3924); this broker never does.
     """
     replica = core.state.replicas.get(continuation.tp)
     if replica is None or replica.generation != continuation.generation or replica.phase is not Phase.FETCHING:

@@ -1,8 +1,8 @@
 """
-Who is in sync: the leader counts fetches, shrinks and expands the ISR by a conditional write to ZooKeeper.
+The ISR: the leader counts fetches, shrinks and expands the ISR by a conditional write to ZooKeeper.
 
-Source:  Kafka Replication Design V3, G (maybe_change_ISR). Where V3 lets a replica in that lags a little
-(MIN_BYTES_LAG), Kafka's rule stands: it must have reached the high watermark. Lag is counted in time alone.
+Source:  Kafka Replication Design V3, G (maybe_change_ISR). V3 lets a replica in that lags a little
+(MIN_BYTES_LAG); here Kafka's rule applies: it must have reached the high watermark. Lag is time alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from targets.broker.core.zookeeper import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitIsrWrite:
-    """A conditional write of a new ISR is under way."""
+    """A conditional write of a new ISR is in flight."""
 
     tp: TopicPartition
     generation: int
@@ -36,7 +36,7 @@ class AwaitIsrWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitIsrRead:
-    """The connection was lost under a write: read whether it happened."""
+    """The connection was lost during a write; ZooKeeper is being read to see whether it happened."""
 
     tp: TopicPartition
     generation: int
@@ -44,7 +44,7 @@ class AwaitIsrRead:
 
 
 def note_fetch(core: Core, replica: Replica, follower: int, offset: int) -> None:
-    """Take a follower's fetch offset as its log end, and tell whether it is caught up (Kafka's two cases)."""
+    """Record a follower's fetch offset as its log end, and note when it is caught up (Kafka's two cases)."""
     progress = replica.progress[follower]
     if offset >= replica.log.end_offset:
         progress.caught_up_ns = max(progress.caught_up_ns, core.now_ns)
@@ -56,7 +56,7 @@ def note_fetch(core: Core, replica: Replica, follower: int, offset: int) -> None
 
 
 def maybe_expand(core: Core, replica: Replica, follower: int, offset: int) -> None:
-    """Let a follower in that fetches from the high watermark or past it."""
+    """Expand the ISR by a follower that fetches from the high watermark or past it."""
     caught_up = offset >= replica.high_watermark
     if core.rules.join_isr_past_epoch_start:
         caught_up = caught_up and offset >= replica.epoch_start
@@ -65,7 +65,7 @@ def maybe_expand(core: Core, replica: Replica, follower: int, offset: int) -> No
 
 
 def check_all(core: Core) -> None:
-    """Take followers out that were not caught up for too long; runs on a timer, fetches or not."""
+    """Shrink the ISR by followers that lagged too long; runs on a timer, fetches or not."""
     core.after_ms(("isr-check",), max(1, core.config.replica_lag_ms_max // 2))
     for replica in core.state.replicas.values():
         if replica.role is Role.LEADER:
@@ -106,9 +106,9 @@ def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState
 
 def on_asked(core: Core, continuation: AwaitIsrWrite, result: ZkResult) -> None:
     """
-    Take the new ISR when the write was made; a refused write means that somebody else decided meanwhile.
+    Adopt the new ISR once it is written; a refused write means that the controller decided meanwhile.
 
-    The caller moves the high watermark afterwards: a smaller ISR may commit more.
+    The caller advances the high watermark afterwards: a smaller ISR may commit more.
     """
     replica = _still_ours(core, continuation)
     if replica is None:
@@ -123,16 +123,16 @@ def on_asked(core: Core, continuation: AwaitIsrWrite, result: ZkResult) -> None:
 
 
 def read(core: Core, continuation: AwaitIsrRead) -> None:
-    """Read what became of a write whose answer was lost."""
+    """Read the state after a write whose answer was lost."""
     if _still_ours(core, continuation) is not None:
         core.ask(continuation, ZkGet(path=leader_and_isr_path(continuation.tp)))
 
 
 def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
     """
-    Find out whether a write happened whose answer was lost.
+    Decide from the state whether a write with a lost answer happened.
 
-    Where somebody wrote since, it may have happened before that: who was let in goes on to count for the HW.
+    If the state was written since, the lost write may have come before: its added members still count for the HW.
     """
     replica = _still_ours(core, continuation)
     if replica is None:
@@ -141,7 +141,7 @@ def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
         found = decode_state(result)
         ours = (core.config.broker_id, replica.leader_epoch, continuation.isr)
         if found.zk_version == replica.zk_version:
-            replica.isr_asked = None  # it did not happen; the next fetch or check asks again
+            replica.isr_asked = None  # it did not happen; the next fetch or check tries again
         elif (found.leader, found.leader_epoch, found.isr) == ours:
             _take(core, replica, continuation.isr, found.zk_version)
         else:

@@ -1,8 +1,8 @@
 """
-The leader of a partition: appends, serves fetches, moves the high watermark, answers where epochs end.
+The leader of a partition: appends, serves fetches, advances the high watermark, answers epoch requests.
 
 Source:  Kafka Replication Design V3, C (becomeLeader) and G (on_ReplicaFetchRequest); KIP-101 steps 3 and 4.3.
-Length:  what a leader is asked, in the order of a record's life: produced, fetched, committed, asked about.
+Length:  all of a leader's requests, in the order of a record's life: produced, fetched, committed, asked about.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ EARLIEST = -2
 
 
 def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool = False) -> None:
-    """Take up leading in a new epoch, or in the old one when `resumed` (V3 E.3.2)."""
+    """Start to lead in a new epoch, or continue in the current one when `resumed` (V3 E.3.2)."""
     anew = replica.role is not Role.LEADER or command.leader_epoch > replica.leader_epoch
     replica.generation += 1
     replica.role = Role.LEADER
@@ -67,9 +67,9 @@ def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resume
 
 def _know_followers(core: Core, replica: Replica) -> None:
     """
-    V3 leaves open what a new leader knows of followers: nothing, or a stale end would commit (rule).
+    Forget the followers' log ends: a stale log end would commit records (a rule; V3 leaves this open).
 
-    Also one that led before: it may have missed an epoch in which its followers were cut.
+    A leader that also led before forgets them too: its followers may have truncated in an epoch that it missed.
     """
     keep = {} if core.rules.forget_follower_ends else replica.progress
     replica.progress = {
@@ -83,18 +83,18 @@ def _know_followers(core: Core, replica: Replica) -> None:
 
 
 def note_epoch(core: Core, replica: Replica, epoch: int, start: int) -> None:
-    """Write down that an epoch begins here, before anything is appended in it (KIP-101 steps 3, 4.7.1)."""
+    """Record that an epoch begins here, before anything is appended in it (KIP-101 steps 3, 4.7.1)."""
     if keeps_epochs(core) and replica.epochs.note(epoch, start):
         write_epochs(core, replica)
 
 
 def keeps_epochs(core: Core) -> bool:
-    """Whether batches carry epochs here: the protocol has them, and the message format can hold them."""
+    """Return True if batches carry epochs here: the protocol has them and the message format can store them."""
     return core.rules.epochs and core.config.stamp_epochs
 
 
 def write_epochs(core: Core, replica: Replica) -> None:
-    """Replace the epoch checkpoint by the cache."""
+    """Replace the epoch checkpoint with the cache."""
     flush = core.rules.epochs_flushed is EpochsFlushed.ON_CHANGE
     replica.log.write_epochs(replica.epochs.entries, flush=flush)
     entries = [list(entry) for entry in replica.epochs.entries]
@@ -103,7 +103,7 @@ def write_epochs(core: Core, replica: Replica) -> None:
 
 # --- produce -----------------------------------------------------------------------------------------
 def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
-    """Append what may be appended; answer now, or when the ISR has it (acks=all)."""
+    """Append the sound batches; answer now, or once the ISR has them (acks=all)."""
     done: dict[TopicPartition, tuple[ErrorCode, int]] = {}
     required: dict[TopicPartition, tuple[int, int]] = {}
     texts: dict[TopicPartition, str] = {}
@@ -126,8 +126,8 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
         if required:
             core.after_ms(("produce", number), request.timeout_ms)
         else:
-            _answer_produce(core, number)  # nobody is waited for, also not until followers were given the records
-    for tp in tuple(required or done):  # what is committed at once leaves `required`
+            _answer_produce(core, number)  # acks 0 or 1: answer now, before waking follower fetches
+    for tp in tuple(required or done):  # a produce that commits at once leaves `required`
         if tp in core.state.replicas and core.state.replicas[tp].role is Role.LEADER:
             advance_high_watermark(core, core.state.replicas[tp])
             wake_fetches(core, tp)
@@ -150,7 +150,7 @@ def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:
 
 
 def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -> tuple[int, int]:
-    """Stamp the leader epoch on every batch and append (KIP-101 step 3: "each new message set is tagged")."""
+    """Set the leader epoch of every batch and append (KIP-101 step 3: "each new message set is tagged")."""
     epoch = replica.leader_epoch if keeps_epochs(core) else UNDEFINED_EPOCH
     note_epoch(core, replica, epoch, replica.log.end_offset)
     base, end = replica.log.append_as_leader(batches, epoch)
@@ -160,7 +160,7 @@ def append_as_leader(core: Core, replica: Replica, batches: tuple[Batch, ...]) -
 
 
 def maybe_flush(core: Core, replica: Replica) -> None:
-    """Ask for a flush when flush_messages records came since the last one; never wait for it."""
+    """Request a flush once flush_messages records were appended since the last one; never wait for it."""
     limit = core.config.flush_messages
     if limit and replica.log.end_offset - replica.flush_asked >= limit:
         replica.flush_asked = replica.log.end_offset
@@ -168,7 +168,7 @@ def maybe_flush(core: Core, replica: Replica) -> None:
 
 
 def complete_produces(core: Core) -> None:
-    """Answer every produce whose records the high watermark has passed, or that can no longer be promised."""
+    """Answer every produce whose records the high watermark has passed, or that cannot be committed any more."""
     for number, waiting in list(core.state.produces.items()):
         for tp, (base, end) in list(waiting.required.items()):
             replica = core.state.replicas.get(tp)
@@ -176,7 +176,7 @@ def complete_produces(core: Core) -> None:
                 outcome = (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             elif replica.high_watermark >= end:
                 enough = len(replica.isr) >= core.config.min_isr
-                # Appended and committed by what is left of the ISR: it may survive (Kafka's error 20).
+                # The smaller ISR committed the appended records, so they may survive (Kafka's error 20).
                 outcome = (ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, base)
             else:
                 continue
@@ -187,7 +187,7 @@ def complete_produces(core: Core) -> None:
 
 
 def on_produce_timeout(core: Core, number: int) -> None:
-    """Give up waiting for the ISR: the records are appended and may survive (error 7)."""
+    """Stop waiting for the ISR: the records are appended and may survive (error 7)."""
     waiting = core.state.produces.get(number)
     if waiting is None:
         return
@@ -214,7 +214,7 @@ def _answer_produce(core: Core, number: int) -> None:
 
 # --- fetch -------------------------------------------------------------------------------------------
 def on_fetch(core: Core, caller: Caller, request: FetchRequest) -> None:
-    """Count a follower's fetch as its acknowledgement, then read; wait when there is too little to read."""
+    """Count a follower's fetch as its acknowledgement, then read; wait if there are too few bytes."""
     for part in request.partitions:
         replica = core.state.replicas.get(part.tp)
         if replica is not None and replica.role is Role.LEADER and request.replica_id in replica.progress:
@@ -230,7 +230,7 @@ def on_fetch(core: Core, caller: Caller, request: FetchRequest) -> None:
 
 
 def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartition) -> None:
-    """Take a fetch for an acknowledgement; one from another epoch is none, unless a rule says so (KIP-320)."""
+    """Count a fetch as an acknowledgement, unless it is from another epoch and the rules fence it (KIP-320)."""
     if not replica.log.start_offset <= part.fetch_offset <= replica.log.end_offset:
         return
     passed = _fence(replica, part.current_leader_epoch) is ErrorCode.NONE
@@ -244,7 +244,7 @@ def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartiti
 
 
 def _fence(replica: Replica, current: int) -> ErrorCode:
-    """Hold the epoch in which somebody asks against the one in which this broker is (-1: it does not say)."""
+    """Compare the epoch of a request (-1: it has none) with this replica's leader epoch."""
     if current in (UNDEFINED_EPOCH, replica.leader_epoch):
         return ErrorCode.NONE
     older = current < replica.leader_epoch
@@ -279,7 +279,7 @@ def _read_one(core: Core, request: FetchRequest, part: FetchPartition, max_bytes
         return FetchResult(tp=part.tp, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     log, offset = replica.log, part.fetch_offset
     if not log.start_offset <= offset <= log.end_offset:
-        # V3 C: beyond the log's end (or before its start) is out of range; between HW and LEO it is not.
+        # V3 C: an offset before the log's start or past its end is out of range; one between HW and LEO is not.
         return FetchResult(
             tp=part.tp,
             error=ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -289,7 +289,7 @@ def _read_one(core: Core, request: FetchRequest, part: FetchPartition, max_bytes
     limit = log.end_offset if follower else replica.high_watermark
     batches = log.read(offset, limit, max_bytes) if offset < limit else ()
     if not follower:
-        # Where a follower is stuck within a batch, so is the high watermark: of it a consumer gets nothing.
+        # If a follower's log ends inside a batch, so does the high watermark; a consumer gets whole batches only.
         batches = tuple(batch for batch in batches if batch.last_offset < limit)
     return FetchResult(
         tp=part.tp,
@@ -301,7 +301,7 @@ def _read_one(core: Core, request: FetchRequest, part: FetchPartition, max_bytes
 
 
 def wake_fetches(core: Core, tp: TopicPartition) -> None:
-    """Answer the fetches that waited for this partition and now have enough."""
+    """Answer the waiting fetches of this partition that now have enough bytes."""
     for number, waiting in list(core.state.fetches.items()):
         if any(part.tp == tp for part in waiting.request.partitions):
             results = _read(core, waiting.request)
@@ -310,7 +310,7 @@ def wake_fetches(core: Core, tp: TopicPartition) -> None:
 
 
 def on_fetch_timeout(core: Core, number: int) -> None:
-    """Answer a fetch that waited long enough, with whatever there is."""
+    """Answer a fetch whose wait is over with what there is."""
     waiting = core.state.fetches.get(number)
     if waiting is not None:
         _answer_fetch(core, number, _read(core, waiting.request))
@@ -325,9 +325,9 @@ def _answer_fetch(core: Core, number: int, results: tuple[FetchResult, ...]) -> 
 # --- the high watermark ------------------------------------------------------------------------------
 def advance_high_watermark(core: Core, replica: Replica) -> None:
     """
-    Move the HW to the smallest log end in the ISR (V3 G); it never falls while one leads.
+    Advance the HW to the smallest log end in the ISR (V3 G); it never falls while this broker leads.
 
-    A follower that a write under way lets in counts already: ZooKeeper may hold it as electable by now.
+    A follower that a pending ISR write adds counts already: ZooKeeper may list it as electable by now.
     """
     if replica.role is not Role.LEADER:
         return
@@ -350,13 +350,13 @@ def _known_end(replica: Replica, member: int) -> int:
 
 # --- questions ---------------------------------------------------------------------------------------
 def on_offset_for_leader_epoch(core: Core, caller: Caller, request: OffsetForLeaderEpochRequest) -> None:
-    """Say where epochs end, for partitions that this broker leads (KIP-101 4.3, Request Semantics 2)."""
+    """Answer where epochs end, for partitions that this broker leads (KIP-101 4.3, Request Semantics 2)."""
     answers: list[EpochAnswer] = []
     for question in request.questions:
         replica = core.state.replicas.get(question.tp)
         fence = ErrorCode.NONE
         if replica is not None and core.rules.fence_truncation_query:
-            # The epoch first, then the role: who asks in an old epoch must hear of it (KIP-320).
+            # Check the epoch before the role: a request from an old epoch must get the epoch's error (KIP-320).
             fence = _fence(replica, question.current_leader_epoch)
         if replica is None:
             answers.append(EpochAnswer(tp=question.tp, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -373,7 +373,7 @@ def on_offset_for_leader_epoch(core: Core, caller: Caller, request: OffsetForLea
 
 
 def on_list_offsets(core: Core, caller: Caller, request: ListOffsetsRequest) -> None:
-    """Give the first offset, the last (a follower sees the log end, a client the HW), or one by time."""
+    """Return the first offset, the last (the log end to a follower, the HW to a client), or one by time."""
     results = tuple(_list_one(core, request.replica_id, part) for part in request.partitions)
     core.effects.append(Answer(to=caller, response=ListOffsetsResponse(results=results)))
 

@@ -1,8 +1,8 @@
 """
 The log as the core sees it: a synchronous port, implemented by files and by simulated pages.
 
-An append that came back as an event would only add interleavings that no real broker has; only what really
-completes later (a flush) comes back as an event, carrying the partition's generation.
+An append that came back as an event would only add interleavings that no real broker has; only a flush, which
+really completes later, comes back as an event, with the replica's generation.
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ from targets.broker.core.messages import Batch, TopicPartition
 
 
 class LeoAfterCut(StrEnum):
-    """Where a log ends after a cut inside a batch: the offset asked for (as Kafka), or what is really there."""
+    """Where truncation inside a batch leaves the log end: at the requested offset (Kafka), or at a batch's end."""
 
     TARGET = "target"
     PHYSICAL = "physical"
 
 
 class AppendOrderError(Exception):
-    """A follower was handed a batch whose first offset lies before its log's end (Kafka: out of order)."""
+    """A follower got a batch whose first offset lies before its log's end (Kafka: out of order)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
     """
-    What opening a log found.
+    The result of opening a log.
 
-    Shapes:  clean: the clean-shutdown marker was there, so nothing was scanned for damage. batch_epochs are
-             (leader epoch, base offset) of every batch from the recovery point on, in log order, whenever the
-             epoch differs from the batch before. file_epochs is the epoch checkpoint as found, () when none;
-             high_watermark is its checkpoint, 0 when none. reason says why bytes were cut, "clean" when none.
+    Attributes:
+        clean: the clean-shutdown marker was found, so the log was not scanned for damage.
+        batch_epochs: (leader epoch, base offset) of the batches from the recovery point on, in log order,
+            one entry whenever the epoch differs from the batch before.
+        file_epochs: the epoch checkpoint as found, () when none.
+        high_watermark: the HW checkpoint, 0 when none.
+        reason: why bytes were cut, "clean" when none were.
     """
 
     clean: bool
@@ -47,37 +50,43 @@ class Recovery:
 
 class LogPort(Protocol):
     """
-    One replica's log. Offsets are exclusive ends; batches are whole.
+    One replica's log. End offsets are exclusive; batches are whole.
 
-    Raises:  AppendOrderError; anything else that a disk does wrong ends the broker (fail-stop, V3 4).
+    Raises:
+        AppendOrderError: see above. Any other disk error ends the broker (fail-stop, V3 4).
     """
 
     tp: TopicPartition
 
     @property
     def start_offset(self) -> int:
-        """The first offset that the log holds."""
+        """Return the first offset of the log."""
 
     @property
     def end_offset(self) -> int:
-        """The log end offset (LEO): the offset that the next record gets."""
+        """Return the log end offset (LEO): the offset of the next record."""
 
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
-        """Give the batches their offsets and epoch (-1: message format without epochs) and append them.
+        """
+        Assign offsets and epoch (-1: message format without epochs) to the batches and append them.
 
-        Returns  (first offset, new log end offset).
+        Returns:
+            (first offset, new log end offset).
         """
 
     def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:
-        """Append the batches verbatim; a gap before the first is accepted, as Kafka accepts it.
+        """
+        Append the batches verbatim; a gap before the first is accepted, as in Kafka.
 
-        Returns  (first offset, new log end offset).
+        Returns:
+            (first offset, new log end offset).
         """
 
     def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
-        """Read whole batches, from the one that holds `offset` up to those that begin before `end_offset`.
+        """
+        Read whole batches, from the one that holds `offset` up to those that begin before `end_offset`.
 
-        Gives at least one batch when there is one, however large; () at the end. In a hole: the next batch.
+        Returns at least one batch when there is one, however large; () at the end. In a hole: the next batch.
         """
 
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
@@ -87,10 +96,10 @@ class LogPort(Protocol):
         """Remove all batches; the log starts and ends at `offset`."""
 
     def first_offset_at(self, timestamp_ms: int) -> int:
-        """The offset of the first batch whose greatest timestamp is not before it; -1 when there is none."""
+        """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""
 
     def delete(self) -> None:
-        """Remove the replica from the disk."""
+        """Delete the replica from the disk."""

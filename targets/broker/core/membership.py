@@ -1,8 +1,8 @@
 """
 A broker's life in ZooKeeper: paths, registration, start-up reading, the end of a session.
 
-A broker that starts while its own old registration still stands takes it over, one multi of delete and
-create: nobody who only counts registrations can see that it was away (KAFKA-1120).
+A broker that starts while its own old registration still exists replaces it in one multi of delete and
+create: a watcher that only counts registrations cannot see that it was away (KAFKA-1120).
 Source:  Kafka Replication Design V3, Paths and E (on_broker_startup).
 """
 
@@ -41,42 +41,42 @@ from targets.broker.core.zookeeper import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitPaths:
-    """The standing paths were asked for; that they exist already is as good."""
+    """The permanent paths are being created; one that exists already counts as created."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitRegistrationRead:
-    """Is there a registration of this id, and whose?"""
+    """The registration under this id is being read, to see whose it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitRegistrationWrite:
-    """The registration is under way."""
+    """The registration is being written."""
 
     taken_over: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicNames:
-    """Start-up reading, first part."""
+    """Start-up reading, first read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitAssignments:
-    """Start-up reading, second part."""
+    """Start-up reading, second read."""
 
     topics: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitPartitionStates:
-    """Start-up reading, third part."""
+    """Start-up reading, third read."""
 
     assigned: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
 
 
 def on_session(core: Core, session: int) -> None:
-    """Begin anew in a new session; without one, nothing of ZooKeeper's is this broker's any more."""
+    """Start again in a new session; without a session, drop everything that came from ZooKeeper."""
     core.state.session = session
     core.state.registered, core.state.registration = False, 0
     for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
@@ -94,16 +94,16 @@ def on_session(core: Core, session: int) -> None:
 
 
 def register(core: Core) -> None:
-    """Look before registering: the old registration may still stand."""
+    """Read the registration before writing it: the old one may still exist."""
     if core.state.session and not core.state.registered:
         core.ask(AwaitRegistrationRead(), ZkGet(path=broker_path(core.config.broker_id)))
 
 
 def on_registration_read(core: Core, found: ZkResult) -> None:
-    """Register; take over this node's own old registration; give way to another node's."""
+    """Register; replace this node's own old registration; back off from another node's."""
     path = broker_path(core.config.broker_id)
     create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
-    # Read back at once, since commands may come as soon as it stands: what numbers it tells them apart.
+    # Read the registration back in the same pipeline: commands may come at once, and its czxid sorts them.
     back = ZkGet(path=path)
     if found is ZkError.NO_NODE:
         core.ask(AwaitRegistrationWrite(taken_over=False), ZkMulti(ops=(create,)), back)
@@ -127,7 +127,7 @@ def on_registration_read(core: Core, found: ZkResult) -> None:
 def on_registration_written(
     core: Core, continuation: AwaitRegistrationWrite, results: tuple[ZkResult, ...]
 ) -> None:
-    """Go on when registered; otherwise look again."""
+    """Continue once registered; otherwise read the registration again."""
     written, back = results
     if isinstance(written, ZkDone) and isinstance(back, ZkNode):
         _registered(core, back, taken_over=continuation.taken_over)
@@ -170,7 +170,7 @@ def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[Zk
 
 
 def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tuple[ZkResult, ...]) -> None:
-    """V3 E.3 and E.4; only then may this broker become controller, so that it knows what it holds."""
+    """V3 E.3 and E.4; only then may this broker become controller, so that it knows its replicas."""
     if any(result is ZkError.LOST for result in results):
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
@@ -181,7 +181,7 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
         core,
         dict(continuation.assigned),
         {tp: decode_state(node) for tp, node in read.items()},
-        # The controller may have been faster than this reading: what it wrote since is a new epoch.
+        # The controller may have written before this reading: what it wrote since registration is a new epoch.
         {tp for tp, node in read.items() if node.mzxid > core.state.registration},
     )
     core.state.started = True
@@ -190,6 +190,6 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
 
 
 def read_topics_again(core: Core) -> None:
-    """Start the start-up reading over, after a lost connection."""
+    """Restart the start-up reading after a lost connection."""
     if core.state.registered and not core.state.started:
         core.ask(AwaitTopicNames(), ZkChildren(path=BROKER_TOPICS))

@@ -1,8 +1,8 @@
 """
-What brokers, clients and controllers say to each other, as the core sees it.
+Messages between brokers, clients and controllers, as the core sees them.
 
 The wire layer translates Kafka's bytes to and from these; the core never sees a byte of payload.
-One version-free form for every request: a field that a version lacks has the default that Kafka gives it.
+Each request has one version-free form: a field that a version lacks has Kafka's default.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Payload: TypeAlias = bytes | memoryview
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes, those that this broker gives or understands."""
+    """Kafka's error codes that this broker sends or understands."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -63,8 +63,11 @@ class Batch:
     """
     A record batch's header, with its bytes as an opaque handle.
 
-    Shapes:  base_offset..last_offset inclusive, as stored (a producer's start at 0). payload is the whole
-             batch, header included; base offset (bytes 0-7) and leader epoch (12-15) lie outside its CRC.
+    Attributes:
+        base_offset: first offset, inclusive, as stored (a producer's starts at 0).
+        last_offset: last offset, inclusive.
+        payload: the whole batch with its header; base offset (bytes 0-7) and leader epoch (12-15) lie
+            outside its CRC.
     """
 
     base_offset: int
@@ -83,7 +86,7 @@ class Batch:
 # --- produce -----------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducePartition:
-    """Batches for one partition; `error` is set by the wire layer when the bytes are no sound batches."""
+    """Batches for one partition; the wire layer sets `error` when the bytes are not sound batches."""
 
     tp: TopicPartition
     batches: tuple[Batch, ...]
@@ -102,7 +105,7 @@ class ProduceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceResult:
-    """Where the records went: base_offset -1 on error."""
+    """Where the records were appended; base_offset is -1 on error."""
 
     tp: TopicPartition
     error: ErrorCode
@@ -112,7 +115,7 @@ class ProduceResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceResponse:
-    """One result for every partition asked."""
+    """One result for every requested partition."""
 
     results: tuple[ProduceResult, ...]
 
@@ -120,7 +123,7 @@ class ProduceResponse:
 # --- fetch -------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPartition:
-    """From where to read; current_leader_epoch -1 where the version has none (before v9)."""
+    """The offset to read from; current_leader_epoch is -1 where the version has none (before v9)."""
 
     tp: TopicPartition
     fetch_offset: int
@@ -131,7 +134,7 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """replica_id is the follower's broker id, -1 for a consumer."""
+    """A fetch; replica_id is the follower's broker id, -1 for a consumer."""
 
     replica_id: int
     max_wait_ms: int
@@ -142,7 +145,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResult:
-    """What was read: whole batches, the first of which may begin before the offset asked."""
+    """The batches read, all whole; the first may begin before the requested offset."""
 
     tp: TopicPartition
     error: ErrorCode
@@ -153,7 +156,7 @@ class FetchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchResponse:
-    """One result for every partition asked."""
+    """One result for every requested partition."""
 
     results: tuple[FetchResult, ...]
 
@@ -161,7 +164,7 @@ class FetchResponse:
 # --- list offsets ------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsPartition:
-    """timestamp -1 asks for the latest offset, -2 for the earliest."""
+    """timestamp -1 requests the latest offset, -2 the earliest."""
 
     tp: TopicPartition
     timestamp: int
@@ -178,7 +181,7 @@ class ListOffsetsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResult:
-    """offset -1 when no record has that timestamp or on error."""
+    """offset is -1 when no record has that timestamp, or on error."""
 
     tp: TopicPartition
     error: ErrorCode
@@ -188,7 +191,7 @@ class ListOffsetsResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResponse:
-    """One result for every partition asked."""
+    """One result for every requested partition."""
 
     results: tuple[ListOffsetsResult, ...]
 
@@ -196,7 +199,7 @@ class ListOffsetsResponse:
 # --- offset for leader epoch -------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochQuestion:
-    """KIP-101 step 4.2: where does this epoch end? current_leader_epoch -1 before v2."""
+    """KIP-101 step 4.2: where does this epoch end? current_leader_epoch is -1 before v2."""
 
     tp: TopicPartition
     leader_epoch: int
@@ -205,7 +208,7 @@ class EpochQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochRequest:
-    """replica_id -2 where the version has none (before v3)."""
+    """replica_id is -2 where the version has none (before v3)."""
 
     questions: tuple[EpochQuestion, ...]
     replica_id: int = -2
@@ -246,7 +249,7 @@ class LeaderAndIsrRequest:
     """
     V3's LeaderAndISRRequest; controller_epoch fences a deposed controller (V3 has none).
 
-    Shapes:  broker_epoch numbers the registration that the command is meant for (KIP-380), -1 for any.
+    broker_epoch is the registration that the command is addressed to (KIP-380), -1 for any.
     """
 
     controller_id: int
@@ -287,7 +290,7 @@ class StopReplicaResponse:
 # --- metadata and administration ---------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataRequest:
-    """topics None asks for all."""
+    """Metadata of these topics; None requests all."""
 
     topics: tuple[str, ...] | None
 
@@ -303,7 +306,7 @@ class BrokerMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionMetadata:
-    """leader -1 with LEADER_NOT_AVAILABLE when there is none."""
+    """A partition's leader and replicas; leader is -1 with LEADER_NOT_AVAILABLE when there is none."""
 
     tp: TopicPartition
     error: ErrorCode
@@ -324,7 +327,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataResponse:
-    """What ZooKeeper says; controller_id -1 when there is none."""
+    """The metadata that ZooKeeper holds; controller_id is -1 when there is no controller."""
 
     brokers: tuple[BrokerMetadata, ...]
     controller_id: int
@@ -333,7 +336,7 @@ class MetadataResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """assignments: partition -> replicas, or () to let the broker place them."""
+    """A topic to create; assignments map partition -> replicas, () lets the broker place them."""
 
     topic: str
     partitions: int
@@ -343,7 +346,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopicsRequest:
-    """Topics to make."""
+    """Topics to create."""
 
     topics: tuple[NewTopic, ...]
     timeout_ms: int
@@ -352,7 +355,7 @@ class CreateTopicsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteTopicsRequest:
-    """Topics to remove."""
+    """Topics to delete."""
 
     topics: tuple[str, ...]
     timeout_ms: int
@@ -360,7 +363,7 @@ class DeleteTopicsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicErrors:
-    """The answer to CreateTopics and DeleteTopics: a code and a text for every topic."""
+    """The answer to CreateTopics and DeleteTopics: an error code and a text for every topic."""
 
     errors: tuple[tuple[str, ErrorCode, str], ...]
     deleting: bool = False

@@ -1,5 +1,5 @@
 """
-Which broker is controller: each watches /controller, and the first to create it takes office in a new epoch.
+Controller election: each broker watches /controller; the first to create it takes office in a new epoch.
 
     watch /controller -> multi{set /controller_epoch, create /controller} -> office
 Source:  Kafka Replication Design V3, D; KAFKA-6082.
@@ -28,14 +28,14 @@ from targets.broker.core.zookeeper import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitLook:
-    """Who is controller, and what is the epoch? `tried` is the epoch of an election whose end is unknown."""
+    """/controller and its epoch are being read; `tried` is the epoch of an election with an unknown result."""
 
     tried: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitElection:
-    """The election of this broker is under way."""
+    """The election of this broker is in flight."""
 
     epoch: int
     version: int
@@ -43,24 +43,25 @@ class AwaitElection:
 
 def run_for_office(core: Core, tried: int = 0) -> None:
     """
-    Watch /controller and, if nobody holds it, try to become controller (V3 D).
+    Watch /controller and try to become controller if it does not exist (V3 D).
 
-    Shapes:  tried is the epoch that this broker holds or may have won without hearing of it, 0 for none.
+    Args:
+        tried: the epoch that this broker holds or may have won without an answer, 0 for none.
     """
     core.ask(AwaitLook(tried=tried), ZkExists(path=CONTROLLER, watch=True), ZkGet(path=CONTROLLER_EPOCH))
 
 
 def on_fired(core: Core) -> None:
-    """Look who is controller: the office may be free, or this broker may have lost it."""
+    """Read /controller again: the office may be free, or this broker may have lost it."""
     if core.state.started:
         run_for_office(core, tried=core.state.controller.epoch)
 
 
 def on_looked(core: Core, continuation: AwaitLook, holder: ZkResult, epoch: ZkResult) -> None:
     """
-    Stand for election when the office is free; see that it was won after all when the answer got lost.
+    Run for election if the office is free; detect an election that was won but lost its answer.
 
-    Several looks may be under way: who took office meanwhile is told by the epoch held, not by the one tried.
+    Several reads may be in flight: the epoch held, not the one tried, shows whether this broker took office since.
     """
     if not isinstance(epoch, ZkNode) or holder is ZkError.LOST:
         core.after_ms(("office", continuation.tried), core.config.controller_backoff_ms)
@@ -91,10 +92,10 @@ def _stand(core: Core, epoch: int, version: int) -> None:
 
 def on_elected(core: Core, continuation: AwaitElection, result: ZkResult) -> None:
     """
-    Take office, or leave it to who was faster.
+    Take office, or stay out of it if another broker was first.
 
-    Whoever created /controller has fired the watch of the look before: looking again here as well would leave
-    one watch more after every election.
+    Creating /controller fired the watch of the read before: reading again here as well would leave one watch more
+    after every election.
     """
     if isinstance(result, ZkDone):
         _take_office(core, continuation.epoch, continuation.version + 1)
@@ -109,7 +110,7 @@ def _take_office(core: Core, epoch: int, version: int) -> None:
 
 
 def resign(core: Core) -> None:
-    """Leave office: nothing more is written or commanded."""
+    """Leave office: write and command nothing more."""
     if core.state.controller.active:
         core.observe("controller", {"epoch": core.state.controller.epoch, "active": False})
     core.state.controller = Controller()

@@ -1,5 +1,5 @@
 """
-What a follower does at a time, and what takes it from there to the next: every legal move, and no other.
+The follower's phases and the table of all legal transitions.
 
     TRUNCATING --CUT--> FETCHING --CUT--> FETCHING          FENCED and FAILED wait for the next leader
         ^--CUT_PARTLY--'  as long as the walk goes on (KIP-279)
@@ -16,7 +16,7 @@ from targets.broker.core.state import Phase, Replica
 
 
 class Turn(StrEnum):
-    """What happens to a follower."""
+    """An event that moves a follower between phases."""
 
     FOLLOW = "is to follow a leader"
     KEEP = "is to follow the same leader in a newer epoch"
@@ -44,7 +44,7 @@ MOVES: Final[Mapping[Phase, Mapping[Turn, Phase]]] = {
         Turn.FENCED: Phase.FENCED,
         Turn.DISORDER: Phase.FAILED,
     },
-    # KIP-320: a fenced fetcher waits for a new command, also when the leader is the same.
+    # KIP-320: a fenced fetcher waits for a new command, even when the leader is the same.
     Phase.FENCED: {Turn.FOLLOW: Phase.TRUNCATING},
     # Also the phase of a replica that never followed.
     Phase.FAILED: {Turn.FOLLOW: Phase.TRUNCATING, Turn.KEEP: Phase.FAILED},
@@ -53,10 +53,10 @@ MOVES: Final[Mapping[Phase, Mapping[Turn, Phase]]] = {
 
 def move(replica: Replica, turn: Turn) -> None:
     """
-    Take a follower to its next phase.
+    Move a follower to its next phase.
 
     Raises:
-        AssertionError: no such move is legal, so the core has a mistake.
+        AssertionError: the transition is not legal, so the core has a bug.
     """
     moves = MOVES[replica.phase]
     if turn not in moves:

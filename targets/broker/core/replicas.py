@@ -1,6 +1,4 @@
-"""
-What a broker does when the controller commands it, and when it starts (Kafka Replication Design V3, C and E).
-"""
+"""A broker's reaction to the controller's commands and to its own start (Kafka Replication Design V3, C and E)."""
 
 from __future__ import annotations
 
@@ -23,12 +21,12 @@ from targets.broker.core.rules import ReturningLeader
 from targets.broker.core.state import Core, Phase, Replica, Role
 from targets.broker.core.zookeeper import PartitionState
 
-# A command that names no registration: its controller does not tell one from another.
+# A command without a broker epoch: its controller does not tell registrations apart.
 UNKNOWN = -1
 
 
 def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
-    """Take up a log that recovery opened: epochs rebuilt (KIP-101, Unclean Shutdown), HW within the log."""
+    """Open a replica from a recovered log: rebuild epochs (KIP-101, Unclean Shutdown), bound the HW by the log."""
     epochs = EpochCache(core.rules)
     if leader.keeps_epochs(core):
         epochs = recovered_cache(
@@ -53,13 +51,13 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         epochs=[list(entry) for entry in epochs.entries],
         high_watermark=high_watermark,
     )
-    # In a message format without epochs a log must have none (KAFKA-7897): they would not grow with it.
+    # In a message format without epochs the cache must stay empty (KAFKA-7897): it would not grow with the log.
     if core.rules.epochs and tuple(epochs.entries) != tuple(recovery.file_epochs):
         leader.write_epochs(core, replica)
 
 
 def start_replica(core: Core, tp: TopicPartition) -> Replica:
-    """V3 startReplica: make the partition's directory unless it is there."""
+    """V3 startReplica: create the partition's directory unless it exists."""
     if tp not in core.state.replicas:
         log = core.disk.create(tp)
         core.state.replicas[tp] = Replica(
@@ -89,11 +87,13 @@ def on_broker_startup(
     fresh: Collection[TopicPartition],
 ) -> None:
     """
-    V3 E: start each replica assigned here as ZooKeeper says, and delete what is no longer assigned.
+    V3 E: start each replica assigned here as ZooKeeper says, and delete replicas that are no longer assigned.
 
-    Shapes:  fresh are the partitions whose state was written after this broker registered: an epoch that it
-             leads there is a new one already, and no newer will come.
-    What a controller named meanwhile stays: its topic may be younger than the reading that we were given.
+    A partition that a controller's command named meanwhile stays: its topic may be younger than the reading.
+
+    Args:
+        fresh: the partitions whose state was written after this broker registered. An epoch that it leads
+            there is already a new one; no newer epoch will follow.
     """
     me = core.config.broker_id
     for tp, replicas in sorted(assigned.items()):
@@ -103,12 +103,12 @@ def on_broker_startup(
         replica.replicas = replicas
         state = states.get(tp)
         if state is None or state.leader_epoch <= replica.leader_epoch:
-            continue  # not initialised yet, or the controller's command was faster
+            continue  # not initialised yet, or the controller's command came first
         awaits = core.rules.returning_leader is ReturningLeader.AWAITS
         if state.leader == me and awaits and (tp not in fresh or core.rules.fence_broker_epoch):
-            # KIP-101, returning leaders: the epoch it led in is over; only a newer one makes it lead.
-            # KIP-380: one that was written since may still be meant for the life before this one; a command
-            # for this one tells, and may name that same epoch.
+            # KIP-101, returning leaders: its old epoch is over; it leads only in a newer one.
+            # KIP-380: a state written since may still be meant for the previous incarnation; a command addressed
+            # to this one settles that, and may name the same epoch.
             if tp not in fresh:
                 replica.leader_epoch = state.leader_epoch
             core.observe_replica("awaiting", replica, epoch=state.leader_epoch)
@@ -130,7 +130,7 @@ def _command(tp: TopicPartition, state: PartitionState, replicas: tuple[int, ...
 
 
 def on_leader_and_isr(core: Core, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    """V3 on_LeaderAndISRCommand: follow only what is newer than the replica's own epoch."""
+    """V3 on_LeaderAndISRCommand: act only on an epoch newer than the replica's own."""
     refusal = _refusal(core, request)
     if refusal is not ErrorCode.NONE:
         return LeaderAndIsrResponse(error=refusal, errors=())
@@ -144,7 +144,7 @@ def on_leader_and_isr(core: Core, request: LeaderAndIsrRequest) -> LeaderAndIsrR
 
 
 def _refusal(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> ErrorCode:
-    """Refuse a deposed controller, and a command for an older registration of this broker (KIP-380)."""
+    """Refuse a deposed controller, and a command to an older registration of this broker (KIP-380)."""
     if request.controller_epoch < core.state.controller_epoch:
         return ErrorCode.STALE_CONTROLLER_EPOCH
     if core.rules.fence_broker_epoch and UNKNOWN < request.broker_epoch < core.state.registration:
@@ -158,7 +158,7 @@ def _on_command(core: Core, command: LeaderAndIsr) -> ErrorCode:
     replica = start_replica(core, command.tp)
     replica.replicas = command.replicas
     if command.leader_epoch <= replica.leader_epoch:
-        # Kafka answers so too: a broker acts on a command only when its epoch is larger (V3, optimizations 1).
+        # As Kafka: a broker acts on a command only if its epoch is larger (V3, optimizations 1).
         same = command.leader_epoch == replica.leader_epoch
         return ErrorCode.NONE if same else ErrorCode.STALE_CONTROLLER_EPOCH
     _apply(core, replica, command)
@@ -196,16 +196,16 @@ def _no_leader(replica: Replica, command: LeaderAndIsr) -> None:
 
 
 def _delete_all_but(core: Core, kept: Collection[TopicPartition]) -> None:
-    """V3 C, 3: after a command with INIT, what it does not name is no longer assigned here."""
+    """V3 C, 3: a command with INIT names every replica assigned here; delete the others."""
     for tp in [tp for tp in core.state.replicas if tp not in kept]:
         stop_replica(core, tp)
 
 
 def on_command(core: Core, caller: Caller, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
     """
-    Act on a command and answer it; one that names a registration waits until this process has its own.
+    Act on a command and answer it; a command with a broker epoch waits until this process is registered.
 
-    It may be meant for the life before this one, whose log was another: only the registration tells (KIP-380).
+    It may be addressed to the previous incarnation, with another log; only the registration shows that (KIP-380).
     Source:  Kafka's KafkaServer registers before it starts to process requests.
     """
     unknown = not (core.state.registration or core.state.started)

@@ -1,8 +1,8 @@
 """
 The broker's whole state as plain data, so that it can be copied, restored and fingerprinted.
 
-No closures, futures or callbacks: what waits for an answer is a `Pending` value under the question's tag, and
-what waits for a time is a timer key.
+No closures, futures or callbacks: a continuation of an open question is a `Pending` value under the
+question's tag, and a timeout is a timer key.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NS_PER_MS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What an operator sets. Times in ms; defaults are Kafka's (0.10 to 2.4) unless a comment says else."""
+    """The operator's settings. Times in ms; defaults are Kafka's (0.10 to 2.4) unless a comment says otherwise."""
 
     broker_id: int
     registration: Registration
@@ -39,7 +39,7 @@ class Config:
     rules: Rules
     min_isr: int = 1
     unclean_election: bool = False
-    # Whether batches may carry an epoch; off is an older message format (KIP-101, migration).
+    # Whether batches may carry an epoch; False is an older message format (KIP-101, migration)
     stamp_epochs: bool = True
     replica_lag_ms_max: int = 10_000
     fetch_wait_ms_max: int = 500
@@ -53,7 +53,7 @@ class Config:
 
 
 class Role(StrEnum):
-    """What a replica is to its partition at this moment."""
+    """The role of a replica in its partition."""
 
     NONE = "none"
     LEADER = "leader"
@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 
 class Phase(StrEnum):
-    """What a follower does (Kafka's ReplicaState, the refused fetcher and the dead one)."""
+    """What a follower is doing (Kafka's ReplicaState, with the fenced fetcher and the failed one)."""
 
     TRUNCATING = "truncating"
     FETCHING = "fetching"
@@ -71,7 +71,7 @@ class Phase(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """What the leader knows of a follower: its log end (-1: nothing yet) and when it was caught up."""
+    """What the leader knows of a follower: its log end (-1: nothing yet) and when it was last caught up."""
 
     end: int = -1
     caught_up_ns: int = 0
@@ -84,8 +84,8 @@ class Replica:
     """
     One replica of a partition on this broker.
 
-    Invariants:  high_watermark <= log end; generation rises with every change of role or cut, and voids what
-                 was asked before.
+    high_watermark is at most the log end. generation rises with every change of role and every truncation, and
+    voids the questions asked before.
     """
 
     tp: TopicPartition
@@ -106,7 +106,7 @@ class Replica:
     isr_blocked: bool = False
     # as follower
     phase: Phase = Phase.FAILED
-    fallback: int = 0  # where to cut when the leader knows nothing: the HW, then where the walk has come to
+    fallback: int = 0  # where to truncate if the leader knows nothing: the HW, then where the walk has arrived
     # for flush_messages
     flush_asked: int = 0
 
@@ -132,7 +132,7 @@ class WaitingFetch:
 
 @dataclass(slots=True, kw_only=True)
 class Channel:
-    """Commands to one broker, in order, one under way (tag) at a time (V3, command queue per broker)."""
+    """Commands to one broker, in order, one in flight (tag) at a time (V3, command queue per broker)."""
 
     queue: list[LeaderAndIsrRequest | StopReplicaRequest] = field(default_factory=list)
     tag: int | None = None
@@ -140,7 +140,7 @@ class Channel:
 
 @dataclass(slots=True, kw_only=True)
 class Controller:
-    """What the controller knows while in office; ZooKeeper is read again before every decision."""
+    """The controller's knowledge while in office; it reads ZooKeeper again before every decision."""
 
     active: bool = False
     epoch: int = 0
@@ -151,12 +151,12 @@ class Controller:
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
-    uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes that lost their answer
+    uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes whose answer was lost
 
 
-# --- what waits for an answer ------------------------------------------------------------------------
+# --- continuations -----------------------------------------------------------------------------------
 class Pending(Protocol):
-    """What goes on when an answer comes; its handler is found by its type."""
+    """What continues when an answer comes; its type selects the handler."""
 
 
 TimerKey: TypeAlias = tuple[Any, ...]
@@ -164,12 +164,12 @@ TimerKey: TypeAlias = tuple[Any, ...]
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """Everything the broker is."""
+    """The broker's whole state."""
 
     config: Config
     session: int = 0
     registered: bool = False
-    registration: int = 0  # what numbers this broker's registration (its czxid), 0 while none is known
+    registration: int = 0  # the number of this broker's registration (its czxid), 0 while unknown
     started: bool = False
     controller_epoch: int = 0
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
@@ -186,15 +186,15 @@ class State:
 
 
 class DiskPort(Protocol):
-    """Where new replicas' logs come from."""
+    """Creates the logs of new replicas."""
 
     def create(self, tp: TopicPartition) -> LogPort:
-        """Make an empty log."""
+        """Create an empty log."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Core:
-    """One step under way: the state, the time of the event, and the effects so far."""
+    """One step in progress: the state, the time of the event, and the effects so far."""
 
     state: State
     disk: DiskPort
@@ -203,38 +203,38 @@ class Core:
 
     @property
     def config(self) -> Config:
-        """The operator's settings."""
+        """Return the operator's settings."""
         return self.state.config
 
     @property
     def rules(self) -> Rules:
-        """The protocol."""
+        """Return the protocol's rules."""
         return self.state.config.rules
 
     def number(self) -> int:
-        """Give a number that was never given before."""
+        """Return a number that was never returned before."""
         self.state.next_number += 1
         return self.state.next_number
 
     def send(self, to: int, channel: str, request: Request, continuation: Pending) -> int:
-        """Ask another broker; the answer comes back to `continuation`."""
+        """Send a request to another broker; `continuation` gets the answer."""
         tag = self.number()
         self.state.pending[tag] = continuation
         self.effects.append(Send(to=to, tag=tag, channel=channel, request=request))
         return tag
 
     def ask(self, continuation: Pending, *ops: ZkOp) -> None:
-        """Ask ZooKeeper; the results come back to `continuation`."""
+        """Send operations to ZooKeeper; `continuation` gets the results."""
         tag = self.number()
         self.state.pending[tag] = continuation
         self.effects.append(ZkAsk(tag=tag, ops=ops))
 
     def observe(self, f: str, value: Mapping[str, Any]) -> None:
-        """Tell the history."""
+        """Emit an event."""
         self.effects.append(Observe(f=f, value=value))
 
     def observe_replica(self, f: str, replica: Replica, **value: Any) -> None:
-        """Tell the history about one replica."""
+        """Emit an event about one replica."""
         self.observe(f, {"topic": replica.tp.topic, "partition": replica.tp.partition, **value})
 
     def after_ms(self, key: TimerKey, delay_ms: int) -> None:

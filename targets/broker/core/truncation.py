@@ -1,5 +1,5 @@
 """
-The follower's decision: given the leader's answer, where to cut, and whether to ask once more.
+The follower's truncation decision: where to truncate after the leader's answer, and whether to ask again.
 
 Source:  KIP-101 steps 4.3 to 4.5 and its fallback; KIP-279; Kafka's AbstractFetcherThread,
          getOffsetTruncationState.
@@ -14,7 +14,7 @@ from targets.broker.core.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochC
 
 
 class Reason(StrEnum):
-    """Why a log was cut; these words stand in histories and reports."""
+    """Why a log was truncated; histories and reports contain these words."""
 
     HIGH_WATERMARK = "high-watermark"
     EPOCH_ANSWER = "epoch-answer"
@@ -25,7 +25,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Where to cut and why; the log's own end means that nothing goes. Unless `done`, ask again afterwards."""
+    """Where to truncate and why; the log's own end removes nothing. Unless `done`, ask again afterwards."""
 
     to: int
     reason: Reason
@@ -34,7 +34,7 @@ class Cut:
 
 def decide(answer: EpochEnd, *, log_end_offset: int, fallback: int) -> Cut:
     """
-    Turn the leader's one answer into a cut; fall back to the high watermark when it knows nothing.
+    Turn the leader's answer into a truncation; fall back to the high watermark if it knows nothing.
 
     Source:  KIP-101: "if the leader can't find the LastOffset [...] the follower will fall back to the
              current approach by truncating the log to its high watermark."
@@ -46,20 +46,22 @@ def decide(answer: EpochEnd, *, log_end_offset: int, fallback: int) -> Cut:
 
 def walk(answer: EpochEnd, own: EpochCache, *, log_end_offset: int, fallback: int) -> Cut:
     """
-    Go towards the last epoch that both logs know: each answer ends the walk or takes it one epoch back.
+    Walk to the last epoch that both logs know: each answer ends the walk or goes one epoch back.
 
-    Shapes:  own is the follower's cache; fallback is the offset to which it was cut last, the high watermark
-             before the first cut.
+    Args:
+        own: the follower's cache.
+        fallback: the offset of its last truncation; the high watermark before the first one.
+
     Source:  KIP-279, "Proposed Changes".
     """
     if answer.end == UNDEFINED_OFFSET or answer.epoch == UNDEFINED_EPOCH:
-        # The leader knows nothing, or it is older than KIP-279 and names no epoch.
+        # The leader does not know the epoch, or it is older than KIP-279 and names no epoch.
         return decide(answer, log_end_offset=log_end_offset, fallback=fallback)
     mine = own.end_offset_for(answer.epoch, log_end_offset)
     if mine.end == UNDEFINED_OFFSET:
-        # To 2.0.0 also where the follower's first epoch is newer than the leader's (KAFKA-7415).
+        # Up to 2.0.0 also where the follower's first epoch is newer than the leader's (KAFKA-7415).
         return Cut(to=min(answer.end, log_end_offset), reason=Reason.EPOCH_ANSWER)
     if mine.epoch != answer.epoch:
-        # This log has nothing of that epoch: what lies past the last one before it is not the leader's.
+        # This log has no records of that epoch: those past its last earlier epoch are not the leader's.
         return Cut(to=min(mine.end, log_end_offset), reason=Reason.EPOCH_ANSWER, done=False)
     return Cut(to=min(mine.end, answer.end, log_end_offset), reason=Reason.EPOCH_ANSWER)

@@ -1,9 +1,9 @@
 """
 ZooKeeper as the core sees it: operations, results, and Kafka Replication Design V3's paths and nodes.
 
-An ask is a list of operations that the driver pipelines in order; a ZkMulti among them is atomic. Results come
-back in one event, one for every operation. A lost connection answers LOST for all: nobody knows whether a write
-happened, and the core reads before it believes.
+An ask is a list of operations that the driver pipelines in order; a ZkMulti among them is atomic. One event
+returns the results, one for every operation. A lost connection answers LOST for all: a write may or may not
+have happened, so the core reads before it continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ZkGet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkExists:
-    """Read a node's stat; with watch, fire once when it appears, changes or goes."""
+    """Read a node's stat; with watch, fire once when it appears, changes or is deleted."""
 
     path: str
     watch: bool = False
@@ -48,7 +48,7 @@ class ZkChildren:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkCreate:
-    """Make a node."""
+    """Create a node."""
 
     path: str
     data: bytes = b""
@@ -66,7 +66,7 @@ class ZkSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkDelete:
-    """Remove a node if it still has this version (-1: any)."""
+    """Delete a node if it still has this version (-1: any)."""
 
     path: str
     version: int = -1
@@ -74,7 +74,7 @@ class ZkDelete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkCheck:
-    """Within a ZkMulti: refuse all of it unless the node has this version."""
+    """Within a ZkMulti: fail all of it unless the node has this version."""
 
     path: str
     version: int
@@ -91,7 +91,7 @@ ZkOp: TypeAlias = ZkGet | ZkExists | ZkChildren | ZkCreate | ZkMulti
 
 
 class ZkError(StrEnum):
-    """Why an operation gave nothing. Only LOST leaves it open whether a write happened."""
+    """Why an operation failed. Only LOST leaves open whether a write happened."""
 
     NO_NODE = "no-node"
     NODE_EXISTS = "node-exists"
@@ -102,9 +102,10 @@ class ZkError(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkNode:
-    """A node as read: owner is the session of an ephemeral, 0 for others.
+    """
+    A node as read: owner is the session of an ephemeral, 0 for others.
 
-    czxid and mzxid number its creation and its last change among all writes that ZooKeeper ever made.
+    czxid and mzxid are the transaction ids of its creation and of its last change.
     """
 
     data: bytes
@@ -123,29 +124,29 @@ class ZkNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZkDone:
-    """A write was made."""
+    """A write succeeded."""
 
 
 ZkResult: TypeAlias = ZkNode | ZkNames | ZkDone | ZkError
 
 
 def broker_path(broker_id: int) -> str:
-    """The registration of a broker."""
+    """Return the path of a broker's registration."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
 def topic_path(topic: str) -> str:
-    """The assignment of a topic's partitions."""
+    """Return the path of a topic's assignment."""
     return f"{BROKER_TOPICS}/{topic}"
 
 
 def partition_path(tp: TopicPartition) -> str:
-    """The parent of a partition's leaderAndISR."""
+    """Return the parent of a partition's leaderAndISR."""
     return f"{BROKER_TOPICS}/{tp.topic}/{tp.partition}"
 
 
 def leader_and_isr_path(tp: TopicPartition) -> str:
-    """The one source of truth about who leads: written by the controller, its ISR by the leader too."""
+    """Return the path of leaderAndISR: written by the controller, its ISR by the leader too."""
     return f"{partition_path(tp)}/leaderAndISR"
 
 
@@ -161,7 +162,7 @@ class PartitionState:
 
 
 def encode_state(state: PartitionState) -> bytes:
-    """Write a leaderAndISR node in V3's words (`leader_epoc` is V3's spelling)."""
+    """Encode a leaderAndISR node with V3's field names (`leader_epoc` is V3's spelling)."""
     raw = {
         "leader_epoc": state.leader_epoch,
         "leader": state.leader,
@@ -172,7 +173,13 @@ def encode_state(state: PartitionState) -> bytes:
 
 
 def decode_state(node: ZkNode) -> PartitionState:
-    """Read what encode_state wrote; ValueError or KeyError when somebody else wrote there."""
+    """
+    Decode a leaderAndISR node.
+
+    Raises:
+        ValueError: the node holds something else.
+        KeyError: the node lacks a field.
+    """
     raw: dict[str, Any] = json.loads(node.data)
     return PartitionState(
         leader=int(raw["leader"]),
@@ -184,25 +191,25 @@ def decode_state(node: ZkNode) -> PartitionState:
 
 
 def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
-    """Write a topic node: partition -> replicas, the first of which is preferred."""
+    """Encode a topic node: partition -> replicas, the first of which is preferred."""
     return json.dumps({"partitions": {str(p): list(r) for p, r in sorted(replicas.items())}}).encode()
 
 
 def decode_assignment(data: bytes) -> dict[int, tuple[int, ...]]:
-    """Read what encode_assignment wrote."""
+    """Decode a topic node."""
     raw: dict[str, Any] = json.loads(data)
     return {int(p): tuple(int(b) for b in replicas) for p, replicas in raw["partitions"].items()}
 
 
 def encode_elections(wanted: dict[TopicPartition, int]) -> bytes:
-    """Write what an operator asks of the controller: partition -> the ISR member that shall lead."""
+    """Encode an operator's elections: partition -> the ISR member that should lead."""
     return json.dumps(
         {"elections": [{"topic": tp.topic, "partition": tp.partition, "leader": b} for tp, b in wanted.items()]}
     ).encode()
 
 
 def decode_elections(data: bytes) -> dict[TopicPartition, int]:
-    """Read what encode_elections wrote; {} when somebody else wrote there."""
+    """Decode an operator's elections; {} if the node holds something else."""
     try:
         raw: dict[str, Any] = json.loads(data)
         return {
@@ -215,10 +222,11 @@ def decode_elections(data: bytes) -> dict[TopicPartition, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """A broker's node: where clients reach it, where brokers reach it, and which machine it is.
+    """
+    A broker's node: where clients reach it, where brokers reach it, and which machine it is.
 
-    `node` names the machine, so that a broker that starts again takes over its own old registration and
-    never that of another machine with the same id.
+    `node` names the machine, so that a restarted broker takes over its own old registration and never that of
+    another machine with the same id.
     """
 
     node: str
@@ -229,7 +237,7 @@ class Registration:
 
 
 def encode_registration(registration: Registration) -> bytes:
-    """Write a registration node."""
+    """Encode a registration node."""
     return json.dumps(
         {
             "node": registration.node,
@@ -241,7 +249,7 @@ def encode_registration(registration: Registration) -> bytes:
 
 
 def decode_registration(data: bytes) -> Registration:
-    """Read what encode_registration wrote."""
+    """Decode a registration node."""
     raw: dict[str, Any] = json.loads(data)
     return Registration(
         node=str(raw["node"]),
