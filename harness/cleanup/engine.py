@@ -1,4 +1,4 @@
-"""Reach a Docker engine, or say how to start one."""
+"""Connect to a Docker engine, or raise an error that says how to start one."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ ANSWER_S_MAX: Final = 60
 
 def connect() -> Any:
     """
-    Give a client of the engine, which answered just now: a client alone is no engine.
+    Return a client of an engine that has just answered; making a client alone does not contact the engine.
 
-    Raises:  UsageError when none answers.
+    Raises:
+        UsageError: No engine answers.
     """
     client = None
     try:
@@ -38,12 +39,12 @@ def connect() -> Any:
 
 def _dial() -> None:
     """
-    Connect to the engine's socket once, if it is one of this machine.
+    Connect to the engine's socket once, if it is a Unix socket of this machine.
 
-    The library leaves the socket open to which it could not connect, until some garbage collection finds it.
+    Without this check the library would leak a socket whose connection fails, until a garbage collection.
 
     Raises:
-        OSError: there is no such socket, or nothing listens there.
+        OSError: There is no such socket, or no process listens on it.
     """
     path = os.environ.get("DOCKER_HOST", DEFAULT_UNIX_SOCKET).removeprefix("http+")
     if path.startswith("unix://"):

@@ -1,15 +1,14 @@
 """
-The heal ledger: everything that a run makes and must undo, on disk before it comes to be.
+The heal ledger: every resource that a run creates and must undo, written to disk before it is created.
 
-A run has one folder below the state folder's `runs`, with two files: `lock`, held by flock for as long as
-the harness lives, and `ledger.jsonl`, append-only, each line fsynced. A harness that was killed leaves both;
-the next one finds the lock free and undoes what the lines tell of, newest first.
+A run has one folder below the state folder's `runs`, with two files: `lock`, held by flock while the harness
+lives, and `ledger.jsonl`, append-only, each line fsynced. A killed harness leaves both. The next harness finds the
+lock free and undoes the open entries, newest first.
 
-flock and not a POSIX lock: two runs of one process must exclude each other as well.
+The lock is flock's and not a POSIX lock, because two runs of one process must exclude each other too.
 
-A line is one JSON object. The first tells of the run; `note` opens an entry, `add` gives it what was only
-known later (a pid), `done` closes it. A last line that was cut short is no entry: what it was to announce
-has not been made.
+A line is one JSON object. The first describes the run; `note` opens an entry, `add` adds fields that are known
+later (a pid), `done` closes it. A last line that was cut short is ignored: its resource was not created.
 """
 
 from __future__ import annotations
@@ -40,22 +39,22 @@ REGISTRY_LOCK: Final = "registry.lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaped:
-    """What reap found of killed runs: texts of what was undone, and of what could not be."""
+    """The result of reap: texts of what was undone, and of what could not be undone."""
 
     undone: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
 def runs_dir() -> Path:
-    """Give the folder that holds this user's ledgers."""
+    """Return the folder that holds this user's ledgers."""
     return state_dir("runs")
 
 
 class Ledger:
-    """One run's ledger; its methods may be called from any thread."""
+    """One run's ledger; any thread may call its methods."""
 
     def __init__(self, *, folder: Path, token: str, lock: int, lines: int, entries: dict[int, dict[str, Any]]):
-        """Take what open and reap prepared; use those."""
+        """Use `Ledger.open` or `reap` instead; they prepare these arguments."""
         self.folder = folder
         self.token = token
         self._lock_handle = lock
@@ -67,10 +66,14 @@ class Ledger:
     @staticmethod
     def open(run_dir: Path, *, root: Path | None = None) -> Ledger:
         """
-        Begin a run's ledger and take its lock.
+        Begin a run's ledger and acquire its lock.
 
-        Shapes:  run_dir is where the run keeps its files; root holds the ledgers, runs_dir() by default.
-                 The token is unique to the run and names its containers and child processes.
+        The ledger's token is unique to the run; it is part of the names of its containers, and in the
+        environment of its child processes.
+
+        Args:
+            run_dir: The folder of the run's files.
+            root: The folder of all ledgers; None: runs_dir().
         """
         root = root if root is not None else runs_dir()
         root.mkdir(parents=True, exist_ok=True)
@@ -78,7 +81,7 @@ class Ledger:
         folder = root / token
         me = identity_of(os.getpid())
         assert me is not None, "we are alive, so /proc must know us"
-        # A reaper looks for free locks under the same registry lock: it cannot see ours before we hold it.
+        # A reaper looks for free locks under the same registry lock, so it never sees our lock before we hold it.
         with _registry(root):
             folder.mkdir()
             lock = _take(folder / LOCK)
@@ -89,7 +92,7 @@ class Ledger:
         return ledger
 
     def note(self, kind: str, **fields: Any) -> int:
-        """Write down, durably, a thing that is about to be made; give its id for add and done."""
+        """Record, durably, a resource that is about to be created; return its id for add and done."""
         assert kind in UNDO, f"ledger: kind {kind!r}; expected one of {', '.join(UNDO)}"
         with self._mutex:
             number = self._next
@@ -99,7 +102,7 @@ class Ledger:
             return number
 
     def note_process(self) -> tuple[int, str]:
-        """Write down a process about to be forked; give its id and the token for its environment."""
+        """Record a process that is about to be forked; return its id and the token for its environment."""
         me = identity_of(os.getpid())
         assert me is not None, "we are alive, so /proc must know us"
         with self._mutex:
@@ -109,32 +112,33 @@ class Ledger:
     @contextmanager
     def making(self) -> Iterator[None]:
         """
-        Make a thing that was noted: nobody undoes the run's things meanwhile, nor is one made after that.
+        Create a noted resource inside this context: no other thread undoes the run's resources meanwhile.
 
-        Raises:  UsageError once the ledger is closed: another thread took the run down.
+        Raises:
+            UsageError: The ledger is closed, because another thread has closed the run.
         """
         with self._mutex:
             self._require_open()
             yield
 
     def add(self, number: int, **fields: Any) -> None:
-        """Write down what was only known once the thing was there."""
+        """Record fields that are known only after the resource was created."""
         with self._mutex:
             self._entries[number].update(fields)
             self._write({"op": "add", "id": number, **fields})
 
     def done(self, number: int) -> None:
-        """Write down that the thing is gone; an id that was done before is done."""
+        """Record that the resource is gone; a second call for an id does nothing."""
         with self._mutex:
             if self._entries.pop(number, None) is not None:
                 self._write({"op": "done", "id": number})
 
     def run(self, *argv: str) -> str:
         """
-        Run a tool that makes what was noted; give "" or what it said when it failed.
+        Run a tool that creates a noted resource; return "", or the tool's error output if it failed.
 
-        It holds the run's lock as well: when we are killed under it, nobody reaps before it has ended. A
-        session of its own keeps Ctrl-C from it.
+        The tool inherits the run's lock: if the harness is killed meanwhile, no reaper starts before the tool has
+        ended. The tool runs in its own session, so that Ctrl-C does not reach it.
         """
         with self.making():
             done = subprocess.run(
@@ -148,12 +152,12 @@ class Ledger:
         return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode != 0 else ""
 
     def undo_all(self) -> list[str]:
-        """Undo whatever is still open, newest first; give what could not be undone, [] when all was."""
+        """Undo all open entries, newest first; return what could not be undone."""
         with self._mutex:
             return [problem for _, problem in self._undo() if problem]
 
     def close(self) -> list[str]:
-        """Undo all; give the run's lock free and remove its folder, unless something is left."""
+        """Undo all and release the run's lock; remove its folder if nothing is left; return what is left."""
         with self._mutex:
             if self._lock_handle < 0:
                 return []
@@ -162,7 +166,7 @@ class Ledger:
             return left
 
     def abandon(self) -> None:
-        """Let go of the lock and leave all as it is: the next reap undoes it."""
+        """Release the lock and undo nothing: the next reap does."""
         with self._mutex:
             for handle in (self._lines_handle, self._lock_handle):
                 if handle >= 0:
@@ -170,14 +174,14 @@ class Ledger:
             self._lines_handle = self._lock_handle = -1
 
     def _finish(self, *, empty: bool) -> None:
-        """Remove the folder when it is empty of things to undo, then let go of the lock."""
+        """Remove the folder if nothing is left to undo, then release the lock."""
         if empty:
             with _registry(self.folder.parent):
                 shutil.rmtree(self.folder, ignore_errors=True)
         self.abandon()
 
     def _undo(self) -> Iterator[tuple[str, str]]:
-        """Undo entry by entry, newest first; yield its text and what is left of it."""
+        """Undo entry by entry, newest first; yield each entry's text and what is left of it."""
         for number in sorted(self._entries, reverse=True):
             entry = self._entries[number]
             problem = UNDO[entry["kind"]](entry)
@@ -197,9 +201,9 @@ class Ledger:
 
 def reap(root: Path | None = None) -> Reaped:
     """
-    Undo what is left of every run whose lock is free: its harness was killed.
+    Undo what is left of every run whose lock is free, because its harness was killed.
 
-    What cannot be undone now (no engine answers, somebody uses a mount) stays in its ledger for the next time.
+    What cannot be undone now (no engine answers, a mount is in use) stays in its ledger for the next reap.
     """
     root = root if root is not None else runs_dir()
     if not root.is_dir():
@@ -230,7 +234,7 @@ def reap(root: Path | None = None) -> Reaped:
 
 @dataclass(slots=True)
 class _Read:
-    """What the lines of a ledger say is still open."""
+    """The open entries, as read from the lines of a ledger."""
 
     entries: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -247,7 +251,7 @@ class _Read:
 
 
 def _reopen(folder: Path, lock: int) -> Ledger:
-    """Read a killed run's ledger, under its lock."""
+    """Read a killed run's ledger; the caller holds its lock."""
     read = _Read()
     path = folder / LINES
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -264,10 +268,10 @@ def _reopen(folder: Path, lock: int) -> Ledger:
 
 def _take_of_dead(folder: Path) -> int | None:
     """
-    Take a held lock whose harness is dead; None when the harness lives.
+    Acquire a held lock whose harness is dead; return None if the harness lives, or the lock does not get free.
 
-    A child that was being forked when its harness was killed holds the lock too, until it is exec'd; a tool
-    that was at work (Ledger.run), until it has ended.
+    A child that was being forked when its harness was killed still holds the lock, until it has called exec; a
+    running tool (Ledger.run) holds it until it has ended.
     """
     try:
         first = json.loads((folder / LINES).read_text(encoding="utf-8").partition("\n")[0])
@@ -288,7 +292,7 @@ def _take_of_dead(folder: Path) -> int | None:
 
 
 def _take(path: Path) -> int | None:
-    """Take the lock; None when somebody holds it."""
+    """Acquire the lock; return None if another process or run holds it."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
@@ -303,7 +307,7 @@ def _take(path: Path) -> int | None:
 
 @contextmanager
 def _registry(root: Path) -> Iterator[None]:
-    """Hold the lock under which runs appear and free locks are looked for."""
+    """Hold the lock that is needed to create or remove a run's folder, and to look for free locks."""
     handle = os.open(root / REGISTRY_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -313,6 +317,6 @@ def _registry(root: Path) -> Iterator[None]:
 
 
 def _text(entry: dict[str, Any]) -> str:
-    """Name a thing in a few words."""
+    """Return a short name of the entry's resource."""
     of = entry.get("mount_point") or entry.get("path") or entry.get("name") or entry.get("pid") or "unstarted"
     return f"{entry['kind']} {of}"

@@ -1,4 +1,4 @@
-"""Loop mounts as the kernel tells of them: what is mounted where, and which file stands behind a device."""
+"""Query the kernel about loop mounts: what is mounted where, and which file backs a device; and unmount."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from harness.cleanup.process import until
 
 
 def is_mounted(mount_point: Path) -> bool:
-    """Whether a filesystem is mounted at exactly this place."""
+    """Return True if a filesystem is mounted at exactly this path."""
     return str(mount_point) in _mount_points()
 
 
 def mounts_below(folder: Path) -> list[Path]:
-    """Give the mount points in or at the folder, innermost first."""
+    """Return the mount points in or at the folder, innermost first."""
     found = [Path(point) for point in _mount_points()]
     return sorted((p for p in found if p == folder or folder in p.parents), reverse=True)
 
 
 def backing_file(device: int) -> Path | None:
-    """Give the file behind the loop device of this number (st_dev); None when it is no loop device."""
+    """Return the backing file of the loop device with this number (st_dev); None if it is no loop device."""
     node = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/loop/backing_file")
     try:
         return Path(node.read_text(encoding="utf-8").removesuffix("\n"))
@@ -31,14 +31,14 @@ def backing_file(device: int) -> Path | None:
 
 
 def loops_of(backing: Path) -> list[str]:
-    """Give the loop devices (/dev/loopN) that this file stands behind."""
+    """Return the loop devices (/dev/loopN) that this file backs."""
     found = []
     for node in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
             text = node.read_text(encoding="utf-8").removesuffix("\n")
         except OSError:
             continue
-        # The kernel appends this mark once the file has been unlinked.
+        # The kernel appends this suffix once the file has been unlinked.
         if text.removesuffix(" (deleted)") == str(backing):
             found.append(f"/dev/{node.parents[1].name}")
     return found
@@ -46,9 +46,12 @@ def loops_of(backing: Path) -> list[str]:
 
 def unmount(mount_point: Path, backing: Path) -> str:
     """
-    Unmount the place and wait until no loop device holds the backing file; "" or what went wrong.
+    Unmount the path and wait until no loop device holds the backing file.
 
-    Nothing is touched when what is mounted there is not that file.
+    Changes nothing if another file or device is mounted there.
+
+    Returns:
+        "", or what went wrong.
     """
     while is_mounted(mount_point):
         behind = backing_file(mount_point.stat().st_dev)
@@ -71,7 +74,7 @@ def unmount(mount_point: Path, backing: Path) -> str:
         if not until(gone, limits.PROCESS_END_S_MAX):
             return f"{mount_point}: {problem}; expected nobody to use it"
     for device in loops_of(backing):
-        # A mount's own loop device frees itself; this one was set up by a mount that never came about.
+        # A mount's own loop device frees itself; this one is left from a mount that failed.
         subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
     if not until(lambda: not loops_of(backing), limits.PROCESS_END_S_MAX):
         return f"{backing}: still behind {', '.join(loops_of(backing))}; expected no loop device"
@@ -79,7 +82,7 @@ def unmount(mount_point: Path, backing: Path) -> str:
 
 
 def _mount_points() -> list[str]:
-    """Read the mount points of our namespace; the kernel writes a blank as \\040."""
+    """Return the mount points of our namespace; the kernel writes a blank as \\040."""
     lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     return [
         line.split()[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")

@@ -1,8 +1,8 @@
 """
-Processes by identity: a pid alone may name somebody else's process by the time that a signal goes out.
+Processes by identity: a pid alone may already belong to another process when a signal is sent.
 
-An identity is (pid, start time, boot id). A signal goes through a pidfd that was opened before the identity
-was compared, so that what was compared is what is hit.
+An identity is (pid, start time, boot id). A signal goes through a pidfd that was opened before the identity was
+compared, so that the signal reaches exactly the process that was compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 from harness import limits
 
-# The name under which a child finds its token in its environment; see tokens_alive.
+# The environment variable with a child's token; see tokens_alive.
 TOKEN_VARIABLE: Final = "FENCEPOST_TOKEN"
 # States of /proc/PID/stat: a zombie, or past that; stopped, by a signal or a tracer.
 _ENDED: Final = "ZX"
@@ -28,9 +28,11 @@ _STOPPED: Final = "Tt"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """
-    One process for all time on this machine.
+    Identifies one process uniquely, also after its pid is reused or the machine has rebooted.
 
-    Units:   start is in clock ticks since boot, field 22 of /proc/PID/stat.
+    Attributes:
+        start: In clock ticks since boot; field 22 of /proc/PID/stat.
+        boot: The kernel's boot id.
     """
 
     pid: int
@@ -39,22 +41,22 @@ class Identity:
 
 
 def boot_id() -> str:
-    """Give the id that the kernel drew when it booted."""
+    """Return the random id that the kernel generated at boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def identity_of(pid: int) -> Identity | None:
-    """Give the identity of the process that has this pid now; None when there is none."""
+    """Return the identity of the process that has this pid now; None if there is none."""
     stat = _stat(pid)
     return None if stat is None else Identity(pid=pid, start=int(stat[19]), boot=boot_id())
 
 
 def is_alive(identity: Identity) -> bool:
     """
-    Whether that very process is there and is no zombie; a stopped one is alive.
+    Return True if exactly this process exists and is no zombie; a stopped process is alive.
 
-    So is one whose first thread is a zombie while others are not: until the last one is gone it has its files
-    and ports, which a Java that is killed shows for some milliseconds.
+    A process whose first thread is a zombie is alive while another thread is not: it keeps its files and ports
+    until the last thread has ended. A killed Java is in this state for some milliseconds.
     """
     stat = _stat(identity.pid)
     if stat is None or int(stat[19]) != identity.start or identity.boot != boot_id():
@@ -63,13 +65,13 @@ def is_alive(identity: Identity) -> bool:
 
 
 def is_stopped(identity: Identity) -> bool:
-    """Whether every thread of the process is stopped: the kernel has let go of the last one."""
+    """Return True if every thread of the process is stopped; the kernel stops them one after another."""
     states = _thread_states(identity.pid)
     return bool(states) and is_alive(identity) and all(state in _STOPPED + _ENDED for state in states)
 
 
 def send(identity: Identity, number: signal.Signals) -> bool:
-    """Signal that very process; False when it is gone, whoever has its pid by now."""
+    """Signal exactly this process; return False if it is gone, even if another process has its pid."""
     try:
         handle = os.pidfd_open(identity.pid)
     except ProcessLookupError:
@@ -86,7 +88,7 @@ def send(identity: Identity, number: signal.Signals) -> bool:
 
 
 def ended_within(identity: Identity, seconds: float) -> bool:
-    """Wait until the process has ended (a zombie has); False when it outlives the time."""
+    """Wait until the process has ended (a zombie has); return False if it outlives the time."""
     try:
         handle = os.pidfd_open(identity.pid)
     except ProcessLookupError:
@@ -102,16 +104,17 @@ def ended_within(identity: Identity, seconds: float) -> bool:
 
 
 def end(identity: Identity) -> bool:
-    """SIGKILL that very process and wait until it has ended; False when it did not in time."""
+    """SIGKILL exactly this process and wait until it has ended; return False if it does not in time."""
     send(identity, signal.SIGKILL)
     return ended_within(identity, limits.PROCESS_END_S_MAX)
 
 
 def tokens_alive(token: str, since: int) -> Iterator[Identity]:
     """
-    Find our processes whose environment holds exactly this token: a harness killed between fork and note.
+    Yield our processes whose environment has exactly this token.
 
-    Only processes of our own user that started at `since` (clock ticks) or later are looked at.
+    This finds a child whose harness was killed between the fork and the record of its pid. Only processes of our
+    own user that started at `since` (clock ticks since boot) or later are examined.
     """
     wanted = f"{TOKEN_VARIABLE}={token}".encode()
     for name in os.listdir("/proc"):
@@ -131,7 +134,7 @@ def tokens_alive(token: str, since: int) -> Iterator[Identity]:
 
 
 def until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Wait until the condition holds; False when it does not within the time."""
+    """Wait until the condition holds; return False if it does not within the time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -141,7 +144,7 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def _thread_states(pid: int) -> list[str]:
-    """Give the states of a process's threads that are still there, the first one's among them."""
+    """Return the states of all threads of a process that still exist."""
     try:
         threads = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
@@ -150,7 +153,7 @@ def _thread_states(pid: int) -> list[str]:
 
 
 def _stat(pid: int, thread: int | None = None) -> list[str] | None:
-    """Give /proc/PID/stat from its third field on; the second, the name, may hold blanks and brackets."""
+    """Return /proc/PID/stat from its third field on; the second, the name, may contain blanks and brackets."""
     path = f"/proc/{pid}/stat" if thread is None else f"/proc/{pid}/task/{thread}/stat"
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""Give the per-user folders that outlive a run: ledgers, port claims, templates."""
+"""Find the per-user folders that outlive a run: ledgers, port claims, disk templates."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from harness.model import UsageError
 
 def state_dir(name: str) -> Path:
     """
-    Give the folder of that name in this user's state, made when it is not there.
+    Return the folder of this name in the user's state; create it if it is missing, readable by this user alone.
 
-    Shapes:  $XDG_STATE_HOME/fencepost/NAME, else ~/.local/state/fencepost/NAME, else (no home that can be
-             written, as for `nobody`) TMP/fencepost-UID/NAME. Nobody else may read it.
-    Raises:  UsageError when none of them can be made, or when the one in TMP belongs to somebody else.
+    The first that can be written: $XDG_STATE_HOME/fencepost/NAME, ~/.local/state/fencepost/NAME, or
+    TMP/fencepost-UID/NAME (for a user without a writable home, such as `nobody`).
+
+    Raises:
+        UsageError: None of them can be created, or they belong to another user.
     """
     tried: list[str] = []
     for base in _bases():
@@ -34,7 +36,7 @@ def state_dir(name: str) -> Path:
 
 
 def _bases() -> list[Path]:
-    """Give the places to try, best first."""
+    """Return the folders to try, best first."""
     bases = []
     if os.environ.get("XDG_STATE_HOME"):
         bases.append(Path(os.environ["XDG_STATE_HOME"]) / "fencepost")

@@ -1,10 +1,10 @@
 """
-How each kind of thing in the ledger is undone: one function a kind, and the table of all of them.
+Undo the entries of the ledger: one function for each kind of resource, and the table of them.
 
-Each takes the entry's fields and gives "" when the thing is gone, or else what is left and why. Undoing
-twice is undoing once. An entry may tell of a thing that never came to be: it was written before.
+Each function receives the entry's fields. It returns "" if the resource is gone, or else what is left and why. All
+are idempotent. The resource of an entry may never have existed, because the entry is written before.
 
-    process    token, since; pid, start, boot once it runs
+    process    token, since, boot; pid and start once it runs
     mount      mount_point, backing
     directory  path: a file or a whole tree, in the run's folder or in the state folder
     container  name, label
@@ -26,7 +26,7 @@ Fields = Mapping[str, Any]
 
 
 def _process(fields: Fields) -> str:
-    """End the process and whatever it forked; a boot that is over took its processes along."""
+    """Kill the process and all that it forked; processes of an earlier boot are gone."""
     if fields["boot"] != boot_id():
         return ""
     targets = list(tokens_alive(fields["token"], fields["since"]))
@@ -37,12 +37,12 @@ def _process(fields: Fields) -> str:
 
 
 def _mount(fields: Fields) -> str:
-    """Unmount the place, if that file is what is mounted there, and free its loop device."""
+    """Unmount the path, if the backing file is mounted there, and free its loop device."""
     return mounts.unmount(Path(fields["mount_point"]), Path(fields["backing"]))
 
 
 def _directory(fields: Fields) -> str:
-    """Remove the tree; never through a mount that is still there."""
+    """Remove the tree, unless a filesystem is still mounted below it."""
     path = Path(fields["path"])
     below = mounts.mounts_below(path)
     if below:
@@ -58,17 +58,17 @@ def _directory(fields: Fields) -> str:
 
 
 def _container(fields: Fields) -> str:
-    """Remove the container of that name, if it bears our label."""
+    """Remove the container of this name, if it has our label."""
     return _docker_remove("containers", fields)
 
 
 def _network(fields: Fields) -> str:
-    """Remove the network of that name, if it bears our label."""
+    """Remove the network of this name, if it has our label."""
     return _docker_remove("networks", fields)
 
 
 def _docker_remove(collection: str, fields: Fields) -> str:
-    """Remove what bears both that exact name and our label from one of the engine's collections."""
+    """Remove the container or network that has both this exact name and our label."""
     from docker.errors import DockerException, NotFound
 
     from harness.cleanup.engine import connect
