@@ -13,7 +13,7 @@ from workloads import CLIENTS, SCENARIOS
 
 def test_clients_are_known_by_the_library_they_stand_on() -> None:
     assert {name: kind.__module__ for name, kind in CLIENTS.items()} == {
-        name: f"workloads.{name}" for name in CLIENTS
+        name: f"workloads.clients.{name}" for name in CLIENTS
     }
 
 
