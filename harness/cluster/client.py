@@ -1,4 +1,4 @@
-"""What the runner needs of a workload's client; workloads/ has them, and the simulator one of its own."""
+"""The interface of a client; workloads/ and the simulator have implementations."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from harness.model import PreconditionError
 
 
 class Underway(Protocol):
-    """A produce that was begun and not waited for."""
+    """A produce that runs in the background."""
 
     @property
     def done(self) -> bool:
         """Whether every record has its outcome."""
 
     def result(self) -> list[int]:
-        """Give the offsets of what is done; PreconditionError when a record was not acknowledged."""
+        """Return the offsets of a finished produce; raise PreconditionError if a record was not acknowledged."""
 
 
 class Client(Protocol):
     """
     The clients of one run; every call is one process of the history.
 
-    Raises:  PreconditionError when the cluster does not do what the scenario needs of it; UsageError when the
-             client cannot do what is asked.
+    Raises:
+        PreconditionError: the cluster does not do what the scenario needs.
+        UsageError: the client does not support what is asked.
     """
 
     @property
     def sends_once(self) -> bool:
-        """Whether no record is ever sent again, so that it stands at the offset that was told and nowhere else."""
+        """Whether no record is ever sent again, so that a log has it only at the acknowledged offset."""
 
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Make the topic."""
+        """Create the topic with one partition on these broker ids."""
 
     def produce(
         self,
@@ -49,12 +50,17 @@ class Client(Protocol):
         timeout_s: float | None = None,
     ) -> list[int]:
         """
-        Send records; give their offsets.
+        Send records and return their offsets.
 
-        Shapes:  via is who is sent to, whoever leads: its address, or its name where nodes have no addresses;
-                 "" for who leads by the cluster's word.
-        Units:   timeout_s is for the whole call; None: as long as any operation of a client may take.
-        Raises:  PreconditionError when a record was not acknowledged.
+        Args:
+            name: the name of the group of records.
+            singly: send each record in a batch of its own.
+            via: the address of the node to send to, or its name if nodes have no addresses; "" for the leader that
+                the cluster names.
+            timeout_s: the limit of the whole call, in seconds; None for the limit of any client operation.
+
+        Raises:
+            PreconditionError: a record was not acknowledged.
         """
 
     def begin_produce(
@@ -70,17 +76,17 @@ class Client(Protocol):
         via: str = "",
         timeout_s: float | None = None,
     ) -> Underway:
-        """Send records as `produce` does, and do not wait for their outcome."""
+        """Send records as `produce` does, without waiting for their outcome."""
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read what a consumer may see; via as for produce."""
+        """Return (offset, value) of all records that a consumer may see; `via` is as for `produce`."""
 
 
 class InThread:
     """
-    A produce under way in a thread of its own, for clients whose calls block.
+    A produce in a thread of its own, for clients whose calls block.
 
-    Raises:  whatever the call raised, from result; nothing before.
+    An error of the call is raised by `result`.
     """
 
     def __init__(self, call: Callable[[], list[int]]) -> None:
@@ -101,7 +107,7 @@ class InThread:
         return not self._thread.is_alive()
 
     def result(self) -> list[int]:
-        """Give what the call gave."""
+        """Return the call's result or raise its error; raise PreconditionError while it is under way."""
         if not self.done:
             raise PreconditionError("a produce is still under way; expected its outcome")
         if self._error is not None:

@@ -1,9 +1,9 @@
 """
-A cluster under test: machines, the links between them, an eye on ZooKeeper, one history, and how its time passes.
+A cluster under test: its machines, links, ZooKeeper view, history and time.
 
-Everything that the runner and the nemeses do to it goes through here, by node name; what they learn of it comes
-from its files (as any operator could read them), from ZooKeeper, or from the history. Who made its parts, and of
-what, is a ground's business (harness/ground.py).
+The runner and the nemeses act on the cluster only through this class, by node name. They observe it through its
+files (as any operator could), through ZooKeeper and through the history. An environment creates the machines,
+links and the rest (harness/run/environment.py).
 """
 
 from __future__ import annotations
@@ -27,22 +27,27 @@ from harness.model import Op, OpType, PreconditionError, UsageError
 
 TOPIC: Final = "log"
 PARTITION: Final = 0
-# How a line of a Java stack trace begins, of which there may be dozens behind the one that says what happened.
+# The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
 _HEARD: Final = frozenset(map(key_of_kind, (Leader, Follower, Started, Stuck, Awaiting, Printed, Commanded)))
 
 
 class RunCancelled(Exception):
-    """The run was given up from outside, as by Ctrl-C; no failure of it, so that nobody heals and reads on."""
+    """The run was cancelled, as by Ctrl-C; not a FencepostError, so the runner neither heals nor reads."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Cluster:
     """
-    One run's cluster; a ground makes it, and it is to be closed whatever happens.
+    One run's cluster. An environment creates it; `close` must always be called.
 
-    Shapes:  ids are in the order of starting; replicas are the nodes with a disk that can lose power. addresses
-             are where clients reach the nodes, "host:port" by name; {} where clients need none.
+    Attributes:
+        ids: node's name -> broker id, in the order of starting.
+        replicas: the nodes with a disk that can lose power.
+        addresses: node's name -> the "host:port" that clients connect to; {} if clients need none.
+        before_down: node's name -> its session and the version of the partition's state, just before a fault took
+            it down.
+        cancelled: set by `cancel`; every later wait and record raises RunCancelled.
     """
 
     host: Machines
@@ -57,7 +62,7 @@ class Cluster:
     time: Time
     addresses: Mapping[str, str] = field(default_factory=dict)
     in_force: InForce = field(default_factory=InForce)
-    before_down: dict[str, tuple[int, int]] = field(default_factory=dict)  # session, version of the partition
+    before_down: dict[str, tuple[int, int]] = field(default_factory=dict)
     cancelled: bool = False
     _told: dict[str, int] = field(default_factory=dict)
     _heard: dict[str, int] = field(default_factory=dict)
@@ -68,7 +73,7 @@ class Cluster:
     # --- what is in force ---------------------------------------------------------------------------------------
     @property
     def down(self) -> frozenset[str]:
-        """The nodes whose process a fault ended, or that ended by themselves, and that were not started since."""
+        """The nodes whose process ended, by a fault or by itself, and was not started since."""
         return self.in_force.nodes(DOWN)
 
     @property
@@ -84,9 +89,15 @@ class Cluster:
     # --- nodes -----------------------------------------------------------------------------------------------
     def start(self, name: str) -> str:
         """
-        Start a node's process; return once it holds a registration of its own, and serves.
+        Start a node's process, and wait until it has a new registration and serves clients.
 
-        An old registration that still stands is ended first where the target would be refused for it.
+        If the target refuses to start while its old registration exists, end that session first.
+
+        Returns:
+            What was seen of the new registration.
+
+        Raises:
+            PreconditionError: the process ended by itself, or did not register or serve in time.
         """
         old = self.zookeeper_view.registered(name)
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
@@ -103,23 +114,23 @@ class Cluster:
         return f"registered in session 0x{session:x}{before}"
 
     def _await_alive(self, name: str, condition: Callable[[], bool], what: str) -> None:
-        """Wait for a condition of a node that is starting; PreconditionError at once when it ends by itself."""
+        """Wait for a condition of a starting node; raise PreconditionError at once if its process ends."""
         self.await_(lambda: condition() or not self.host.alive(name), lambda: f"{name} is {what}")
         if not self.host.alive(name):
             raise PreconditionError(f"start {name}: the process ended by itself; {self.last_words(name)}")
 
     def last_words(self, name: str) -> str:
-        """The last lines that a node's process printed, without where in its code that was."""
+        """Return the last lines that a node's process printed, without stack frames."""
         lines = [line for line in self.host.log_text(name).splitlines() if not line.startswith(STACK_FRAME)]
         return "it said: " + " | ".join(lines[-3:])
 
     def standing(self, name: str) -> tuple[int, int]:
-        """A node's session and the version of the partition's state: what `unseen` compares with later."""
+        """Return a node's session and the version of the partition's state, for the condition `unseen`."""
         truth = self.zookeeper_view.truth(TOPIC, PARTITION)
         return self.zookeeper_view.registered(name), truth.version if truth else -1
 
     def take_down(self, name: str, how: Callable[[str], str]) -> str:
-        """End a node's process and remember what ZooKeeper held just before; return what `how` saw."""
+        """End a node's process by `how`, after noting what ZooKeeper holds; return what `how` saw."""
         standing = self.standing(name)
         seen = how(name)
         self.before_down[name] = standing
@@ -127,9 +138,9 @@ class Cluster:
 
     def clients_addresses(self) -> list[str]:
         """
-        Where clients reach the nodes that run; those that cannot know who leads when there is no other.
+        Return the addresses of the nodes that run, the leader's first, since others may learn later who leads.
 
-        The leader is the first: all others may hear later than it who leads.
+        Paused nodes and zombies are left out unless no other node runs.
         """
         running = [name for name in self.ids if name not in self.down]
         able = [name for name in running if name not in self.paused and name not in self.zombies]
@@ -137,65 +148,75 @@ class Cluster:
         return [self.addresses[name] for name in sorted(able or running, key=lambda name: name != leader)]
 
     def address_of(self, name: str) -> str:
-        """Where a client reaches a node: its address, or its name where it has none; UsageError for no node."""
+        """
+        Return the address of a node for clients, or its name if it has no address.
+
+        Raises:
+            UsageError: there is no such node.
+        """
         if name not in self.ids:
             raise UsageError(f"via {name}: expected a node, one of {', '.join(self.ids)}")
         return self.addresses.get(name, name)
 
     # --- what can be seen ------------------------------------------------------------------------------------
     def log(self, name: str) -> ReplicaLog | None:
-        """A replica's log as its files hold it, None while there is none."""
+        """Return a replica's log as read from its files, None if there is none."""
         return self.host.replica_log(name, TOPIC, PARTITION)
 
     def log_end(self, name: str) -> int:
-        """Where a replica's files end, -1 while there is no log."""
+        """Return the log end offset in a replica's files, -1 if there is no log."""
         found = self.log(name)
         return -1 if found is None else found.log_end_offset
 
     def checkpoint(self, name: str) -> int:
-        """A replica's high watermark as its checkpoint file has it, -1 while there is none."""
+        """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
         found = self.log(name)
         return -1 if found is None or found.high_watermark is None else found.high_watermark
 
     def leader(self) -> str | None:
-        """Who leads by ZooKeeper's word, None when nobody does."""
+        """Return the leader that ZooKeeper names, None for no leader."""
         truth = self.zookeeper_view.truth(TOPIC, PARTITION)
         return None if truth is None else self.zookeeper_view.name_of(truth.leader)
 
     def isr(self) -> frozenset[str | None]:
-        """Who is in sync by ZooKeeper's word."""
+        """Return the ISR that ZooKeeper holds; None is a broker that is no node of the run."""
         truth = self.zookeeper_view.truth(TOPIC, PARTITION)
         return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
 
     def reported_epoch(self, name: str) -> int:
-        """The epoch that a node last said it leads in, -1 when it never did or follows since."""
+        """Return the epoch in which a node last reported that it leads, -1 if it never did or follows since."""
         return self._told.get(name, -1)
 
     def claims_leadership(self, name: str, epoch: int) -> bool:
-        """Whether a node holds itself for the leader: in that epoch where nodes tell, else when it is asked."""
+        """
+        Return True if a node claims to be the leader.
+
+        If nodes emit events, the node's last report must name this epoch. Otherwise the node itself is asked, if
+        it has an address, and the epoch is not checked.
+        """
         if self.target.emits_events():
             return self.reported_epoch(name) == epoch
         return name not in self.addresses or probe.leads(self.addresses[name], TOPIC, PARTITION)
 
     def heard_epoch(self, name: str) -> int:
-        """The epoch that a node last said it leads or follows in, -1 when it never did."""
+        """Return the epoch in which a node last reported that it leads or follows, -1 if it never did."""
         return self._heard.get(name, -1)
 
     def is_stuck(self, name: str) -> bool:
-        """Whether a node said that it cannot go on following."""
+        """Return True if a node reported that it cannot go on following."""
         return name in self._stuck
 
     def has_exited(self, name: str) -> bool:
-        """Whether a node said that it ends itself, and was not started since."""
+        """Return True if a node printed that it exits, and was not started since."""
         return name in self._exited
 
     def is_awaiting(self, name: str) -> bool:
-        """Whether a node said that it came back as leader and waits for a newer epoch."""
+        """Return True if a node reported that it restarted as leader and waits for a newer epoch."""
         return name in self._awaiting
 
     def listen(self, op: Op) -> None:
-        """Take note of what a node tells of its role, or of what is seen of one that tells nothing."""
-        if (op.source, op.f) not in _HEARD:  # most are of others, and need not be decoded here
+        """Track the roles of nodes from their events, or from the wire and printed lines if they emit none."""
+        if (op.source, op.f) not in _HEARD:  # decoding every op would be slow
             return
         name = op.process
         match op.event:
@@ -220,12 +241,12 @@ class Cluster:
                 self._note_command(command)
 
     def _note_moving(self, name: str) -> None:
-        """Forget what a node said that ends when it leads, follows or starts anew."""
+        """Forget reports of a node that are void once it leads, follows or starts anew."""
         self._stuck.discard(name)
         self._awaiting.discard(name)
 
     def _note_command(self, command: Commanded) -> None:
-        """Note that a node has obeyed: it leads or follows in that epoch, with nothing of an older one left."""
+        """Note that a node accepted a LeaderAndIsr: it leads or follows in that epoch, and is stuck no more."""
         name = command.link[1]
         if command.epoch > self._heard.get(name, -1):
             self._heard[name] = command.epoch
@@ -237,14 +258,23 @@ class Cluster:
         saw: Callable[[], str],
         seconds: float = limits.CONDITION_WAIT_S_MAX,
     ) -> None:
-        """Wait for a condition; PreconditionError with what was seen instead when it does not come."""
+        """
+        Wait for a condition.
+
+        Args:
+            saw: returns what is seen instead of the condition.
+
+        Raises:
+            PreconditionError: the condition did not hold in time.
+            RunCancelled: the run was cancelled.
+        """
         met = self.time.until(lambda: self.cancelled or condition(), seconds)
         self._go_on()
         if not met:
             raise PreconditionError(f"not seen within {seconds:g} s: {saw()}")
 
     def record(self, process: str, type_: OpType, event: Event) -> Op:
-        """Write an op to the history."""
+        """Write an op to the history; raise RunCancelled if the run was cancelled."""
         self._go_on()
         return self.history.record(process, type_, event)
 
@@ -253,12 +283,12 @@ class Cluster:
             raise RunCancelled(f"run {self.history.path.parent.name}: cancelled")
 
     def cancel(self) -> None:
-        """Take all nodes down; whoever plays the run gets RunCancelled at its next step."""
+        """Take all nodes down; the next wait or record of the run raises RunCancelled."""
         self.cancelled = True
         self.host.close()
 
     def close(self) -> None:
-        """Take everything down, whatever of it fails; safe to call twice."""
+        """Take everything down, even after one part fails; safe to call twice."""
         with ExitStack() as stack:
             for end in (self.history, self.host, self.fabric, self.zookeeper_view):
                 stack.callback(end.close)

@@ -1,8 +1,7 @@
 """
-What a fault is: how it is injected, proven and undone, and what it does, as data.
+Faults: how a fault is injected, proven and undone, and its effect, as data.
 
-A new fault is one file in `nemesis/` and one line in its table. A random schedule draws it once its name has a
-weight (harness/random_schedule/profile.py).
+A new fault is one file in `nemesis/` and one line in its table. Random schedules draw it by its weight.
 """
 
 from __future__ import annotations
@@ -22,18 +21,19 @@ class Fault:
     One fault, injected into one node.
 
     Attributes:
-        inject: does it and returns what was seen of it; raises PreconditionError when it could not be done.
-        probe: returns "" while the fault is in force, else what is seen instead. It is asked after the injection,
-            which did not bite unless it answers "", and after the healing, which failed if it still does. None
-            where inject and heal themselves raise unless they see what they did.
-        heal: undoes it and returns what was seen of that; raises PreconditionError when it could not. None for a
+        doc: what the fault does, for docs/nemeses.md.
+        inject: injects the fault and returns what was seen of it; raises PreconditionError if it could not.
+        probe: returns "" while the fault is in force, otherwise what is seen instead. It is called after the
+            injection, which did not bite unless it returns "", and after healing, which failed if it still
+            returns "". None if inject and heal themselves raise unless they see their result.
+        heal: undoes the fault and returns what was seen; raises PreconditionError if it could not. None for a
             fault that leaves nothing to undo. It is called before the final reads for every node on which the
-            fault is still in force. Where it is the `inject` of another fault of the table, the history names
-            that one.
-        effect: what it does to its node.
+            fault is still in force. If it is the `inject` of another fault of the table, the history names that
+            fault.
+        effect: what the fault does to its node.
         heals: the effects that it ends on its node, for a fault that undoes others.
         band: how timelines shade it.
-        weight: how often random schedules draw it, relative to other moves, where no profile says
+        weight: how often random schedules draw it, relative to other moves, if no profile names it
             (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
     """
 
@@ -49,16 +49,16 @@ class Fault:
 
     @property
     def nature(self) -> Nature:
-        """What it does, as its ops say it."""
+        """The fault's effects and band, as its ops record them."""
         return Nature(effect=self.effect, heals=self.heals, band=self.band)
 
 
 def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: str) -> str:
     """
-    Inject a fault, prove that it bit, and record what is in force from then on; return what was seen.
+    Inject a fault, prove that it bit, and record it as in force; return what was seen.
 
     Raises:
-        PreconditionError: it did not bite, or what it was to undo is still in force.
+        PreconditionError: the fault did not bite, or a fault that it undoes is still in force.
     """
     seen = fault.inject(cluster, node)
     if fault.probe is not None and (instead := fault.probe(cluster, node)):
@@ -66,7 +66,7 @@ def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: st
     if fault.heal is not None:
         cluster.in_force.begin(FaultInForce(fault=fault.name, effect=fault.effect, node=node))
     if fault.effect.is_down:
-        cluster.host.drain(node)  # all that the dead process did is in the history before anything else happens
+        cluster.host.drain(node)  # the history must have the dead process's events before any later op
     for undone in cluster.in_force:
         if undone.node == node and undone.effect in fault.heals:
             _prove_healed(cluster, faults, undone, seen)
@@ -79,7 +79,7 @@ def heal(cluster: Cluster, faults: Mapping[str, Fault], found: FaultInForce) -> 
     Undo a fault by its own `heal`, and prove that it is undone; return what was seen.
 
     Raises:
-        PreconditionError: it is still in force.
+        PreconditionError: the fault is still in force.
     """
     undo = faults[found.fault].heal
     assert undo is not None, f"{found.fault} is in force and has no heal"
@@ -90,7 +90,7 @@ def heal(cluster: Cluster, faults: Mapping[str, Fault], found: FaultInForce) -> 
 
 
 def undone_by(faults: Mapping[str, Fault], found: FaultInForce) -> Fault | None:
-    """Return the fault of the table that undoes what is in force, None when only its own `heal` does."""
+    """Return the fault of the table that undoes the one in force, None if only its own `heal` does."""
     fault = faults.get(found.fault)
     if fault is None:  # the node ended by itself
         return next(each for each in faults.values() if found.effect in each.heals)

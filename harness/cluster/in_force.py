@@ -1,4 +1,4 @@
-"""Which faults are in force on which nodes: one record, in the order of injection."""
+"""The faults in force on each node, in the order of injection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FaultInForce:
 
     Attributes:
         fault: the fault's name; "" for a node that ended by itself.
-        handle: what the fault needs to undo itself, such as the rule of a link; None when it needs nothing.
+        handle: a value that the fault needs to undo itself, such as a link's rule; None if it needs none.
     """
 
     fault: str
@@ -28,7 +28,7 @@ class InForce:
     """The faults that are in force on a cluster's nodes."""
 
     def __init__(self) -> None:
-        # Several threads may inject one fault into several nodes: each touches entries of its own node alone.
+        # Several threads may inject one fault into several nodes; each changes only entries of its own node.
         self._found: list[FaultInForce] = []
 
     def __iter__(self) -> Iterator[FaultInForce]:
@@ -36,9 +36,9 @@ class InForce:
 
     def begin(self, found: FaultInForce) -> None:
         """
-        Record a fault; once, when it is in force on that node already.
+        Record a fault, unless it is in force on that node already.
 
-        A process that is gone is no longer paused.
+        A fault that takes the process down ends a pause.
         """
         if not any((known.fault, known.node) == (found.fault, found.node) for known in self):
             self._found.append(found)
@@ -46,18 +46,18 @@ class InForce:
             self.end(found.node, {Effect.PAUSED})
 
     def end(self, node: str, effects: Collection[Effect]) -> None:
-        """Remove every fault of these effects on a node; none need be in force."""
+        """Remove every fault of these effects on a node, if there are any."""
         for found in self:
             if found.node == node and found.effect in effects:
                 self.remove(found)
 
     def remove(self, found: FaultInForce) -> None:
-        """Remove one fault that was healed; nothing when it is not in force."""
+        """Remove one fault that was healed; do nothing if it is not in force."""
         if found in self._found:
             self._found.remove(found)
 
     def of(self, node: str, effect: Effect) -> FaultInForce | None:
-        """Return the fault of that effect that is in force on a node, None when there is none."""
+        """Return the fault of that effect in force on a node, None if there is none."""
         return next((found for found in self if (found.node, found.effect) == (node, effect)), None)
 
     def nodes(self, effects: Collection[Effect]) -> frozenset[str]:
@@ -66,12 +66,12 @@ class InForce:
 
     def in_order_of_healing(self) -> list[FaultInForce]:
         """
-        Return all of it in the order in which it is to be healed: by effect, then by node.
+        Return all faults in the order in which they must be healed: by effect, then by node.
 
-        Effects come first, because undoing one may need another one undone (see Effect). Faults of one effect
-        have no such need, since each is on a node of its own; the names' order does not depend on threads that
-        inject one fault into several nodes at once. Those that say nothing of when they may be undone
-        (clock, disk) are undone in reverse order of injection.
+        Undoing one effect may need another one undone first (see Effect). Faults of one effect are independent,
+        since each is on a node of its own; they are sorted by name, because the order of injection depends on
+        threads if one fault is injected into several nodes at once. Wrong clocks and lost disks are undone in
+        reverse order of injection.
         """
         order = list(Effect)
         found = list(reversed(tuple(self)))
@@ -79,7 +79,7 @@ class InForce:
 
 
 def _rank(effect: Effect, order: list[Effect]) -> int:
-    """A killed node and one that lost its power start again alike, in one turn."""
+    """Return the position of an effect; killed nodes and nodes that lost power restart in one group."""
     return order.index(Effect.DOWN if effect.is_down else effect)
 
 

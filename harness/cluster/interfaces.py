@@ -1,10 +1,9 @@
 """
-The parts of a cluster as the runner and the nemeses see them: machines, links, an eye on ZooKeeper, time.
+The interfaces of a cluster that the runner and the nemeses use: machines, links, the ZooKeeper view, time.
 
-Two grounds make them: real nodes on a host (harness/cluster/cluster.py), and the simulator, in one process and
-in virtual
-time. Whoever plays a scenario waits through `Time`, never by a clock of its own: in the simulator waiting is what
-makes anything happen.
+Environments implement them, with real nodes on a host or with the simulator, in one process and in virtual time.
+Code that plays a scenario must wait through `Time`, never by a clock of its own: the simulator makes progress only
+while someone waits.
 """
 
 from __future__ import annotations
@@ -22,92 +21,95 @@ class Time(Protocol):
     """How time passes for a run."""
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Let things happen until the condition holds; False when it does not within the time."""
+        """Wait until the condition holds; return False if it does not within the time."""
 
     def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
-        """Do the same to several nodes at once; give what each gave, in the order of names."""
+        """Call `act` for several nodes at once; return the results in the order of names."""
 
 
 class Machines(Protocol):
     """
-    Where nodes run, by name.
+    The machines on which nodes run, by node name.
 
-    Raises:  PreconditionError when a fault's own probe saw that it did not bite. Faults return what it saw.
+    Methods that inject a fault return what its probe saw.
+
+    Raises:
+        PreconditionError: a fault's probe saw that it did not bite.
     """
 
     name: str
     power_tier: str
 
     def boot(self, name: str) -> None:
-        """Start the node's process; UsageError when it dies at once."""
+        """Start the node's process; raise UsageError if it dies at once."""
 
     def alive(self, name: str) -> bool:
-        """Whether the node's process is there (a paused one is)."""
+        """Return True if the node's process exists, even if it is paused."""
 
     def kill(self, name: str) -> str:
-        """End the process at once; what it wrote stays in the page cache."""
+        """Kill the process; what it wrote stays in the page cache."""
 
     def pause(self, name: str) -> str:
-        """Stop the process in its tracks."""
+        """Suspend the process."""
 
     def resume(self, name: str) -> str:
-        """Let a paused node go on."""
+        """Resume a paused process."""
 
     def flush(self, name: str) -> str:
-        """Make everything on the node's disk durable, from outside."""
+        """Flush the node's disk, from outside the node."""
 
     def power_loss(self, name: str) -> str:
-        """End the process and lose what was not flushed; the disk can be read afterwards."""
+        """Kill the process and lose what was not flushed; the disk can be read afterwards."""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
-        """Remove the newest segment of a replica's log, files of its index included; the node is down."""
+        """Delete the newest segment of a replica's log with its index files; the node must be down."""
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
-        """A replica's log as its disk holds it now; None while there is none."""
+        """Return a replica's log as its disk holds it now, None if there is none."""
 
     def log_text(self, name: str) -> str:
-        """What the node's processes printed so far."""
+        """Return what the node's processes printed so far."""
 
     def drain(self, name: str) -> None:
-        """Wait until everything that the node's dead processes told is in the history."""
+        """Wait until the history has every event that the node's dead processes emitted."""
 
     def close(self) -> None:
         """Take everything down; safe to call twice."""
 
 
 class Held(Protocol):
-    """A hold that stands."""
+    """A hold on a link."""
 
     @property
     def held(self) -> Sequence[object]:
-        """All frames that it has stopped so far, in order."""
+        """All frames that it has held so far, in order."""
 
 
 class Links(Protocol):
     """
-    The links between nodes, and from each to ZooKeeper (whose name is "zookeeper").
+    The links between nodes, and from each node to ZooKeeper, which is named "zookeeper".
 
-    Shapes:  a link is (src, dst) in the direction of its requests; direction is "request" or "answer".
-             What cut, delay and double give is handed to heal.
+    A link is (src, dst) in the direction of its requests. `direction` is "request" or "answer". `cut`, `delay` and
+    `double` return the rule that `heal` takes.
     """
 
     def hold(self, api: str, src: str, dst: str, direction: str, from_offset: int | None = None) -> Held:
-        """Stop every such frame from now on, and all behind it."""
+        """Hold every matching frame from now on, and all behind it; `from_offset` matches only later fetches."""
 
     def release(self, hold: Held) -> None:
-        """Let held frames go on, in order."""
+        """End a hold and deliver its frames, in order."""
 
     def release_all(self) -> None:
         """Release every hold, oldest first."""
 
     def cut(self, src: str, dst: str, *, both_ways: bool = False, close: bool = False) -> object:
-        """Lose all that is sent on the link; with close its connections are reset, now and later."""
+        """Lose everything sent on the link; with `close` reset its connections, now and later."""
 
     def delay(self, api: str, src: str, dst: str, direction: str, seconds: float) -> object:
-        """Hand every such frame on that much later."""
+        """Deliver every matching frame later by that time."""
 
     def double(self, api: str, src: str, dst: str) -> object:
-        """Deliver every such request twice from now on; its sender sees one answer."""
+        """Deliver every matching request twice from now on; the sender sees one answer."""
 
     def heal(self, rule: object) -> None:
         """Undo a cut, a delay or a doubling."""
@@ -116,41 +118,41 @@ class Links(Protocol):
         """Undo every cut, delay and doubling, and release every hold."""
 
     def connections(self, src: str, dst: str) -> int:
-        """Count the link's connections that are open now."""
+        """Return how many connections of the link are open now."""
 
     def close(self) -> None:
         """End all links."""
 
 
 class ZooKeeperView(Protocol):
-    """What ZooKeeper holds, read past the links; and what only an operator of ZooKeeper can do."""
+    """What ZooKeeper holds, read without the links under test, and what an operator of ZooKeeper can do."""
 
     def watch(self, topic: str, partition: int) -> None:
         """Record every change of the partition, the controller and the registrations from now on."""
 
     def name_of(self, broker_id: int) -> str | None:
-        """A node's name, None for no broker (-1)."""
+        """Return the name of a broker's node, None for no broker (-1)."""
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
-        """What ZooKeeper holds of the partition now; None when there is nothing yet."""
+        """Return the partition's state in ZooKeeper now, None if there is none yet."""
 
     def controller(self) -> str | None:
-        """Who holds the controller's office now."""
+        """Return the current controller, None for no controller."""
 
     def office(self) -> int:
-        """The session that holds the controller's office now, 0 when nobody does."""
+        """Return the session that holds the controller's office now, 0 for none."""
 
     def registered(self, name: str) -> int:
-        """The session that holds a node's registration now, 0 when it is not registered."""
+        """Return the session that holds a node's registration now, 0 if it is not registered."""
 
     def expire(self, name: str) -> str:
-        """End the session that holds a node's registration; give what was seen of it."""
+        """End the session that holds a node's registration; return what was seen of it."""
 
     def depose(self) -> str:
-        """Remove the controller's node, so that its holder loses office without failing."""
+        """Delete the controller's znode, so that the controller loses its office without failing."""
 
     def elect(self, topic: str, partition: int, name: str) -> str:
-        """Ask the controller to make an ISR member leader, though nobody failed; give what was asked."""
+        """Ask the controller to elect an ISR member although no node failed; return what was asked."""
 
     def close(self) -> None:
         """End the session; safe to call twice."""

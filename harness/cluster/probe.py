@@ -1,11 +1,11 @@
 """
-Ask a node itself, in Kafka's own protocol: whether it serves, and whether it leads a partition.
+Asks a node, over Kafka's protocol, whether it serves and whether it leads a partition.
 
-ZooKeeper says who shall lead before that broker has heard of it, and a broker is registered before it serves.
-And it leads before it names itself to clients: its controller tells it the one, and then the other.
+ZooKeeper names a leader before that broker knows it, and a broker is registered before it serves. A broker also
+leads before it names itself as leader to clients: the controller sends it LeaderAndIsr first, then UpdateMetadata.
 
 Source:  Kafka's ApiVersionsRequest.json v0, MetadataRequest.json v1 and ListOffsetsRequest.json v1, which every
-         release since 0.10.1 takes.
+         release since 0.10.1 accepts.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _ANSWER_BYTES_MAX: Final = 1024 * 1024
 
 
 def serves(address: str) -> bool:
-    """Whether a node answers at host:port."""
+    """Return True if a node answers at host:port."""
     answer = _ask(address, _API_VERSIONS, b"")
     return answer is not None and _short(answer, 0) == 0
 
 
 def leads(address: str, topic: str, partition: int) -> bool:
-    """Whether the node that listens there leads the partition, and names itself as its leader to clients."""
+    """Return True if the node at that address leads the partition, and names itself to clients as its leader."""
     name = topic.encode()
     body = struct.pack(f">iih{len(name)}siiq", -1, 1, len(name), name, 1, partition, _EARLIEST)
     answer = _ask(address, _LIST_OFFSETS, body)
-    # One topic: its name, one partition: its number and the error.
+    # The answer has one topic with its name, and one partition with its number and error.
     if answer is None or _short(answer, 4 + 2 + len(name) + 4 + 4) != 0:
         return False
     return named_leader(address, topic, partition) == address
 
 
 def named_leader(address: str, topic: str, partition: int) -> str:
-    """Give whom a node names as the partition's leader ("host:port"); "" when it names nobody, or says nothing."""
+    """Return the leader's "host:port" according to a node; "" if it names none or does not answer."""
     name = topic.encode()
     answer = _ask(address, _METADATA, struct.pack(f">ih{len(name)}s", 1, len(name), name))
     try:
@@ -51,7 +51,7 @@ def named_leader(address: str, topic: str, partition: int) -> str:
 
 
 def _named(answer: _Reader, partition: int) -> str:
-    """Read an answer about one topic."""
+    """Return the partition's leader in a metadata answer about one topic."""
     addresses: dict[int, str] = {}
     for _ in range(answer.number(">i")):
         node = answer.number(">i")
@@ -73,7 +73,7 @@ def _named(answer: _Reader, partition: int) -> str:
 
 
 class _Reader:
-    """A place in an answer that moves on as values are taken; struct.error where the answer ends too soon."""
+    """Reads values from an answer in order; raises struct.error if the answer ends too soon."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -95,7 +95,7 @@ class _Reader:
 
 
 def _ask(address: str, api: tuple[int, int], body: bytes) -> bytes | None:
-    """Give the body of the answer; None when there is none in time."""
+    """Send a request; return the body of the answer, None if there is none in time."""
     head = struct.pack(f">hhih{len(_CLIENT)}s", *api, 0, len(_CLIENT), _CLIENT)
     host, _, port = address.rpartition(":")
     try:

@@ -1,4 +1,4 @@
-"""What a scenario asks of its cluster beside the protocol; a target has names of its own for it."""
+"""The settings of a scenario's cluster, apart from the protocol; each target maps them to its own names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.registry import nearest
 
 
 class MessageFormat(StrEnum):
-    """Whether batches can carry a leader epoch: an older message format cannot (KIP-101, migration)."""
+    """Whether batches have a leader epoch; older message formats do not (KIP-101, migration)."""
 
     WITH_EPOCHS = "with_epochs"
     WITHOUT_EPOCHS = "without_epochs"
@@ -22,10 +22,12 @@ class MessageFormat(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """
-    What may be set; each is as in Kafka when it is not.
+    The settings; the defaults are Kafka's, except for times.
 
-    Units:   replica_lag_ms_max is how long a follower may lag and stay in the ISR, None: longer than any run
-             lasts. heal_within_s is how long the cluster has to become whole after the faults are undone.
+    Attributes:
+        replica_lag_ms_max: how long a follower may lag and stay in the ISR, in milliseconds; None for longer than
+            any run lasts.
+        heal_within_s: how long the cluster has to become whole after the faults are undone, in seconds.
     """
 
     unclean_election: bool = False
@@ -36,7 +38,7 @@ class Settings:
 
 
 def read_settings(text: str, where: str) -> dict[str, Any]:
-    """Read `NAME=VALUE NAME=VALUE …`; raise UsageError naming the word, the place and what was expected."""
+    """Parse `NAME=VALUE NAME=VALUE …`; raise UsageError with the word, the place and what was expected."""
     found: dict[str, Any] = {}
     for word in text.split():
         name, equals, value = word.partition("=")

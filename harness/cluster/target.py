@@ -1,4 +1,4 @@
-"""What a target is to the harness: how its nodes are launched, and where its truth stands in ZooKeeper."""
+"""The interface of a target: how its nodes are launched, and where ZooKeeper holds its state."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final, Protocol
 from harness.cluster.settings import Settings
 from harness.launch import Address, Launch, Place
 
-# Among a target's rules, where it is not our broker: the protocol of ours that it corresponds to. Expectations and
+# A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
 # conditional steps of scenarios are looked up by it.
 MODELS: Final = "models"
-# Likewise: what happens to a node that starts while an older session still holds its registration. Where it is
-# refused, whoever starts the node must end that session first.
+# A rule of such targets too: what happens to a node that starts while an older session still holds its
+# registration. If it is refused, that session must be ended before the node is started.
 OLD_REGISTRATION: Final = "old_registration"
 REFUSED: Final = "refused"
-# Likewise: by which name, such as kafka:2.1.1, a scenario's file may mean it alone; what stands before the colon
-# means all like it.
+# A rule of such targets too: the name, such as kafka:2.1.1, by which a scenario's file names this release alone;
+# the part before the colon names all releases of the system.
 NAMED: Final = "named"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionTruth:
-    """What ZooKeeper holds of a partition; leader -1: none."""
+    """A partition's state in ZooKeeper, with broker ids; leader -1 is no leader."""
 
     leader: int
     leader_epoch: int
@@ -34,10 +34,12 @@ class PartitionTruth:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
     """
-    What a line of a node's log tells.
+    The meaning of a line that a node printed.
 
-    Shapes:  what is "truncate", "stuck" or "fenced", as brokers that tell call it, or "exiting": the process ends
-             itself. to is where a log was cut to, None where the line says nothing of that.
+    Attributes:
+        what: "truncate", "stuck" or "fenced", like the events of brokers that emit them, or "exiting": the process
+            ends itself.
+        to: the offset that the log was truncated to, None if the line does not say it.
     """
 
     what: str
@@ -49,10 +51,12 @@ class Printed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
     """
-    What a node must be told when it is launched.
+    The configuration of a node to launch.
 
-    Shapes:  zookeeper is host:port/chroot, through the fabric. settings are the scenario's, which a target puts
-             into words of its own.
+    Attributes:
+        zookeeper: host:port/chroot, through the fabric.
+        collector: where the node sends its events.
+        settings: the scenario's settings, which the target translates into its own configuration.
     """
 
     name: str
@@ -65,62 +69,60 @@ class NodeSpec:
 
 
 class ZooKeeperPort(Protocol):
-    """ZooKeeper below the cluster's chroot, for what only an operator writes there."""
+    """ZooKeeper below the cluster's chroot, for writes that only an operator makes."""
 
     def read(self, path: str) -> bytes | None:
-        """A node's data, None when there is no such node."""
+        """Return a znode's data, None if there is no such znode."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Give a node its data; make it, and those above it, where they are not there."""
+        """Write a znode's data; create it and its parents if they do not exist."""
 
     def delete(self, path: str) -> bool:
-        """Remove a node; False when there is none."""
+        """Delete a znode; return False if there is none."""
 
 
 class Target(Protocol):
     """
     A system under test. A new one is one module below targets/ and one line in `TARGETS`.
-
-    Shapes:  protocols maps a protocol's name to its rules, as text, in the order of the ladder.
     """
 
     name: str
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
-        """Every protocol that the target can play, and its rules as written."""
+        """Return protocol's name -> its rules as text, from the oldest protocol to the newest."""
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
-        """The rules of a protocol with some of them changed ("name=value"); UsageError for no such rule."""
+        """Return the rules of a protocol with changes ("name=value"); raise UsageError for an unknown rule."""
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
-        """How to start a node."""
+        """Return how to start a node."""
 
     def first_question(self, rules: Mapping[str, str]) -> str:
-        """The api with which a restarted follower first asks its leader, under these rules."""
+        """Return the API of the request that a restarted follower sends to its leader first, under these rules."""
 
     def registration_path(self, broker_id: int) -> str:
-        """The ephemeral node of a broker, below the chroot."""
+        """Return the path of a broker's ephemeral znode, below the chroot."""
 
     def controller_path(self) -> str:
-        """The ephemeral node of the controller, below the chroot."""
+        """Return the path of the controller's ephemeral znode, below the chroot."""
 
     def controller_id(self, data: bytes) -> int:
-        """Read the controller's node."""
+        """Return the broker id in the data of the controller's znode."""
 
     def partition_path(self, topic: str, partition: int) -> str:
-        """The node with a partition's leader and ISR, below the chroot."""
+        """Return the path of the znode with a partition's leader and ISR, below the chroot."""
 
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
-        """Read a partition's node."""
+        """Return the partition's state in the data of its znode."""
 
     def elect(self, zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
-        """Ask the controller to make an ISR member leader, though nobody failed; give what was asked."""
+        """Ask the controller to elect an ISR member although no node failed; return what was asked."""
 
     def emits_events(self) -> bool:
-        """Whether its nodes tell the collector what they do; else the wire and what they print must tell it."""
+        """Return True if its nodes send events to the collector; if not, the wire and printed lines are used."""
 
     def printed(self, line: str) -> Printed | None:
-        """What a line tells that a node printed, None for nothing; asked only of nodes that tell nothing."""
+        """Return the meaning of a line that a node printed, None for none; used if nodes emit no events."""
 
     def client(self, rules: Mapping[str, str]) -> str:
-        """The client of workloads/ with which it is played, where nobody asks for another."""
+        """Return the name of the default client in workloads/ for this target."""

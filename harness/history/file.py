@@ -1,5 +1,5 @@
 """
-The history of a run: one op a line, in the operating system's hands before `record` returns.
+The history of a run: one op per line, written to the operating system before `record` returns.
 
 A killed harness leaves every op that it recorded, and at most one torn line, which reading drops.
 """
@@ -27,12 +27,18 @@ _log = logging.getLogger(__name__)
 
 class History:
     """
-    Append ops to a history file, from any thread, in one order that index, time and file share.
+    Appends ops to a history file, from any thread; index, time and file have the same order.
 
-    Shapes:  listeners are called with each Op in index order, by the thread that recorded it and under the
-             history's lock: a listener sets a flag or a condition, returns at once, and never records.
-    Units:   clock gives nanoseconds and never runs back; an op's time_ns counts from the history's begin.
-    Raises:  HistoryError when the file is already there: two runs must not share one history.
+    Args:
+        path: the new file.
+        clock: returns nanoseconds and never runs backwards; an op's time_ns counts from the history's creation.
+
+    Attributes:
+        listeners: called with each Op in index order, by the thread that recorded it and under the history's lock.
+            A listener sets a flag or a condition, returns at once, and never records.
+
+    Raises:
+        HistoryError: the file exists; two runs must not share one history.
     """
 
     def __init__(self, path: Path, clock: Clock = time.monotonic_ns) -> None:
@@ -49,15 +55,16 @@ class History:
         self._began_ns = clock()
         self._next_index = 0
         self._closed = False
-        self._telling = False
-        # Reentrant, so that a listener that records is told of its mistake instead of hanging the run.
+        self._in_listeners = False
+        # Reentrant, so that a listener that records fails an assertion instead of a deadlock.
         self._lock = threading.RLock()
 
     def keep_time_by(self, clock: Clock) -> None:
         """
-        Take the time from this clock, as a simulated run does, which has one of its own.
+        Use this clock from now on, for a simulated run, which has its own.
 
-        Raises:  HistoryError when an op was recorded by another: time would jump.
+        Raises:
+            HistoryError: an op was recorded by another clock, so that time would jump.
         """
         if self._next_index:
             raise HistoryError(
@@ -67,7 +74,7 @@ class History:
 
     def record(self, process: str, type_: OpType, event: Event) -> Op:
         """
-        Write one op that says this event, and tell the listeners; its source and f are the event's.
+        Write an op of this event, with the event's source and f, and call the listeners.
 
         Raises:
             HistoryError: the history is closed.
@@ -78,25 +85,25 @@ class History:
         self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
     ) -> Op:
         """
-        Write one op as it was received from a broker, known event or not, and tell the listeners.
+        Write an op as it was received from a broker, whether its event is known or not, and call the listeners.
 
         Args:
             value: JSON data, copied before it is written.
 
         Raises:
             HistoryError: the history is closed.
-            TypeError: value is not JSON data; no index is used up.
+            TypeError: value is not JSON data; no index is used.
         """
         return self._add(process, type_, Unknown(source=source, f=f, value=dict(value or {})))
 
     def _add(self, process: str, type_: OpType, event: Event) -> Op:
-        """Give the op the next index and the time since the history began."""
+        """Write an op with the next index and the time since the history began; call the listeners."""
         with self._lock:
-            assert not self._telling, "a listener of the history must not record"
+            assert not self._in_listeners, "a listener of the history must not record"
             op = self._make(self._next_index, process, type_, event)
             self._write(op.to_json().encode() + b"\n")
             self._next_index += 1
-            self._tell(op)
+            self._call_listeners(op)
         return op
 
     def _make(self, index: int, process: str, type_: OpType, event: Event) -> Op:
@@ -124,21 +131,24 @@ class History:
         while line:
             line = line[os.write(self._file, line) :]
 
-    def _tell(self, op: Op) -> None:
-        self._telling = True
+    def _call_listeners(self, op: Op) -> None:
+        self._in_listeners = True
         try:
             for listener in tuple(self.listeners):
                 listener(op)
         finally:
-            self._telling = False
+            self._in_listeners = False
 
 
 def read_history(path: Path) -> list[Op]:
     """
-    Read a history back, without the torn last line that a killed run may leave.
+    Read a history, without the torn last line that a killed run may leave.
 
-    Shapes:  ops in index order, indexes 0, 1, 2, …
-    Raises:  HistoryError, naming file and line, for a line that is no op or whose index does not follow.
+    Returns:
+        The ops in index order, with indexes 0, 1, 2, …
+
+    Raises:
+        HistoryError: a line is no op, or its index is not one more than the last; names file and line.
     """
     *lines, torn = path.read_bytes().split(b"\n")
     if torn:

@@ -1,4 +1,4 @@
-"""A history in memory alone, for runs of which only a verdict is kept."""
+"""A history in memory, for runs of which only the verdict is kept."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from harness.model import HistoryError, Op, OpType
 
 class MemoryHistory(History):
     """
-    Keep ops in a list, in the one order of their indexes; for one thread.
+    Keeps ops in a list; for one thread.
 
-    Shapes:  ops has them all. path is where the history would be; nothing is written there.
+    Attributes:
+        ops: all ops, in index order.
+        path: where the history would be; nothing is written there.
     """
 
     def __init__(self, path: Path, clock: Clock = time.monotonic_ns) -> None:
-        """Begin, without the file of other histories."""
+        """Create an empty history, without a file."""
         self.path = path
         self.listeners = []
         self.ops: list[Op] = []
@@ -27,7 +29,7 @@ class MemoryHistory(History):
         self._closed = False
 
     def keep_time_by(self, clock: Clock) -> None:
-        """Take the time from this clock; HistoryError when an op was recorded by another."""
+        """Use this clock from now on; raise HistoryError if an op was recorded by another one."""
         if self.ops:
             raise HistoryError(f"{self.path}: {len(self.ops)} ops have their time by another clock; expected none")
         self._clock, self._began_ns = clock, clock()
@@ -40,5 +42,5 @@ class MemoryHistory(History):
         return op
 
     def close(self) -> None:
-        """Take no more; safe to call twice."""
+        """Accept no more ops; safe to call twice."""
         self._closed = True

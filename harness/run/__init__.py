@@ -1,1 +1,1 @@
-"""One run: what decides it (spec), how it is played (environment, player), what came of it (result, store)."""
+"""One run: its specification (spec), how it is played (environment, player), its result (result, store)."""

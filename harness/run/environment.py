@@ -1,5 +1,5 @@
 """
-`Environment`: what opens the cluster of a run, on real nodes of a host or in the simulator.
+`Environment`: opens the cluster of a run, on real nodes of a host or in the simulator.
 
 Order of calls:  make_environment -> open -> (open_cluster -> make_client) for each run, in threads -> close.
 A new environment is one module with `make_environment` and one line in `ENVIRONMENTS` (harness/environment).
@@ -23,11 +23,11 @@ class Environment(Protocol):
     A place where clusters can be opened.
 
     Attributes:
-        jobs: how many runs are played side by side when the command line does not say.
-        timing: how a random schedule is timed there.
+        jobs: how many runs are played in parallel by default.
+        timing: the timing of random schedules.
 
     Raises:
-        UsageError: when the machine lacks something, or the environment cannot carry what is asked of it.
+        UsageError: the machine lacks something, or the environment does not support what is asked.
     """
 
     name: str
@@ -35,41 +35,41 @@ class Environment(Protocol):
     timing: Timing
 
     def open(self, folder: Path) -> None:
-        """Start what all clusters share, below this folder: a ZooKeeper."""
+        """Start the ZooKeeper that all clusters share, with its files below this folder."""
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """
-        Open the cluster of a run; no node runs yet. The cluster owns the history from now on, and closes it.
+        Open the cluster of a run, without starting nodes. The cluster owns the history, and closes it.
 
         Args:
-            folder: the run's own; its name and its parent's are unique among all runs that are open.
+            folder: the run's own folder; its name together with its parent's is unique among all open runs.
 
         Raises:
-            UsageError: with everything down again and the history closed.
+            UsageError: the cluster cannot be opened; everything is down again and the history closed.
         """
 
     def make_client(self, cluster: Cluster) -> Client:
-        """Return a client of that cluster, which records what it does in the cluster's history."""
+        """Return a client of that cluster that records its calls in the cluster's history."""
 
     def record_evidence(self, cluster: Cluster) -> None:
-        """Record what the environment itself saw of a run that has ended, such as the simulator's oracles."""
+        """Record the environment's own evidence about a finished run, such as violations of the oracles."""
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
-        """Copy a replica's disk into a folder; OSError when it cannot be read."""
+        """Copy a replica's disk into a folder; raise OSError if it cannot be read."""
 
     def close(self) -> None:
-        """Stop what open started; safe to call twice."""
+        """Stop what `open` started; safe to call twice."""
 
 
 class MakeEnvironment(Protocol):
     """
-    Make an environment; nothing is touched before its `open`.
+    Creates an environment, without side effects before its `open`.
 
     Args:
-        name: that of the table's line.
-        power_tier: "loop" or "watermark" insists on a way to lose power, None accepts the best there is.
-        ports: limits which ports of this machine nodes may use.
+        name: the environment's name in the table.
+        power_tier: "loop" or "watermark" requires that way to lose power; None uses the best available one.
+        ports: the ports of this machine that nodes may use; None for no limit.
     """
 
     def __call__(self, name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
-        """Make it; UsageError when the target cannot run there."""
+        """Create the environment; raise UsageError if the target cannot run there."""

@@ -1,7 +1,7 @@
 """
-Play a run: open its cluster, play its steps, heal, read every log, and close everything again.
+Plays a run: opens its cluster, plays its steps, heals, reads every log, and closes everything.
 
-A run never raises for what the system under test or a fault did: that is in its history, for the checkers.
+Failures of the system under test or of a fault are not raised: they are in the history, for the checkers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harness.scenario.text import text_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Player:
-    """Plays runs in one environment, side by side in threads, and can take down all that it has open."""
+    """Plays runs in one environment, in parallel threads, and can cancel all of them."""
 
     environment: Environment
     faults: Mapping[str, Fault]
@@ -37,7 +37,7 @@ class Player:
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
-        """Take down every cluster, those too that are only being opened; FencepostError when something is left."""
+        """Take down every cluster, even one that is still being opened; raise FencepostError if a part remains."""
         self._cancelled.set()
         with ExitStack() as stack:
             for cluster in list(self._open.values()):
@@ -45,17 +45,19 @@ class Player:
 
     def play(self, spec: RunSpec, run: Run, on_step: Callable[[str], None] = lambda _: None) -> Run:
         """
-        Play it in its folder: schedule, history and its table, logs and the replicas' files as they ended.
+        Play a run, and write its schedule, history, Parquet table, printed lines and replica files to its folder.
+
+        Whatever is raised, no process of the run is left alive.
 
         Args:
-            on_step: receives the text of each step as it begins.
+            on_step: called with the text of each step as it begins.
 
         Returns:
-            The folder, with the tier of power loss that its disks had, and how long it took.
+            The run's folder, with the power tier of its disks and the time that the run took.
 
         Raises:
-            UsageError: when the machine or the scenario is wrong; RunCancelled when `cancel` was called. Nothing
-                of the run is alive any more, whatever is raised.
+            UsageError: the machine or the scenario is wrong.
+            RunCancelled: `cancel` was called.
         """
         began = time.monotonic()
         if spec.random:
@@ -67,7 +69,7 @@ class Player:
         return replace(run, power_tier=power_tier, seconds=time.monotonic() - began)
 
     def play_into(self, history: History, spec: RunSpec, folder: Path, *, keep: Path | None = None) -> str:
-        """Play it into this history, and close that; logs are kept where there is a folder for them."""
+        """Play a run into this history and close it; keep logs if `keep` is a folder; return the power tier."""
         environment = self.environment
         if spec.random:
             spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
@@ -104,7 +106,7 @@ class Player:
         play.run()
 
     def _keep_logs(self, cluster: Cluster, folder: Path) -> None:
-        """Keep what the nodes printed and the replicas' files as they ended."""
+        """Keep the nodes' printed lines and the final files of the replicas."""
         for name in cluster.ids:
             try:
                 (folder / f"{name}.log").write_text(cluster.host.log_text(name), encoding="utf-8")
@@ -126,7 +128,7 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
 
 
 def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
-    """Return the history's first line: all that was chosen and drawn."""
+    """Return the history's first event: everything that was chosen and drawn."""
     settings, counts = spec.scenario.settings, spec.draw.counts
     return Setup(
         scenario=spec.scenario.name,

@@ -1,4 +1,4 @@
-"""`RunResult`: what one run is, by what was observed of it; plain data, as it is kept in suite.json."""
+"""`RunResult`: the result of one run, as plain data, as stored in suite.json."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
     """
-    How much was done in a run, counted from its history.
+    Counts of what happened in a run, taken from its history.
 
     Attributes:
-        asked: faults and link rules that were tried, by kind; bit: those that took effect.
+        asked: kind -> how many faults and link rules were tried.
+        bit: kind -> how many of them took effect.
         elections: leader epochs after the first.
-        acked: records of the schedule that all in-sync replicas acknowledged.
-        steps, virtual_s: of the simulated world; 0 on real processes.
+        acked: records of the schedule that were acknowledged with acks=all.
+        steps: steps of the simulated world; 0 on real processes.
+        virtual_s: seconds of virtual time; 0 on real processes.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)
@@ -42,15 +44,17 @@ class Activity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """
-    One run, judged; `checkers.judge.judge` alone makes it.
+    The result of one run; only `checkers.judge.judge` creates it.
 
     Attributes:
-        expected, found: short texts ("lost m2", "permitted m2, diverged m2, stuck A", "none").
+        expected: the expected outcome, a short text such as "lost m2" or "none".
+        found: the outcome that was found, such as "permitted m2, diverged m2, stuck A".
         reason: why the status is not "as expected", or "".
         anomalies: all that the checkers proved, in the order of the checkers.
-        run: the run's folder below the suite's; rerun: the command that repeats the run alone.
-        activity: how much was done in it.
-        seconds: wall time of a run that was kept; processor time of one that a search judged in memory.
+        run: the run's folder below the suite's.
+        rerun: the command that repeats this run alone.
+        activity: counts of what happened in the run.
+        seconds: wall time of a stored run; processor time of a run that a search judged in memory.
     """
 
     scenario: str
@@ -76,7 +80,7 @@ class RunResult:
 
     @property
     def is_finding(self) -> bool:
-        """Whether it shows a violation, a hang, or something that kept the checkers from judging it."""
+        """Whether the run shows a violation, a hang, or something that prevented the checkers' verdict."""
         return any(a.verdict >= Verdict.UNKNOWN and a.kind is not Kind.VACUOUS for a in self.anomalies)
 
     @property
@@ -87,7 +91,7 @@ class RunResult:
         return [f"{a.kind.value}: {a.sentence}" for a in severe]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data; from_dict reads it back unchanged."""
+        """Return plain JSON data, which `from_dict` reads back unchanged."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         found["anomalies"] = [anomaly.to_dict() for anomaly in self.anomalies]
         found["activity"] = {each.name: getattr(self.activity, each.name) for each in fields(Activity)}
@@ -95,7 +99,7 @@ class RunResult:
 
     @staticmethod
     def from_dict(raw: Mapping[str, Any]) -> RunResult:
-        """Read what to_dict returned, also of older versions, which knew no seed and no activity."""
+        """Read what `to_dict` returned, even in older versions, which had no seed and no activity."""
         return RunResult(
             **{
                 **raw,
@@ -109,5 +113,5 @@ class RunResult:
 
 
 def _present(protocol: str) -> str:
-    """Return the text of a stored variant, with the names that its rules have now."""
+    """Return the text of a stored variant, with the current names of its rules."""
     return str(Variant.parse(protocol, "stored suite")) if is_mutant(protocol) else protocol

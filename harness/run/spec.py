@@ -1,7 +1,7 @@
 """
-`RunSpec`: everything that decides one run, as one value.
+`RunSpec`: everything that determines one run, as one value.
 
-The history's first line is printed from it, and the command that repeats the run.
+The history's first line and the command that repeats the run are printed from it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from harness.scenario.file import Draw, Scenario
 from harness.scenario.variant import Variant, expectation_of
 
-# The target that a command means when it names none: the broker of this repository.
+# The default target: the broker of this repository.
 BROKER: Final = "broker"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
@@ -26,12 +26,15 @@ class RunSpec:
     One run: a scenario or a random schedule, on one variant of one target, on one host, with one seed.
 
     Attributes:
-        target: a name of `TARGETS`; host: a name of `ENVIRONMENTS`.
-        variant: the protocol, or a mutant of it; changes: rules changed on top of that, as "rule=value".
-        rules: every rule that follows from the three, by name.
-        scenario: the steps to play; draw: broker ids and record counts, drawn from the seed.
+        target: a name of `TARGETS`.
+        host: a name of `ENVIRONMENTS`.
+        variant: the protocol, or a mutant of it.
+        rules: rule's name -> its value, of every rule of the target's variant with the changes.
+        scenario: the steps to play.
+        draw: broker ids and numbers of records, drawn from the seed.
+        changes: rules changed on top of the variant, as "rule=value".
         nemeses: the kinds of faults that a random schedule was drawn from; () for a written scenario.
-        schedule: the file that a random run plays in place of the schedule of its seed, or "".
+        schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
     """
@@ -50,22 +53,22 @@ class RunSpec:
 
     @property
     def name(self) -> str:
-        """The run's folder below its suite's."""
+        """The name of the run's folder, below its suite's."""
         return f"{self.scenario.name}-{self.variant}"
 
     @property
     def seed(self) -> int:
-        """The seed that all of it is drawn from."""
+        """The seed of the schedule, the ids and the numbers of records."""
         return self.draw.seed
 
     @property
     def random(self) -> bool:
-        """Whether the schedule is random: a step may make no sense when its turn comes, and is then skipped."""
+        """Whether the schedule is random, so that inapplicable steps are skipped."""
         return bool(self.nemeses)
 
     @property
     def expectation(self) -> str | None:
-        """The exact outcome that the scenario's file names; None when it names none for this variant."""
+        """The outcome that the scenario's file expects of this variant, None if it names none."""
         found = expectation_of(self.variant, self.rules, self.scenario.expectations)
         return None if found is None else self.scenario.expectations[found]
 

@@ -1,7 +1,7 @@
 """
-Where runs are kept: results/SUITE/RUN, each file with one fixed name; results/README.md says what each is.
+Stores runs in results/SUITE/RUN, each file with a fixed name; results/README.md describes the files.
 
-A stored run is enough to check, explain and report again: nothing else is read back.
+A stored run is enough to check, explain and report it again; nothing else is read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Run:
     One run's folder; its name is the run's name.
 
     Attributes:
-        power_tier, seconds: of a run that this process has played; "" and 0.0 of one that is read back.
+        power_tier: the power tier of a run that this process has played; "" for a stored run.
+        seconds: the time of a run that this process has played; 0.0 for a stored run.
     """
 
     path: Path
@@ -53,17 +54,17 @@ class Run:
 
     @property
     def history(self) -> Path:
-        """Every op, one a line, written as the run goes."""
+        """Every op, one per line, written during the run."""
         return self.path / "history.jsonl"
 
     @property
     def parquet(self) -> Path:
-        """The same ops as a table, written when the run has ended."""
+        """The same ops as a table, written after the run."""
         return self.path / "history.parquet"
 
     @property
     def anomalies(self) -> Path:
-        """What the checkers proved."""
+        """The anomalies that the checkers proved."""
         return self.path / "anomalies.json"
 
     @property
@@ -73,18 +74,18 @@ class Run:
 
     @property
     def oracles(self) -> Path:
-        """What the simulator's oracles saw; only where they saw something."""
+        """The violations that the simulator's oracles saw; the file exists only if there are any."""
         return self.path / "oracles.txt"
 
     @property
     def logs(self) -> Path:
-        """What the nodes' processes printed, one file a node."""
+        """The lines that the nodes' processes printed, one file per node."""
         return self.path / "logs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteDir:
-    """One suite's folder: its table, its report and a folder for every run."""
+    """One suite's folder: its table, its report, and a folder for each run."""
 
     path: Path
 
@@ -99,27 +100,28 @@ class SuiteDir:
         return self.path / "report.html"
 
     def create_run(self, name: str) -> Run:
-        """Make the folder of a new run; UsageError when one of that name is there."""
+        """Create the folder of a new run; raise UsageError if it exists."""
         run = Run(path=_new_folder(self.path / name))
         run.logs.mkdir()
         return run
 
     def runs(self) -> list[Run]:
-        """The suite's runs that have a history, by name."""
+        """Return the suite's runs that have a history, sorted by name."""
         return [Run(path=path.parent) for path in sorted(self.path.glob("*/history.jsonl"))]
 
 
 def create_suite(results: Path, name: str) -> SuiteDir:
     """
-    Make the folder of a new suite and let results/latest point to it.
+    Create the folder of a new suite, and point the link results/latest to it.
 
-    Raises:  UsageError when a suite of that name is there, or when the results cannot be written.
+    Raises:
+        UsageError: a suite of that name exists, or the results folder cannot be written.
     """
     try:
         results.mkdir(parents=True, exist_ok=True)
         suite = SuiteDir(path=_new_folder(results / name))
-        # A link is replaced by a rename, so that a reader always finds either the old suite or the new one;
-        # under the suite's name no other thread or process makes one.
+        # The link is replaced by a rename, so that a reader always finds either the old suite or the new one.
+        # The temporary link has the suite's name, which no other thread or process uses.
         link = results / f".latest-{name}"
         link.unlink(missing_ok=True)
         link.symlink_to(name)
@@ -134,12 +136,13 @@ def create_suite(results: Path, name: str) -> SuiteDir:
 
 def write_parquet(run: Run) -> Path:
     """
-    Write the run's history as Parquet beside it, one row an op, value as JSON text.
+    Write the run's history as Parquet next to it, one row per op, with the value as JSON text.
 
-    Raises:  HistoryError when the history cannot be read.
+    Raises:
+        HistoryError: the history cannot be read.
     """
     rows = [_row(run.name, op) for op in read_history(run.history)]
-    # Whole or not at all: a table cut short by a kill must not pass for a short history.
+    # Written under another name first: a table cut short by a kill must not look like a short history.
     partial = run.parquet.with_suffix(".partial")
     pq.write_table(pa.Table.from_pylist(rows, schema=PARQUET_SCHEMA), partial)
     partial.replace(run.parquet)
@@ -147,7 +150,7 @@ def write_parquet(run: Run) -> Path:
 
 
 def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
-    """Write what the checkers proved of the run, and apart from it what oracles saw, in the order given."""
+    """Write the run's anomalies in the order given, and those of the oracles to a file of their own too."""
     anomalies = list(anomalies)
     seen = [
         f"{each.kind.value.removeprefix('oracle-')}: {each.sentence}\n"
@@ -161,7 +164,7 @@ def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
 
 
 def read_anomalies(run: Run) -> list[Anomaly]:
-    """Read what write_anomalies wrote."""
+    """Read what `write_anomalies` wrote."""
     return [Anomaly.from_dict(raw) for raw in json.loads(run.anomalies.read_text(encoding="utf-8"))]
 
 

@@ -1,7 +1,7 @@
 """
-A suite: many runs, one table, one folder; plain data in results/SUITE/suite.json.
+A suite: the results of many runs, as plain data in results/SUITE/suite.json.
 
-A report can be built again from it and the runs' histories.
+A report can be rebuilt from it and the runs' histories.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Final
 from harness.run.result import RunResult
 from harness.scenario.variant import RENAMED_RULES
 
-# The key of suite.json that has the results, as every version of it called them.
+# The key of the results in suite.json, the same in all versions.
 _RESULTS: Final = "cells"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Results in the order of the table: scenario by scenario, protocols in the order of the ladder."""
+    """Results in the order of the table: by scenario, then by protocol from the oldest to the newest."""
 
     name: str
     started: str
@@ -36,16 +36,16 @@ class Suite:
 
     @property
     def scenarios(self) -> tuple[str, ...]:
-        """Names of scenarios, in order of first appearance."""
+        """The names of the scenarios, in order of first appearance."""
         return tuple(dict.fromkeys(result.scenario for result in self.results))
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Names of protocols, in order of first appearance."""
+        """The names of the protocols, in order of first appearance."""
         return tuple(dict.fromkeys(result.protocol for result in self.results))
 
     def result(self, scenario: str, protocol: str) -> RunResult | None:
-        """Return the result of that scenario under that protocol, None when it was not played."""
+        """Return the result of that scenario under that protocol, None if it was not played."""
         return next((r for r in self.results if (r.scenario, r.protocol) == (scenario, protocol)), None)
 
     def write(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class Suite:
 
     @staticmethod
     def read(path: Path) -> Suite:
-        """Read what write wrote."""
+        """Read what `write` wrote."""
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         rules = {RENAMED_RULES.get(name, name): value for name, value in raw.pop("rules").items()}
         return Suite(results=tuple(map(RunResult.from_dict, raw.pop(_RESULTS))), rules=rules, **raw)
