@@ -1,4 +1,4 @@
-"""An axis of offsets that gives every interesting offset room and shortens the long, uneventful stretches."""
+"""An axis of offsets with room for every interesting offset; long stretches without one are shortened."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SHORTENED_PX: Final = 132.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Offsets to pixels, by (offset, x) knots that both rise; straight between two knots."""
+    """A map from offsets to pixels by (offset, x) knots, which rise in both; linear between two knots."""
 
     knots: tuple[tuple[int, float], ...]
 
     def x(self, offset: int) -> float:
-        """Where the offset's left edge is; beyond the ends, the end."""
+        """Return the x of the offset's left edge, limited to the ends of the axis."""
         place = bisect_right(self.knots, offset, key=lambda knot: knot[0])
         if place == 0:
             return self.knots[0][1]
@@ -32,11 +32,11 @@ class Axis:
 
     @property
     def width(self) -> float:
-        """How wide the axis is."""
+        """The width of the axis in pixels."""
         return self.knots[-1][1]
 
     def stretches(self) -> tuple[tuple[int, int, bool], ...]:
-        """Give (first, end, shortened) between each two knots."""
+        """Return (first, end, shortened) for each stretch between two knots."""
         return tuple(
             (o1, o2, (x2 - x1) < (o2 - o1) * CELL_PX - 0.5) for (o1, x1), (o2, x2) in pairwise(self.knots)
         )
@@ -44,10 +44,13 @@ class Axis:
 
 def axis_of(offsets: Iterable[int]) -> Axis:
     """
-    Lay out an axis on which every offset given is a knot, the most important first.
+    Return an axis with knots at the given offsets.
 
-    Shapes:  at most AXIS_KNOTS_MAX knots, the outermost offsets among them. A stretch of more than
-             CELLS_IN_A_ROW_MAX offsets is shortened to SHORTENED_PX.
+    It has at most AXIS_KNOTS_MAX knots: the outermost offsets, then the first of the given. A stretch of more than
+    CELLS_IN_A_ROW_MAX offsets is shortened to SHORTENED_PX.
+
+    Args:
+        offsets: the interesting offsets, the most important first.
     """
     wanted = list(dict.fromkeys(offsets)) or [0]
     outermost = [min(wanted), max([*wanted, min(wanted) + 1])]

@@ -1,7 +1,7 @@
 """
-What the page says of one cell: its story, its findings with their proof, its drawings, its history.
+The page's section about one run: its steps, its findings with their proof, its drawings, its history.
 
-A cell whose run left no history says so and shows what the suite knows of it.
+A run without a history has a section with the data of the suite only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from harness.report.timeline import timeline_of
 from harness.report.timeline_svg import draw_timeline
 from harness.run.result import RunResult
 
-# How telling an op is when a history is too long to show; smaller stays longer, others come last.
+# Ops with a lower rank are kept longer if a history is too long to show; other events have their source's rank.
 _RANKS: Final[Mapping[type[events.Event], int]] = {
     events.Truncate: 1,
     events.Recovered: 1,
@@ -59,7 +59,7 @@ _SOURCE_RANKS: Final[Mapping[Source, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A history line as a row of a table; exact is its time with every nanosecond."""
+    """A history line as a row of a table; exact is its time in nanoseconds."""
 
     index: int
     time: str
@@ -73,7 +73,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One anomaly in words, its proof as lines, and the indexes that were not shown or not found."""
+    """One anomaly as text, the lines that prove it, and the indexes that are not shown or not found."""
 
     anomaly: Anomaly
     sign: str
@@ -86,7 +86,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step as played."""
+    """One step, as it was played."""
 
     number: int
     line: str
@@ -99,7 +99,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """What the scenario says (paragraphs), and the steps below it."""
+    """The scenario's text (paragraphs), and the steps that follow it."""
 
     narrative: tuple[str, ...]
     steps: tuple[Step, ...]
@@ -107,7 +107,15 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellView:
-    """One cell's section. Shapes: lines are the history as far as shown; left_out says how much is not."""
+    """
+    The section of one run.
+
+    Attributes:
+        lines: the history lines that are shown.
+        total: the number of lines in the history.
+        left_out: the number of lines that are not shown, by event.
+        hidden: the topic and partition, which the lines omit.
+    """
 
     cell: RunResult
     key: str
@@ -126,12 +134,12 @@ class CellView:
 
     @property
     def shown(self) -> frozenset[int]:
-        """Indexes that the section's table of the history holds: what a link may point to."""
+        """The indexes in the section's table of the history, to which links can point."""
         return frozenset(line.index for line in self.lines)
 
 
 def view_of(cell: RunResult, key: str, ops: Sequence[Op]) -> CellView:
-    """Give what the page says of a cell; ops is its run's history, empty when there is none."""
+    """Return the section of a run; ops is its history, empty if there is none."""
     reading = Reading(ops=ops)
     topic, partition = reading.partition
     hide = {"topic": topic, "partition": partition} if topic else {}
@@ -162,12 +170,13 @@ def view_of(cell: RunResult, key: str, ops: Sequence[Op]) -> CellView:
 
 def chosen(ops: Sequence[Op], *first: Collection[int]) -> tuple[Op, ...]:
     """
-    Choose the ops that a page shows: all, or the most telling HISTORY_ROWS_MAX of them, in their order.
+    Return the ops that a page shows, in order: all, or the HISTORY_ROWS_MAX most important.
 
-    Shapes:  `first` are sets of indexes that go before everything else, the most important set first, as long
-             as they leave half of the room to the rest.
+    Args:
+        ops: the history.
+        first: sets of indexes that are preferred to all other ops, the most important set first; together they get
+            at most half of the rows.
     """
-
     if len(ops) <= limits.HISTORY_ROWS_MAX:
         return tuple(ops)
     half = limits.HISTORY_ROWS_MAX // 2

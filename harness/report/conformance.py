@@ -1,11 +1,10 @@
 """
-Ours beside theirs: every scenario on releases of another system, and on our broker under the protocol that each
-corresponds to, as one table in a terminal.
+One table in a terminal: every scenario on releases of another system, and on our broker under the same protocols.
 
-    ✓  both as expected, and of both the same is expected
-    ≠  both as expected, and of this release something else is expected: a difference with a reason
+    ✓  both as expected, with the same expectation
+    ≠  both as expected, with another expectation for the release: a known difference
     ✗  one of them is not as expected
-    ?  one of them could not be judged
+    ?  one of them is unknown
     –  not played, with the reason
 """
 
@@ -28,7 +27,7 @@ from harness.run.suite import Suite
 
 
 class Standing(StrEnum):
-    """How a release stands to our broker in one scenario; by its sign."""
+    """How a release compares with our broker in one scenario; the value is its sign."""
 
     ALIKE = "✓"
     DIFFERS = "≠"
@@ -37,7 +36,7 @@ class Standing(StrEnum):
     NOT_PLAYED = "–"
 
 
-# Narrower than this a table is harder to read than a list.
+# On a narrower console, a list is easier to read than a table.
 _TABLE_CHARS_MIN: Final = 76
 _STYLES: Final = {
     Standing.ALIKE: "green",
@@ -51,9 +50,13 @@ _STYLES: Final = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
     """
-    One scenario on one release, and on our broker under what the release models.
+    One scenario on one release, and on our broker under the protocol to which the release corresponds.
 
-    Shapes:  theirs None: not played, for the reason in why; ours None: nothing is expected of our broker there.
+    Attributes:
+        models: that protocol.
+        theirs: the result on the release, None if it was not played.
+        ours: the result on our broker, None if the scenario expects nothing of it.
+        why: the reason why it was not played.
     """
 
     scenario: str
@@ -65,7 +68,7 @@ class Pair:
 
     @property
     def standing(self) -> Standing:
-        """Whether the two are alike."""
+        """How the two results compare."""
         if self.theirs is None:
             return Standing.NOT_PLAYED
         statuses = {cell.status for cell in (self.theirs, self.ours) if cell is not None}
@@ -78,7 +81,7 @@ class Pair:
 
     @property
     def words(self) -> tuple[str, str, str]:
-        """What the table says of it: what is expected there, what was found there, and with us."""
+        """The cells of the table: expected of the release, found on the release, found on our broker."""
         if self.theirs is None:
             return "", self.why, ""
         expected = self.theirs.expected
@@ -88,14 +91,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """What holds for some releases alike: the table's words, and how they stand."""
+    """A row of the table, for all releases with the same cells and standing."""
 
     words: tuple[str, ...]
     standing: Standing
 
 
 def render_conformance(suite: Suite, pairs: Sequence[Pair], console: Console) -> None:
-    """Print the table, totals, and for every cell that is not as expected why and how to play it again."""
+    """Print the table, totals, and for every run that is not as expected the reason and the command."""
     scenarios = {name: _rows(list(alike)) for name, alike in groupby(pairs, key=lambda pair: pair.scenario)}
     console.print(Text(clean(suite.name), "bold"))
     if console.width >= _TABLE_CHARS_MIN:
@@ -110,8 +113,8 @@ def render_conformance(suite: Suite, pairs: Sequence[Pair], console: Console) ->
 
 
 _MEANING: Final[Mapping[Standing, str]] = {
-    Standing.ALIKE: "ours is as theirs",
-    Standing.DIFFERS: "differs, as told",
+    Standing.ALIKE: "same",
+    Standing.DIFFERS: "differs, as expected",
     Standing.WRONG: "not as expected",
     Standing.UNKNOWN: "unknown",
     Standing.NOT_PLAYED: "not played",
@@ -140,7 +143,7 @@ def _print_list(scenarios: Mapping[str, Sequence[_Row]], console: Console) -> No
 
 
 def _rows(pairs: Sequence[Pair]) -> list[_Row]:
-    """Join the releases that came out alike."""
+    """Join the releases with the same cells and standing into one row."""
     alike: dict[tuple[tuple[str, ...], Standing], list[Pair]] = {}
     for pair in pairs:
         alike.setdefault((pair.words, pair.standing), []).append(pair)

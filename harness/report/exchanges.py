@@ -1,7 +1,7 @@
 """
-What the fabric saw of each truncation: the follower's question, the leader's answer, and the cut that followed.
+The exchange before each truncation: the follower's question, the leader's answer, and the truncation.
 
-A cut that nobody was asked about (the old rule cuts to the follower's own high watermark) stands alone.
+A truncation without a question (the old rule truncates to the follower's own high watermark) is listed alone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,12 @@ _Answer: TypeAlias = tuple[Op, EpochAnswer]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
     """
-    One question with its answer and its cut, in words and with the ops that they were read from.
+    One question with its answer and its truncation, as text and as ops.
 
-    Shapes:  each op, with its event, is None where it was not seen; at least one is there.
+    Attributes:
+        question: the op with its event, None if it was not seen; at least one of the three was seen.
+        answer: likewise.
+        cut: likewise.
     """
 
     follower: str
@@ -35,21 +38,21 @@ class Exchange:
 
     @property
     def ops(self) -> tuple[Op, ...]:
-        """The history lines, in their order."""
+        """The history lines, in order."""
         return tuple(seen[0] for seen in (self.question, self.answer, self.cut) if seen)
 
     @property
     def asked(self) -> str:
-        """The question in words."""
+        """The question as text."""
         if self.question is None:
-            return "nobody was asked"
+            return "no question was asked"
         asked = self.question[1]
         words = "the undefined epoch (-1)" if asked.leader_epoch == -1 else epoch_text(asked.leader_epoch)
         return f"{self.follower} asks {self.leader}: where does {words} end? (v{asked.version})"
 
     @property
     def answered(self) -> str:
-        """The answer in words."""
+        """The answer as text."""
         if self.answer is None:
             return "–" if self.question is None else "no answer was seen"
         answer = self.answer[1]
@@ -60,7 +63,7 @@ class Exchange:
 
     @property
     def did(self) -> str:
-        """The cut in words."""
+        """The truncation as text."""
         if self.cut is None:
             return "no cut was reported"
         cut = self.cut[1]
@@ -71,7 +74,7 @@ class Exchange:
 
 
 def exchanges_of(ops: Sequence[Op]) -> tuple[Exchange, ...]:
-    """Pair questions, answers and cuts of a history, in the order in which they began."""
+    """Return the questions of a history with their answers and truncations, in the order of their first op."""
     found: list[Exchange] = []
     waiting: dict[tuple[str, str, str, int], list[_Question]] = {}
     answered: dict[tuple[str, str, int], list[tuple[_Question, _Answer]]] = {}
@@ -89,7 +92,7 @@ def exchanges_of(ops: Sequence[Op]) -> tuple[Exchange, ...]:
             case Truncate() as cut:
                 pairs = answered.get((op.process, cut.topic, cut.partition))
                 first, second = pairs.pop(0) if pairs else (None, None)
-                if first or cut.start:  # an empty log that was not asked about has no story
+                if first or cut.start:  # the truncation of an empty log without a question shows nothing
                     found.append(_exchange(op.process, first, second, (op, cut)))
     found += [_exchange(q[1].link[0], q, a, None) for pairs in answered.values() for q, a in pairs]
     found += [_exchange(q[1].link[0], q, None, None) for asked in waiting.values() for q in asked]
@@ -97,7 +100,7 @@ def exchanges_of(ops: Sequence[Op]) -> tuple[Exchange, ...]:
 
 
 def mentioned(exchanges: Iterable[Exchange]) -> frozenset[int]:
-    """The history indexes that the exchanges were read from."""
+    """Return the indexes of the exchanges' ops."""
     return frozenset(op.index for exchange in exchanges for op in exchange.ops)
 
 

@@ -1,9 +1,9 @@
 """
-The replicas' lineage side by side: one axis of offsets, one row for what was acknowledged, one for each log.
+The replicas' lineage side by side: one axis of offsets, a row for acknowledged records, and a row for each log.
 
-Below a replica's row stand the tails that it once had and lost, hatched, with from, to and the reason.
-An epoch is a colour and is named in the segment; a batch without one says so. The offsets that an anomaly
-is about are framed through all rows.
+Below a replica's row are the tails that it had and lost: hatched, with from, to and the reason. Each epoch has a
+colour and is named in the segment; a batch without an epoch is labelled so. A frame through all rows marks the
+offsets of each anomaly.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NAMES_PX: Final = 148.0
 
 @dataclass(slots=True, kw_only=True)
 class _Sheet:
-    """What is being drawn: the names at the left, the plot, and how far down it is."""
+    """The drawing under construction: the names at the left, the plot, and the current y."""
 
     names: ET.Element
     plot: ET.Element
@@ -70,9 +70,14 @@ def draw_lineage(
     reading: Reading, topic: str, partition: int, replicas: Sequence[Replica], anomalies: Sequence[Anomaly]
 ) -> svg.Drawing:
     """
-    Draw the logs of one partition at the end of the run, with what each of them lost on the way.
+    Draw the logs of one partition at the end of the run, with the tails that each of them lost.
 
-    Shapes:  replicas as replicas_of gives them; anomalies of this partition. The label is the same in words.
+    Args:
+        reading: the history.
+        topic: the partition's topic.
+        partition: the partition's number.
+        replicas: the replicas, as replicas_of returns them.
+        anomalies: the anomalies of this partition.
     """
     acknowledged = _acknowledged(reading, topic, partition)
     axis = axis_of(_interesting(replicas, anomalies, acknowledged))
@@ -108,7 +113,7 @@ def _finished(sheet: _Sheet, notes: Iterable[str]) -> svg.Drawing:
 
 
 def _acknowledged(reading: Reading, topic: str, partition: int) -> tuple[tuple[Piece, ...], ...]:
-    """Acknowledged records in the order of asking, in as many rows as one offset was acknowledged times."""
+    """Return the acknowledged records by request, with one row for each time that an offset was acknowledged."""
     pieces: list[Piece] = []
     for span in reading.spans:
         match span.event:
@@ -128,7 +133,7 @@ def _acknowledged(reading: Reading, topic: str, partition: int) -> tuple[tuple[P
 def _interesting(
     replicas: Sequence[Replica], anomalies: Sequence[Anomaly], acknowledged: Sequence[Sequence[Piece]]
 ) -> Iterable[int]:
-    """Offsets that deserve a knot of the axis, the most important first."""
+    """Yield the offsets that should be knots of the axis, the most important first."""
     ends = [o for r in replicas for o in (r.start, r.end, r.high_watermark) if o is not None]
     yield from (min(ends, default=0), max(ends, default=1))
     yield from (offset for a in anomalies for pair in a.ranges for offset in pair)
@@ -276,7 +281,7 @@ def _draw_piece(
     height: float,
     second: str,
 ) -> None:
-    """Draw a segment: name and epoch one below the other where it is high enough for two lines."""
+    """Draw a segment, with name above epoch if it is high enough for two lines."""
     x = axis.x(piece.first)
     width = axis.x(piece.end) - x
     svg.box(parent, (x + 1, top, width - 2, height), css, round_=2)

@@ -1,7 +1,7 @@
 """
-The report: one HTML file for a suite, which needs nothing else to be read.
+The report of a suite: one self-contained HTML file.
 
-Everything is escaped by the templates; styles and drawings stand in the file; there is no script.
+The templates escape everything; styles and drawings are in the file; there is no script.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chapter:
-    """One scenario and its cells."""
+    """One scenario and the sections of its runs."""
 
     scenario: str
     title: str
@@ -46,11 +46,16 @@ class Chapter:
 
 def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> Path:
     """
-    Write the suite's report as one self-contained HTML file and give its path.
+    Write the suite's report as one self-contained HTML file and return its path.
 
-    Shapes:  runs: a run's name (RunResult.run) -> its history, in index order. A cell whose run is not there gets
-             a section without drawings. What is too much for a page is left out and counted on it: of very
-             many cells only those have a section that are not as expected.
+    The page counts everything that it leaves out. If there are very many runs, only those that are not as expected
+    have a section.
+
+    Args:
+        suite: the suite.
+        runs: the name of a run (RunResult.run) -> its history, in index order. A run that is missing has a section
+            without drawings.
+        out: the path of the report.
     """
     keys = _keys(suite)
     drawn = _drawn(suite)
@@ -80,14 +85,14 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
 
 
 def _drawn(suite: Suite) -> Sequence[RunResult]:
-    """The cells that have a section: all, or of very many those that are not as expected."""
+    """Return the results that have a section: all, or if there are very many, those that are not as expected."""
     if len(suite.results) <= DRAWN_CELLS_MAX:
         return suite.results
     return [cell for cell in suite.results if cell.status is not Status.AS_EXPECTED]
 
 
 def headline(suite: Suite) -> str:
-    """Say in one sentence how the suite went."""
+    """Return the suite's outcome as one sentence."""
     total = len(suite.results)
     counts = Counter(cell.status for cell in suite.results)
     if total == 0:
@@ -107,7 +112,7 @@ def _by_scenario(views: Sequence[CellView]) -> list[tuple[str, tuple[CellView, .
 
 
 def _keys(suite: Suite) -> list[str]:
-    """A fragment for every cell, that stays the same from one night to the next where names do."""
+    """Return a URL fragment for every result; it stays the same from suite to suite if the names do."""
     seen: Counter[str] = Counter()
     keys = []
     for cell in suite.results:
@@ -156,7 +161,7 @@ def _finalized(value: Any) -> Any:
 
 
 def _class_word(text: str) -> str:
-    """A status or verdict as the name of a class."""
+    """Return the CSS class of a status or verdict."""
     return re.sub(r"[^a-z]+", "-", text.lower())
 
 

@@ -1,8 +1,7 @@
 """
-A history read once: its set-up, its operations from invoke to end, and the names of its records.
+A history, read once: its set-up, its operations from invoke to end, and the names of its records.
 
-Nothing here judges; the checkers did. A history that stops half-way (the harness was killed, a step failed)
-is read as far as it goes.
+An incomplete history (the harness was killed, or a step failed) is read as far as it goes.
 """
 
 from __future__ import annotations
@@ -21,9 +20,11 @@ _WITH_SPANS: Final = frozenset({Source.RUNNER, Source.CLIENT, Source.NEMESIS})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """
-    One operation: where it was invoked and what became of it.
+    One operation, from its invoke to its completion.
 
-    Shapes:  last is None while nothing is known of its end; first is last when no invoke was recorded.
+    Attributes:
+        first: the invoke; the completion if no invoke was recorded.
+        last: the completion, None if none was recorded.
     """
 
     first: Op
@@ -31,18 +32,18 @@ class Span:
 
     @property
     def outcome(self) -> str:
-        """`ok`, `fail`, `info`, or `open` when no end was recorded."""
+        """`ok`, `fail` or `info`; `open` if no completion was recorded."""
         return "open" if self.last is None else self.last.type.value
 
     @property
     def event(self) -> Event:
-        """What was answered, and until then what was asked."""
+        """The event of the completion, else of the invoke."""
         return (self.last or self.first).event
 
 
-@dataclass(frozen=True, kw_only=True)  # without slots: cached_property needs a place to keep what it found
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property stores its value in the instance's dictionary
 class Reading:
-    """A history and what is looked up in it again and again."""
+    """A history, with cached look-ups."""
 
     ops: Sequence[Op]
 
@@ -53,31 +54,31 @@ class Reading:
 
     @cached_property
     def setup(self) -> Setup | None:
-        """What the runner wrote first; None when the history has no such line."""
+        """The runner's first line, None if the history does not have it."""
         return next((setup for _, setup in events_of(self.ops, Setup)), None)
 
     @cached_property
     def complete(self) -> bool:
-        """Whether the runner wrote its last line."""
+        """True if the runner wrote its last line."""
         return any(True for _ in events_of(self.ops, Done))
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """Names of all nodes, as set up or as seen."""
+        """The names of all nodes in the set-up, then of other nodes with ops."""
         named = self.setup.nodes if self.setup else ()
         seen = {op.process for op in self.ops if op.source in (Source.BROKER, Source.LOG)}
         return tuple(dict.fromkeys([*named, *sorted(seen)]))
 
     @cached_property
     def partition(self) -> tuple[str, int]:
-        """The topic and partition that the run is about, ("", 0) when no line names one."""
+        """The run's topic and partition, ("", 0) if no line names one."""
         if self.setup:
             return self.setup.topic, self.setup.partition
         return next((place for op in self.ops if (place := op.place) is not None), ("", 0))
 
     @cached_property
     def record_names(self) -> Mapping[str, str]:
-        """A record's value -> the name that the scenario gives it (`m2`)."""
+        """A record's value -> its name in the scenario (`m2`)."""
         names: dict[str, str] = {}
         for name, values in (self.setup.records if self.setup else {}).items():
             names.update(dict.fromkeys(values, name))
@@ -86,17 +87,17 @@ class Reading:
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
-        """Operations of runner, clients and nemesis, in the order of their beginning."""
+        """The operations of runner, clients and nemesis, in the order of their first op."""
         return _spans(self.ops)
 
     def node_of(self, broker_id: int) -> str:
-        """Name a broker id as the scenario does; the id itself when the set-up has no such node."""
+        """Return the node name of a broker id; the id itself if the set-up has no such node."""
         ids = self.setup.nodes if self.setup else {}
         return next((name for name, known in ids.items() if known == broker_id), str(broker_id))
 
 
 def of_partition(op: Op, topic: str, partition: int) -> bool:
-    """Whether the op is about that partition."""
+    """Return True if the op is about that partition."""
     return op.place == (topic, partition)
 
 
@@ -123,12 +124,12 @@ def _spans(ops: Sequence[Op]) -> tuple[Span, ...]:
 
 
 def _begun(waiting: Sequence[Op], end: Op) -> Op | None:
-    """The open op that `end` ends: the oldest that asked the same."""
+    """Return the invoke that `end` completes: the oldest open one with the same key; None if there is none."""
     return next((op for op in waiting if _asked(op.event) == _asked(end.event)), None)
 
 
 def _asked(event: Event) -> object:
-    """What tells two open operations of one process and kind apart."""
+    """Return the key that distinguishes two open operations of one process and kind."""
     match event:
         case Step(line=line):
             return line

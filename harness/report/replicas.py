@@ -1,9 +1,8 @@
 """
-Each replica's log at the end of the run, and the tails that it once had and lost.
+Each replica's log at the end of the run, and the tails that it had and lost.
 
-The log at the end is what the scanner read from the replica's own files. The lost tails are replayed from
-the broker's own events (append, truncate, recovered); a target that reports none has none, and the page
-says so.
+The scanner read the final log from the replica's own files. The lost tails are replayed from the broker's own
+events (append, truncate, recovered); a target without such events has no lost tails.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from harness.report.reading import Reading, Span, of_partition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Neighbouring records [first, end) of one epoch and one name (`m2`), "" where it is not known."""
+    """Consecutive records [first, end) of one epoch and one name (`m2`); the name is "" if unknown."""
 
     first: int
     end: int
@@ -29,7 +28,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Records that a replica had and lost: [to, from), when, why, and what they were as far as known."""
+    """Records [to, end) that a replica lost: the op, the reason, and the records as far as known."""
 
     op: Op
     to: int
@@ -43,9 +42,12 @@ class Replica:
     """
     One replica of one partition at the end of the run.
 
-    Shapes:  pieces rise by offset and are what its files hold; () when they hold nothing or were not read,
-             which `snapshot` tells apart (None: not read). batches are (first, end, codec) of those with
-             more than one record. high_watermark is its checkpoint. cuts in the order in which they happened.
+    Attributes:
+        snapshot: the op with which its files were read, None if they were not read.
+        pieces: the records in its files, by offset.
+        batches: (first, end, codec) of each batch with more than one record.
+        high_watermark: the offset in its high watermark checkpoint.
+        cuts: the tails that it lost, in order of time.
     """
 
     node: str
@@ -64,9 +66,13 @@ def replicas_of(
     reading: Reading, topic: str, partition: int, cuts: Mapping[str, Sequence[Cut]]
 ) -> tuple[Replica, ...]:
     """
-    Give every replica of the partition, in the order of the assignment, then others that have files.
+    Return every replica of the partition, in the order of the assignment, then other nodes that have files.
 
-    Shapes:  cuts as `replayed` gives them for the same partition.
+    Args:
+        reading: the history.
+        topic: the partition's topic.
+        partition: the partition's number.
+        cuts: the lost tails, as `replayed` returns them for the same partition.
     """
     ops = [op for op in reading.ops if of_partition(op, topic, partition)]
     snapshots = {op.process: (op, snapshot) for op, snapshot in events_of(ops, Snapshot)}
@@ -114,7 +120,7 @@ def _stored(reading: Reading, batches: Iterable[Batch]) -> Iterable[Piece]:
 
 
 def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Join neighbours of one epoch and name; the order is kept."""
+    """Join consecutive pieces of one epoch and name; keep the order."""
     joined: list[Piece] = []
     for piece in pieces:
         last = joined[-1] if joined else None
@@ -130,7 +136,7 @@ def merged(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
 
 @dataclass(slots=True)
 class _Log:
-    """A replica's log as its broker's events tell it, and who it follows."""
+    """A replica's log according to its broker's events, and the leader that it follows."""
 
     pieces: list[Piece] = field(default_factory=list)
     end: int = 0
@@ -138,7 +144,7 @@ class _Log:
     cuts: list[Cut] = field(default_factory=list)
 
     def tail(self, first: int, end: int) -> tuple[Piece, ...]:
-        """The pieces within [first, end)."""
+        """Return the pieces within [first, end)."""
         found: list[Piece] = []
         for piece in reversed(self.pieces):
             if piece.end <= first:
@@ -148,7 +154,7 @@ class _Log:
         return tuple(reversed(found))
 
     def cut(self, op: Op, to: int, reason: str) -> None:
-        """Remember the tail from `to` on as cut, and forget it."""
+        """Remove the tail from `to` on, and record it as a cut."""
         self.cuts.append(Cut(op=op, to=to, end=self.end, reason=reason, pieces=self.tail(to, self.end)))
         self.pieces = list(self.tail(0, to))
         self.end = to
@@ -162,7 +168,7 @@ class _Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """Each node's lost tails in their order, and what each append (by its history index) appended."""
+    """Each node's lost tails in order of time, and the records of each append by its history index."""
 
     cuts: Mapping[str, Sequence[Cut]]
     appended: Mapping[int, tuple[Piece, ...]]
@@ -172,8 +178,8 @@ def replayed(reading: Reading, topic: str, partition: int) -> Replayed:
     """
     Replay the brokers' events about one partition.
 
-    Shapes:  a tail that power loss took shows when the broker reports what it recovered; one that came back
-             (its truncation was not durable) is no cut any more.
+    A tail that a power loss took is known when the broker reports the recovered log end. A tail that came back,
+    because its truncation was not durable, is no longer a cut.
     """
     logs: dict[str, _Log] = {}
     appended: dict[int, tuple[Piece, ...]] = {}
@@ -198,13 +204,13 @@ def replayed(reading: Reading, topic: str, partition: int) -> Replayed:
 
 
 def _copied(source: _Log, append: Append) -> tuple[Piece, ...]:
-    """A follower's append is named after what its leader has there."""
+    """Return the records of a follower's append, with the names that they have in its leader's log."""
     copied = tuple(replace(piece, epoch=append.epoch) for piece in source.tail(append.base, append.end))
     return copied or (Piece(first=append.base, end=append.end, epoch=append.epoch, name=""),)
 
 
 def _truncated(log: _Log, op: Op, cut: Truncate) -> None:
-    """Cut at the end that is really left: below `to` after a cut inside a batch, 0 when all is thrown away."""
+    """Cut at the new physical end: below `to` after a truncation inside a batch, 0 after a full truncation."""
     log.end = max(log.end, cut.start)
     left = 0 if cut.reason == "full" else min(cut.to, cut.end)
     if left < log.end:
@@ -225,7 +231,7 @@ def _recovered(log: _Log, op: Op, recovered: Recovered) -> None:
 
 
 class _Named:
-    """Which record a leader appended: the acknowledged one that was asked for before and not yet placed."""
+    """Names a leader's records after acknowledged produces that were invoked before and not yet matched."""
 
     def __init__(self, reading: Reading) -> None:
         self._waiting: dict[int, list[tuple[Span, str]]] = {}
@@ -235,7 +241,7 @@ class _Named:
                     self._waiting.setdefault(offset, []).append((span, name))
 
     def appended(self, op: Op, append: Append) -> tuple[Piece, ...]:
-        """Name the records of a leader's append."""
+        """Return the records of a leader's append, with their names."""
         found = ((offset, self._name(op, offset)) for offset in range(append.base, append.end))
         pieces: list[Piece] = []
         for name, group in groupby(found, key=lambda pair: pair[1]):

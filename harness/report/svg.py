@@ -1,8 +1,8 @@
 """
-Drawings as element trees: what is written is well-formed and escaped, whatever a history holds.
+SVG drawings as element trees, so that the output is well-formed and escaped for any history.
 
-Colours and patterns are classes that templates/style.css.j2 defines for light, dark and print; an element
-carries no colour of its own.
+Colours and patterns are classes that templates/style.css.j2 defines for light, dark and print; elements have no
+colours themselves.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from markupsafe import Markup
 
 from harness.report.text import clean
 
-# Width of one character of the drawings' 11 px monospaced type; a little wide, so that labels never touch.
+# Width of a character in the drawings' 11 px monospaced font; slightly too wide, so that labels never touch.
 CHAR_PX: Final = 6.7
-# As many epochs have a colour of their own; further ones take them again, and every segment names its epoch.
+# The number of epoch colours; further epochs reuse them, and every segment names its epoch.
 EPOCH_COLOURS: Final = 7
 
 # x, y, width, height of a rectangle; x1, y1, x2, y2 of a line.
@@ -25,17 +25,17 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 
 def text_px(text: str) -> float:
-    """How wide a label is."""
+    """Return the width of a label in pixels."""
     return len(text) * CHAR_PX
 
 
 def epoch_class(epoch: int | None) -> str:
-    """The class that colours an epoch; batches without one have a class of their own."""
+    """Return the CSS class of an epoch; batches without an epoch have their own class."""
     return "ep-none" if epoch is None or epoch < 0 else f"ep{epoch % EPOCH_COLOURS}"
 
 
 def picture(width: float, height: float, label: str, css: str = "") -> ET.Element:
-    """Begin a drawing of that many pixels, with the words that stand for it where it cannot be seen."""
+    """Return an empty drawing of that size in pixels; label is its text for screen readers."""
     return ET.Element(
         "svg",
         {
@@ -50,7 +50,7 @@ def picture(width: float, height: float, label: str, css: str = "") -> ET.Elemen
 
 
 def group(parent: ET.Element, css: str = "", title: str = "") -> ET.Element:
-    """Add a group; its title is what a pointer resting on it shows."""
+    """Add a group; its title is shown as a tooltip."""
     element = ET.SubElement(parent, "g", {"class": css} if css else {})
     if title:
         ET.SubElement(element, "title").text = clean(title)
@@ -58,7 +58,7 @@ def group(parent: ET.Element, css: str = "", title: str = "") -> ET.Element:
 
 
 def box(parent: ET.Element, place: Box, css: str, *, round_: float = 0) -> None:
-    """Add a rectangle; one without width is drawn as a hairline."""
+    """Add a rectangle; one without width becomes a hairline."""
     x, y, width, height = place
     rounding = {"rx": f"{round_:g}"} if round_ else {}
     sides = {"x": x, "y": y, "width": max(width, 0.5), "height": height}
@@ -87,16 +87,17 @@ def path(parent: ET.Element, d: str, css: str) -> None:
 
 
 def markup(root: ET.Element) -> Markup:
-    """Give the drawing as markup to be placed in a page."""
+    """Return the drawing as markup for a page."""
     return Markup(ET.tostring(root, encoding="unicode"))  # ElementTree has escaped it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
     """
-    A drawing in two parts: the names of its rows, which stay in sight, and the rest, which scrolls.
+    A drawing in two parts: the names of its rows, which stay in sight, and the plot, which scrolls.
 
-    Shapes:  notes say what was left out and why, one sentence each.
+    Attributes:
+        notes: sentences about what was left out, and why.
     """
 
     names: Markup

@@ -1,4 +1,4 @@
-"""The verdict table in a terminal, with the reason and the command for every cell that is not as expected."""
+"""The verdict table in a terminal, with the reason and the command of every run that is not as expected."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
 from harness.scenario.variant import is_mutant
 
-# Words say all; a colour only repeats them, so that nothing is lost under NO_COLOR or in a pipe.
+# Colours only repeat the words, so that nothing is lost under NO_COLOR or in a pipe.
 _STYLES: Final = {
     Status.AS_EXPECTED: "green",
     Status.UNKNOWN: "yellow",
     Status.MISMATCH: "bold red",
 }
-# A table narrower than this for each of its columns is harder to read than a list.
+# With fewer characters for each column, a list is easier to read than a table.
 _COLUMN_CHARS_MIN: Final = 20
 _NARROW_CHARS_MIN: Final = 11
-# With more columns than this, a cell that is as expected says so in one line, and no title is told.
+# With more columns than this, a cell that is as expected has one line, and titles are omitted.
 _WIDE_COLUMNS_MAX: Final = 4
 
 
 def render_table(suite: Suite, console: Console) -> None:
     """
-    Print scenario x protocol with what was expected and found, mutants, totals, and what to do about odd cells.
+    Print the table scenario x protocol with expected and found, the mutants, totals, and the runs to look at.
 
-    Shapes:  mutants have a table of their own, a row each. A list instead of a table where the console is too
-             narrow for one. Commands are printed on one line each, whatever the width, so that they can be copied.
+    Mutants have a separate table with one row each. If the console is too narrow for a table, it prints a list.
+    Each command is printed on one line at any width, so that it can be copied.
     """
     columns = [protocol for protocol in suite.protocols if not is_mutant(protocol)]
     mutants = [cell for cell in suite.results if is_mutant(cell.protocol)]
@@ -71,7 +71,7 @@ def _table(suite: Suite, columns: Sequence[str], *, brief: bool) -> Table:
 
 
 def _mutants(cells: Sequence[RunResult]) -> Table:
-    """One row for each, scenario by scenario: what it shows once the rule is changed."""
+    """Return a table with a row for each mutant, scenario by scenario."""
     table = Table(title=Text("mutants"), title_justify="left", header_style="bold")
     for column, ratio in (("scenario", 2), ("mutant", 3), ("found", 4)):
         table.add_column(column, ratio=ratio, overflow="fold")
@@ -87,7 +87,7 @@ def _cell_text(cell: RunResult | None, *, brief: bool = False) -> Text:
     if cell is None:
         return Text("" if brief else "not played", "dim")
     if brief and cell.status is Status.AS_EXPECTED:
-        # Exactly as expected, but for what nobody promised.
+        # The expectation, not the findings: they may also have unpromised losses.
         return Text(f"{STATUS_SIGNS[cell.status]} {clean(cell.expected)}", _STYLES[cell.status])
     text = Text(f"expected {clean(cell.expected)}\nfound    ", "default")
     text.append(clean(cell.found))
@@ -108,7 +108,7 @@ def _print_list(suite: Suite, console: Console) -> None:
 
 
 def totals(suite: Suite) -> Text:
-    """Say how many cells there are, how they came out, the worst verdict and how long it took."""
+    """Return the number of results by status, the worst verdict and the duration, as text."""
     counts = Counter(cell.status for cell in suite.results)
     worst = Verdict.merge(cell.verdict for cell in suite.results)
     parts = ", ".join(f"{counts[status]} {status.value}" for status in Status)
@@ -126,7 +126,7 @@ def _worst(counts: Counter[Status]) -> Status:
 
 
 def print_odd(cell: RunResult, console: Console) -> None:
-    """Print why a cell is not as expected, and the command that plays it again."""
+    """Print why a result is not as expected, and the command that plays the run again."""
     title = f"\n{_status_text(cell)}: {clean(cell.scenario)} under {clean(cell.protocol)}"
     console.print(Text(title, _STYLES[cell.status]))
     for words in (f"expected {cell.expected}, found {cell.found}", f"why:   {cell.reason}"):

@@ -1,4 +1,4 @@
-"""Numbers and values as people read them: one place, so that every table and drawing says them alike."""
+"""Format numbers and values for people, in the same way for every table and drawing."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any, Final
 
 from harness.report.limits import VALUE_CHARS_MAX
 
-# What neither XML 1.0 nor a UTF-8 file may hold, and the marks that turn the reading direction round.
+# Characters that XML 1.0 or UTF-8 files cannot hold, and those that change the reading direction.
 _UNFIT: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 
 
 def clean(text: str) -> str:
-    """Give the text with every character that a page cannot carry replaced by a visible one."""
+    """Return the text with a visible replacement for every character that a page cannot hold."""
     return _UNFIT.sub(lambda m: chr(0x2400 + ord(m[0])) if ord(m[0]) < 0x20 else "\ufffd", text)
 
 
 def shortened(text: str, chars_max: int = VALUE_CHARS_MAX) -> str:
-    """Give the text, or its beginning and how much was left out."""
+    """Return the text, or its beginning and the number of characters left out."""
     if len(text) <= chars_max:
         return text
     return f"{text[:chars_max]}… ({len(text) - chars_max:,} more characters)"
 
 
 def seconds(time_ns: int) -> str:
-    """Give a time since the run began as people compare them: three decimals."""
+    """Format a time since the run began in seconds, with three decimals."""
     return f"{time_ns / 1e9:.3f} s"
 
 
 def exact(time_ns: int) -> str:
-    """Give a time with every nanosecond."""
+    """Format a time in seconds, with every nanosecond."""
     whole, rest = divmod(time_ns, 1_000_000_000)
     return f"{whole}.{rest:09d} s"
 
 
 def took(duration_ns: int) -> str:
-    """Give a duration in the unit that fits it."""
+    """Format a duration in µs, ms or s."""
     if duration_ns < 1_000_000:
         return f"{duration_ns / 1e3:.0f} µs"
     if duration_ns < 1_000_000_000:
@@ -46,26 +46,26 @@ def took(duration_ns: int) -> str:
 
 
 def offsets(first: int, end: int) -> str:
-    """Name the offsets of [first, end) inclusively, as people say them: `7`, `3–5`, `none`."""
+    """Format the offsets [first, end), both ends inclusive: `7`, `3–5`, `none`."""
     if end <= first:
         return "none"
     return f"{first:,}" if end == first + 1 else f"{first:,}–{end - 1:,}"
 
 
 def offset_ranges(ranges: Iterable[tuple[int, int]]) -> str:
-    """Name several ranges of offsets: `1, 3–5`."""
+    """Format several ranges of offsets: `1, 3–5`."""
     return ", ".join(offsets(first, end) for first, end in ranges)
 
 
 def epoch_text(epoch: int | None, *, short: bool = False) -> str:
-    """Name a leader epoch; -1 and None are a batch without one."""
+    """Format a leader epoch; -1 and None mean a batch without one."""
     if epoch is None or epoch < 0:
         return "no epoch"
     return f"e{epoch}" if short else f"epoch {epoch}"
 
 
 def plural(count: int, noun: str) -> str:
-    """Count a noun: `1 cell`, `2 cells`, `1,200 cells`."""
+    """Format a count with its noun: `1 cell`, `2 cells`, `1,200 cells`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
@@ -73,10 +73,13 @@ def value_text(
     value: Mapping[str, Any], *, hide: Mapping[str, Any] | None = None, near: Sequence[tuple[int, int]] = ()
 ) -> str:
     """
-    Say an op's value as `key=value` pairs, in its own order.
+    Format an op's value as `key=value` pairs, in its own order.
 
-    Shapes:  pairs that equal those of `hide` are left out (the topic and partition that a table is about).
-             `records` beyond three keep those in the ranges `near`, or the first three, and say how many.
+    Args:
+        value: the op's value.
+        hide: pairs to omit, such as the topic and partition of the whole table.
+        near: ranges of offsets; of more than three `records`, only up to five in these ranges are shown, else the
+            first three, with the total.
     """
     hidden = hide or {}
     pairs = []

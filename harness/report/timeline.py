@@ -1,15 +1,16 @@
 """
-What a timeline shows of a history: lanes, and in them bars, marks and bands.
+The items of a history's timeline: lanes with bars, marks and bands.
 
     scenario   its steps, by number
     client-N   every operation from invoke to ok, fail or info
     nemesis    every fault from invoke to ok or fail
-    fabric     questions and answers; fetch offsets; what was held, by link, api and direction
+    fabric     epoch questions and answers; fetch offsets; held frames by link, api and direction
     zookeeper  leaderAndISR and controller
-    A, B, …    role and epoch or fault; appends and cuts; high watermark and ISR; faults under which it goes on
+    A, B, …    role and epoch, or fault; appends and truncations; high watermark and ISR; faults that leave it
+    running
 
-When there are more items than TIMELINE_ITEMS_MAX, those that prove an anomaly stay, then steps and faults,
-then elections and cuts; appends, high watermarks and fetches go first. `left_out` counts what went.
+If there are more than TIMELINE_ITEMS_MAX items, appends, high watermarks and fetches are left out first, then
+elections and truncations, then steps and faults, and last the items that prove an anomaly. `left_out` counts them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from harness.report.replicas import Piece
 from harness.report.svg import epoch_class
 from harness.report.text import exact, offsets, shortened, value_text
 
-# What a node is called while it is under an effect.
+# The word for a node's state under an effect.
 _STATES: Final[Mapping[Effect, str]] = {
     Effect.DOWN: "killed",
     Effect.POWER_LOST: "power lost",
@@ -38,10 +39,10 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.CLOCK_WRONG: "clock wrong",
     Effect.DISK_GONE: "disk gone",
 }
-# Under these a node's process lives on, and is afterwards what it was.
+# Faults that leave the node's process running; afterwards it has the role that it had before.
 _PASSING: Final = frozenset({Band.PAUSED, Band.ZOMBIE})
 _PASSES: Final = frozenset({Effect.PAUSED, Effect.CUT_OFF})
-# What a node is at a time, in words, and the class that draws it.
+# A node's state at a time: the label, and the CSS class.
 _State: TypeAlias = tuple[str, str]
 _RUNNING: Final[_State] = ("running", "st-up")
 _RESUMED: Final[_State] = ("as before", "st-up")
@@ -53,11 +54,15 @@ _HELD_WORDS: Final = {"hold": "held", "cut": "cut", "delay": "delayed", "double"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """
-    One thing drawn.
+    One drawn item.
 
-    Shapes:  row numbers the rows of a lane from 0; `overlaps` items move down to a free row instead.
-             last is first for a mark; None for what lasts to the end of the history. Of smaller rank is
-             what stays longer. ops are the history lines that it stands for.
+    Attributes:
+        row: the row in its lane, from 0.
+        last: the op at which it ends: `first` for a mark, None if it lasts to the end of the history.
+        rank: items of a lower rank are kept longer if there are too many.
+        ops: the history lines that it represents.
+        overlaps: the item moves down to a free row if it overlaps another.
+        proof: the item proves an anomaly.
     """
 
     lane: str
@@ -73,7 +78,7 @@ class Item:
 
     @property
     def title(self) -> str:
-        """Its history lines in full; of many, the first and the last."""
+        """Its history lines in full; if there are too many, the first lines and the last."""
         all_fit = len(self.ops) <= TITLE_LINES_MAX
         shown = self.ops if all_fit else (*self.ops[: TITLE_LINES_MAX - 1], self.ops[-1])
         told = [
@@ -97,10 +102,12 @@ class Timeline:
 
 def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, Sequence[Piece]]) -> Timeline:
     """
-    Choose what to draw of a history.
+    Return the items to draw of a history.
 
-    Shapes:  proof holds the indexes that prove this cell's anomalies; appended is what each append (by its
-             index) appended, as far as known.
+    Args:
+        reading: the history.
+        proof: the indexes of the ops that prove the run's anomalies.
+        appended: the index of an append -> the records that it appended, as far as known.
     """
     found = [
         *_steps(reading),
@@ -137,7 +144,7 @@ def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, 
 
 
 def _marked(found: Iterable[Item], proof: frozenset[int]) -> list[Item]:
-    """Mark what proves an anomaly, and keep it before all else, as long as that leaves room for the rest."""
+    """Mark the items that prove an anomaly; the first of them, up to half of the room, get the lowest rank."""
     marked = []
     first = TIMELINE_ITEMS_MAX // 2
     for item in found:
@@ -183,7 +190,7 @@ def _steps(reading: Reading) -> Iterator[Item]:
 
 
 def _operations(reading: Reading) -> Iterator[Item]:
-    """Client operations; neighbours of one client that write records of one name are one bar."""
+    """Yield client operations; a client's consecutive produces of records of one name are one bar."""
     spans = [s for s in reading.spans if s.first.source is Source.CLIENT]
     for _, alike in groupby(sorted(spans, key=lambda s: s.first.process), key=_told_apart):
         group = list(alike)
@@ -197,7 +204,7 @@ def _operations(reading: Reading) -> Iterator[Item]:
 
 
 def _told_apart(span: Span) -> tuple[str, ...]:
-    """Neighbours that are equal in this are one bar; an operation without a name is a bar of its own."""
+    """Return the key by which consecutive operations are joined into one bar; a nameless one is never joined."""
     event = span.event
     name = event.name if isinstance(event, events.Produce) and event.name else str(span.first.index)
     return (span.first.process, span.first.f, span.outcome, name)
@@ -249,7 +256,7 @@ def _fabric(reading: Reading) -> Iterator[Item]:
 
 
 def _about(event: events.OfLink) -> tuple[str, str, str]:
-    """The link of a rule, and the API and direction that it names, "" where it names none."""
+    """Return the link of a rule, its API and its direction; "" for one that it does not name."""
     link = "→".join(event.link)
     if isinstance(event, events.LinkRule | events.Heal):
         return link, event.api or "", event.direction or ""
@@ -257,7 +264,7 @@ def _about(event: events.OfLink) -> tuple[str, str, str]:
 
 
 def _ends(held: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Whether a release or a heal, which may name less than the rule did, ends that rule."""
+    """Return True if a release or a heal ends the rule; it may name less than the rule does."""
     return held[:2] == wanted[:2] and all(b in ("", a) for a, b in zip(held[2:], wanted[2:], strict=True))
 
 
@@ -285,7 +292,7 @@ def _zookeeper(reading: Reading) -> Iterator[Item]:
 
 
 def _states(reading: Reading) -> Iterator[Item]:
-    """The upper row of a node: its role and epoch, or the fault that it is under, until the next."""
+    """Yield the upper row of each node: its role and epoch, or its fault, until the next change."""
     current: dict[str, Item] = {}
     before_pause: dict[str, _State] = {}
     for op in reading.ops:
@@ -324,7 +331,7 @@ def _state_changes(reading: Reading, op: Op) -> Iterator[tuple[str, _State]]:
 
 
 def _impaired(reading: Reading) -> Iterator[Item]:
-    """Yield every fault under which a node goes on, until it is healed; in a row of its own, as roles change."""
+    """Yield every fault that leaves its node running, until it is healed; roles may change meanwhile."""
     current: dict[tuple[str, Effect], Item] = {}
     for op, fault in events_of(reading.ops, events.Injection):
         if op.type is not OpType.OK:
@@ -342,7 +349,7 @@ def _impaired(reading: Reading) -> Iterator[Item]:
 
 
 def _logs(reading: Reading, appended: Mapping[int, Sequence[Piece]]) -> Iterator[Item]:
-    """The middle row of a node: its log. The lower row: its high watermark and ISR."""
+    """Yield the middle row of each node, its log, and the lower row, its high watermark and ISR."""
     sources = (Source.BROKER, Source.LOG)
     for op in (op for op in reading.ops if op.source in sources):
         node = op.process

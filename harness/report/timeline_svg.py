@@ -1,9 +1,9 @@
 """
-The timeline drawn: time runs to the right, one lane for everyone who did or saw something.
+Draw the timeline: time runs to the right, and each process has a lane.
 
-Time is stretched where much happens and pressed together where nothing does, since a scenario is bursts of
-milliseconds with seconds between them: from one event to the next the distance grows with the logarithm of
-the time, and no label covers another. The times along the top are exact.
+A scenario is bursts of milliseconds with seconds between them, so the axis is not linear: the distance between two
+events grows with the logarithm of the time between them, and labels never overlap. The times along the top are
+exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TICK_PX: Final = 64.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where everything is: history index -> x, (lane, row) -> y, lane -> (top, bottom)."""
+    """The positions: history index -> x, (lane, row) -> y, lane -> (top, bottom)."""
 
     xs: Mapping[int, float]
     rows: Mapping[tuple[str, int], float]
@@ -41,7 +41,7 @@ class Layout:
 
 
 def draw_timeline(timeline: Timeline, ops: Sequence[Op]) -> svg.Drawing:
-    """Draw the timeline; ops is the whole history, whose end is the drawing's."""
+    """Draw the timeline; ops is the whole history."""
     items = stacked(timeline.items)
     layout = lay_out(timeline.lanes, items)
     words = f"Timeline of {plural(len(ops), 'history line')}: lanes {', '.join(timeline.lanes)}."
@@ -59,9 +59,9 @@ def draw_timeline(timeline: Timeline, ops: Sequence[Op]) -> svg.Drawing:
 
 def stacked(items: Sequence[Item]) -> tuple[Item, ...]:
     """
-    Move items that overlap in time to rows of their own, within their lane.
+    Move items that overlap in time to separate rows of their lane.
 
-    Shapes:  at most LANE_ROWS_MAX rows more; what finds none shares the last.
+    A lane has at most LANE_ROWS_MAX such rows; further items share the last row.
     """
     free: dict[tuple[str, int], list[float]] = {}
     placed = []
@@ -79,7 +79,7 @@ def stacked(items: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def lay_out(lanes: Sequence[str], items: Sequence[Item]) -> Layout:
-    """Give every item's ends an x so that no two labels of one row touch, and every row a y."""
+    """Return an x for both ends of every item, so that labels in a row do not touch, and a y for every row."""
     rows, extents, y = {}, {}, _TOP_PX
     for lane in lanes:
         top = y
@@ -131,7 +131,7 @@ def _draw_lanes(names: ET.Element, plot: ET.Element, lanes: Sequence[str], layou
 
 
 def _draw_times(plot: ET.Element, items: Sequence[Item], layout: Layout) -> None:
-    """Ticks where something begins or ends, as close as their texts allow: steps first, then beginnings."""
+    """Draw ticks at begins and ends of items, as close as their texts allow: steps first, then begins."""
     begins = [i.first for i in items]
     steps = [i.first for i in items if i.css.startswith("step")]
     ends = [i.last for i in items if i.last]

@@ -40,5 +40,5 @@ def test_release_loses_what_the_protocol_loses_that_it_corresponds_to(
     suite = Suite.read(run / "suite.json")
     assert [(RELEASE, "lost m2"), ("hw", "lost m2")] == [(cell.protocol, cell.found) for cell in suite.results]
     assert {Status.AS_EXPECTED} == {cell.status for cell in suite.results}
-    assert "ours is as theirs" in printed
+    assert "✓ same" in printed
     assert (run / "report.html").exists()

@@ -19,7 +19,7 @@ def test_question_answer_and_cut_are_one_exchange() -> None:
 def test_cut_that_nobody_was_asked_about_stands_alone() -> None:
     first = exchanges_of(scenario1("hw")[1])[0]
     assert (first.asked, first.answered, first.did) == (
-        "nobody was asked",
+        "no question was asked",
         "–",
         "A cuts 3 → 1, to its own high watermark",
     )

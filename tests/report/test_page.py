@@ -137,7 +137,7 @@ def test_page_shows_question_answer_and_cut_that_the_fabric_saw(page: Page) -> N
         in kept
     )
     cut = page.section("cell-kip101-1-hw").text
-    assert "nobody was asked – A cuts 3 → 1, to its own high watermark" in cut
+    assert "no question was asked – A cuts 3 → 1, to its own high watermark" in cut
 
 
 def test_page_escapes_whatever_a_history_holds(tmp_path: Path) -> None:
