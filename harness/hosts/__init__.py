@@ -1,8 +1,8 @@
 """
-Where a run's nodes live: the table of hosts.
+The table of hosts; a host runs the nodes of a run.
 
-A suite makes one host object for each cell, and one more whose `start_zookeeper` serves them all: the address
-that it gives is the harness's own view, which every cell's fabric can connect to.
+A suite makes one host object for each run, and one more whose `start_zookeeper` serves all runs. The address that
+it returns is as seen by the harness, so that every run's fabric can connect to it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from harness.hosts.base import Host
 
 class MakeHost(Protocol):
     """
-    Make a host for one run; nothing is touched before its `open`.
+    Make a host for one run; nothing is created before its `open`.
 
-    Shapes:  run_dir is the run's own folder. power_tier: "loop" or "watermark" insists on that tier; None
-             takes the best that the machine can. drain(node) is called in the middle of a power loss, when
-             the node is dead and its disk not yet cut: take in there what it still said of its flushes.
-             ports limits which of this machine's ports nodes may take; None is the usual range.
+    Args:
+        run_dir: The run's own folder.
+        power_tier: "loop" or "watermark" requires that tier; None: the best one that the machine supports.
+        drain: Called as drain(node) during a power loss, when the node is dead and its disk not yet restored;
+            waits until the flushes that the node reported are received.
+        ports: The ports of this machine that nodes may use; None: the default range of limits.py.
     """
 
     def __call__(
@@ -32,10 +34,10 @@ class MakeHost(Protocol):
         drain: Callable[[str], None] | None = None,
         ports: range | None = None,
     ) -> Host:
-        """Make it."""
+        """Make the host."""
 
 
-# Each is imported when it is made: a run on this machine needs no Docker SDK.
+# Each module is imported only when its host is made: a run on this machine needs no Docker SDK.
 def _local(run_dir: Path, **wishes: Any) -> Host:
     from harness.hosts.local import LocalHost
 

@@ -1,11 +1,11 @@
 """
-What a host is: the place where a run's nodes live, behind one interface.
+The interface of hosts; a host runs the nodes of a run.
 
-A host knows processes, containers, disks and addresses; it knows nothing of Kafka, of scenarios or of
-verdicts. A new host is one file beside this one and one line in `HOSTS` (`harness/hosts/__init__.py`).
+A host handles processes, containers, disks and addresses. It has no knowledge of Kafka, scenarios or verdicts. A
+new host needs one file in this folder and one line in `HOSTS` (`harness/hosts/__init__.py`).
 
-Order of calls:  open -> start_zookeeper -> add_node (for each) -> place -> start -> faults -> close.
-Every process, mount, container and network is written to the ledger before it comes to be.
+Order of calls: open -> start_zookeeper -> add_node (for each node) -> start -> faults -> close.
+Every process, mount, container and network is recorded in the ledger before it is created.
 """
 
 from __future__ import annotations
@@ -18,69 +18,78 @@ from harness.launch import Address, Launch, Place
 
 class Host(Protocol):
     """
-    A place to run nodes in, and the faults that need its powers.
+    Runs nodes, and injects the faults that need its privileges.
 
-    Units:   every call is synchronous and bounded by harness/limits.py; threads may call concurrently for
-             different nodes.
-    Raises:  UsageError when the machine lacks something (says what); PreconditionError when a fault's own
-             probe saw that it did not bite. Faults return what the probe saw, one short text.
+    Every call is synchronous and bounded by harness/limits.py. Threads may call concurrently for different nodes.
+    Faults return what their probe saw, as one short text.
+
+    Attributes:
+        power_tier: "loop" (the page cache is really lost) or "watermark" (needs no root); docs/power-loss.md.
+        java: The Java inside its nodes, "" for this machine's own; known before open.
+
+    Raises:
+        UsageError: The machine lacks something; the text says what.
+        PreconditionError: A fault's own probe saw that the fault had no effect.
     """
 
     name: str
-    power_tier: str  # "loop" (real lost page cache), "watermark" (rootless stand-in); docs/power-loss.md
-    java: str  # the Java inside its nodes, "" for this machine's own; known before it is open
+    power_tier: str
+    java: str
 
     def open(self) -> None:
-        """Take the run's lock, check the machine, reap what a killed run of ours left behind."""
+        """Reap killed runs, check the machine, and acquire the run's lock."""
 
     @property
     def bind_address(self) -> str:
-        """The address on which the harness's own listeners must stand so that nodes reach them."""
+        """The address on which the harness must listen, so that nodes can connect."""
 
     def start_zookeeper(self) -> Address:
-        """Start a real ZooKeeper server and give its address as the harness's process reaches it."""
+        """Start a real ZooKeeper server; return its address as seen by the harness."""
 
     def add_node(self, name: str, *, disk: bool) -> Place:
-        """Make a node's disk (one that can lose power when `disk`) and addresses; start nothing yet."""
+        """Make a node's disk (one that can lose power if `disk`) and addresses; start nothing yet."""
 
     def start(self, name: str, launch: Launch) -> None:
-        """Start the node's process with its files in place; UsageError when it dies at once."""
+        """Write the launch's files and start the node's process; raise UsageError if it ends at once."""
 
     def alive(self, name: str) -> bool:
-        """Whether the node's process is there (a paused one is)."""
+        """Return True if the node's process exists; a paused one does."""
 
     def kill(self, name: str) -> str:
-        """SIGKILL the node's process; return when it is gone. Page cache survives."""
+        """SIGKILL the node's process; return when it is gone. The page cache survives."""
 
     def stop(self, name: str) -> str:
-        """Ask the node's process to end (SIGTERM) and wait for it."""
+        """SIGTERM the node's process; return when it has ended."""
 
     def pause(self, name: str) -> str:
-        """Stop the node's process in its tracks; return when the kernel says so."""
+        """Freeze the node's process; return when the kernel or the engine reports it as stopped."""
 
     def resume(self, name: str) -> str:
-        """Let a paused node go on."""
+        """Resume a paused node; return when it runs."""
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable, from outside (syncfs)."""
 
     def power_loss(self, name: str) -> str:
-        """Cut the node's power: unflushed bytes, sizes, names and truncations are gone, its process too.
+        """
+        Kill the node's process, and lose the unflushed bytes, sizes, names and truncations of its disk.
 
-        Afterwards the disk is mounted again, so that the files can be read back; the node is down.
+        Afterwards the node is down, and its disk is mounted again so that the files can be read.
         """
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
-        """Tell the host that the node itself made the first `length` bytes of a file durable.
+        """
+        Record that the node itself made the first `length` bytes of a file durable; only `watermark` needs it.
 
-        Shapes:  path is relative to data_dir. Only the watermark tier needs it.
+        Args:
+            path: Relative to the node's data directory.
         """
 
     def disk(self, name: str) -> Path:
-        """The node's data directory as the harness reads it."""
+        """Return the node's data directory, as a path of this machine."""
 
     def log_text(self, name: str) -> str:
-        """What the node's processes printed so far."""
+        """Return everything that the node's processes have printed so far."""
 
     def close(self) -> None:
-        """Take down all nodes, ZooKeeper, mounts and networks of this run; safe to call twice."""
+        """Stop all nodes and ZooKeeper, remove the run's mounts and networks; safe to call twice."""

@@ -1,4 +1,4 @@
-"""One node's container: made at its first start, started again after a kill, removed through the ledger."""
+"""One node's container: created at its first start, started again after a kill, removed through the ledger."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from harness.launch import Launch, Runtime
 from harness.model import PreconditionError, UsageError
 
 PROCESSES_MAX: Final = 512
-# Where a node finds its launch's library.
+# The mount point of the launch's library.
 LIBRARY: Final = "/library"
-# What Java unpacks of its jars there (Snappy, Zstandard) is mapped to be run.
+# Java unpacks native libraries (Snappy, Zstandard) there and maps them as executable.
 _TMP: Final = {Runtime.PYTHON: "size=16m,mode=1777", Runtime.JAVA: "size=64m,mode=1777,exec"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a node's container is made of, but for its launch: the same at every start."""
+    """The properties of a node's container that are the same at every start."""
 
     name: str
     images: Mapping[Runtime, str]
@@ -41,13 +41,14 @@ class Shape:
 
 class NodeContainer:
     """
-    A node's container over its lives: unprivileged, non-root, its root filesystem read-only.
+    A node's container over its lives: unprivileged, non-root, with a read-only root filesystem.
 
-    Raises:  PreconditionError when a container that should run does not, or does not do what it is told.
+    Raises:
+        PreconditionError: A container that should run does not, or the engine does not do what was requested.
     """
 
     def __init__(self, *, name: str, client: Any, ledger: Ledger, shape: Shape, log: Path) -> None:
-        """Name it; nothing is made yet, and its maker has noted it."""
+        """Create nothing yet; the caller has already noted the container in the ledger."""
         self.name = name
         self._client = client
         self._ledger = ledger
@@ -57,10 +58,11 @@ class NodeContainer:
         self._made_for: Launch | None = None
 
     def start(self, launch: Launch) -> None:
-        """Start it, made anew when its launch is another; UsageError when it ends at once."""
+        """Start it, created anew if the launch has changed; raise UsageError if it ends at once."""
         if self.alive():
             raise PreconditionError(f"start {self.name}: it runs already; expected it to be down")
-        wanted = replace(launch, files={})  # they are seen through a mount
+        # Changed files need no new container: it sees them through a mount.
+        wanted = replace(launch, files={})
         try:
             if self._made_for != wanted:
                 self._remove()
@@ -80,28 +82,28 @@ class NodeContainer:
             )
 
     def alive(self) -> bool:
-        """Whether it runs; a paused one does."""
+        """Return True if it runs; a paused one does."""
         return self._container is not None and bool(self._state()["Running"])
 
     def kill(self) -> str:
-        """SIGKILL, paused or not; return when it has ended."""
+        """SIGKILL it, also if it is paused; return when it has ended."""
         self._running("kill")
         return self._end("kill", "SIGKILL")
 
     def stop(self) -> str:
-        """SIGTERM; return when it has ended."""
+        """SIGTERM it; return when it has ended."""
         self._running("stop")
         return self._end("stop", "SIGTERM")
 
     def pause(self) -> str:
-        """Freeze all its processes; return when the engine says so."""
+        """Freeze all its processes; return when the engine reports it as paused."""
         if self._running("pause")["Paused"]:
             return "container was frozen already"
         refusals: list[str] = []
 
         def frozen() -> bool:
-            # With cgroup v1 freezing is a race against the container's own processes, which an engine gives up
-            # after some tries ("unable to freeze"): whoever asks again mostly gets it.
+            # With cgroup v1, freezing races with the container's own processes. The engine gives up after some
+            # tries ("unable to freeze"), and another request mostly succeeds.
             try:
                 self._container.pause()
             except APIError as error:
@@ -114,22 +116,22 @@ class NodeContainer:
         return "container frozen"
 
     def resume(self) -> str:
-        """Let it go on."""
+        """Resume it."""
         if not self._running("resume")["Paused"]:
             raise PreconditionError(f"resume {self.name}: it is not paused; expected a pause before")
-        with self._told("resume"):
+        with self._refused("resume"):
             self._container.unpause()
         if self._state()["Paused"]:
             raise PreconditionError(f"resume {self.name}: the engine says that it is still paused")
         return "container runs"
 
     def log_text(self) -> str:
-        """What it printed so far, over all its lives."""
+        """Return everything that it has printed so far, over all its lives."""
         before = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
         return before + self._printed()
 
     def save_log(self) -> None:
-        """Keep what it printed in the run's folder; the container goes away."""
+        """Append what it printed to the run's log file, because the container will be removed."""
         printed = self._printed()
         if printed:
             with self._log.open("a", encoding="utf-8") as file:
@@ -163,23 +165,23 @@ class NodeContainer:
         )
 
     def _end(self, what: str, signal: str) -> str:
-        """Signal it and wait until the engine says that it has ended."""
-        with self._told(what):
+        """Signal it and wait until the engine reports that it has ended."""
+        with self._refused(what):
             self._container.kill(signal)
         if not until(lambda: not self.alive(), limits.PROCESS_END_S_MAX):
             raise PreconditionError(f"{what} {self.name}: it outlived {signal} by {limits.PROCESS_END_S_MAX} s")
         return f"container ended by {signal} with exit code {self._state()['ExitCode']}"
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Tell in our words what the engine refuses."""
+    def _refused(self, what: str) -> Iterator[None]:
+        """Raise PreconditionError for a request that the engine refuses."""
         try:
             yield
         except APIError as error:
             raise PreconditionError(f"{what} {self.name}: the engine refuses: {error.explanation}") from error
 
     def _state(self) -> Mapping[str, Any]:
-        """Ask the engine for the container's state now."""
+        """Return the container's state, as the engine reports it now."""
         try:
             self._container.reload()
         except NotFound:

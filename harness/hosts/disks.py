@@ -1,9 +1,9 @@
 """
-A node's disk: a folder that can be flushed from outside, and lose power, by tiers.
+A node's disk: a folder that can be flushed from outside, and can lose power, depending on its tier.
 
     none       PlainDisk: a folder; it cannot lose power
-    watermark  WatermarkDisk: beside the folder a shadow holds exactly what is durable (rootless stand-in)
-    loop       LoopDisk, in loopfs.py: a filesystem of its own whose unflushed pages are really lost
+    watermark  WatermarkDisk: a folder, and a shadow copy of exactly what is durable (needs no root)
+    loop       LoopDisk, in loopfs.py: a filesystem of its own, whose unflushed pages are really lost
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Final, Protocol, TypeAlias
 
 from harness.model import PreconditionError
 
-# A pass over a folder in which a file vanished is made again, this often at most.
+# How often a copy is started again because a file vanished meanwhile.
 COPY_PASSES_MAX: Final = 50
 
-# Uid and gid that a container's node runs as; None: ours.
+# Uid and gid as which a container's node runs; None: ours.
 Owner: TypeAlias = tuple[int, int] | None
 
 
@@ -31,17 +31,17 @@ class Victim(Protocol):
     """The process whose disk loses power."""
 
     def alive(self) -> bool:
-        """Whether it is there; a paused one is."""
+        """Return True if it exists; a paused one does."""
 
     def pause(self) -> str:
-        """Stop it in its tracks."""
+        """Freeze it."""
 
     def kill(self) -> str:
-        """End it at once."""
+        """SIGKILL it."""
 
 
 class Disk(Protocol):
-    """One node's disk; calls for one disk come one after another, whatever thread they come from."""
+    """One node's disk; calls from any thread for one disk run one after another."""
 
     tier: str
     data: Path
@@ -50,14 +50,14 @@ class Disk(Protocol):
         """Make everything on it durable."""
 
     def note_flushed(self, path: str, length: int) -> None:
-        """Take note that the node itself made the first `length` bytes of a file durable."""
+        """Record that the node itself made the first `length` bytes of a file durable."""
 
     def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
-        """End the victim and undo what was not durable; drain is called between the two."""
+        """Kill the victim, call drain, then restore the disk to what is durable."""
 
 
 def sync_filesystem(folder: Path) -> str:
-    """Flush the whole filesystem that holds the folder (syncfs); give what was done."""
+    """Flush the whole filesystem that holds the folder (syncfs); return a text with the time it took."""
     started = time.monotonic()
     libc = ctypes.CDLL(None, use_errno=True)
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -69,8 +69,8 @@ def sync_filesystem(folder: Path) -> str:
     return f"syncfs in {(time.monotonic() - started) * 1000:.1f} ms"
 
 
-def give(tree: Path, owner: Owner) -> None:
-    """Make the owner own the tree."""
+def set_owner(tree: Path, owner: Owner) -> None:
+    """Change the owner of the tree; do nothing for None."""
     if owner is not None:
         os.chown(tree, *owner)
         for folder, folders, files in os.walk(tree):
@@ -79,24 +79,24 @@ def give(tree: Path, owner: Owner) -> None:
 
 
 class PlainDisk:
-    """A folder on the machine's own disk: it can be flushed, and it cannot lose power."""
+    """A folder on the machine's own disk: it can be flushed, but cannot lose power."""
 
     def __init__(self, data: Path, owner: Owner = None) -> None:
-        """Make the folder, the owner's."""
+        """Make the folder, owned by the owner."""
         self.tier = "none"
         self.data = data
         data.mkdir(parents=True)
-        give(data, owner)
+        set_owner(data, owner)
 
     def flush(self) -> str:
-        """Flush the machine's filesystem that holds it."""
+        """Flush the machine's filesystem that holds the folder."""
         return sync_filesystem(self.data)
 
     def note_flushed(self, path: str, length: int) -> None:
-        """Nothing to note: it cannot lose power."""
+        """Do nothing: this disk cannot lose power."""
 
     def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
-        """Refuse: nothing would be lost."""
+        """Raise PreconditionError: nothing would be lost."""
         del victim, drain
         raise PreconditionError(
             f"power loss of {self.data}: it is a plain folder; expected a node added with a disk"
@@ -105,16 +105,16 @@ class PlainDisk:
 
 class WatermarkDisk:
     """
-    A folder with a shadow that holds exactly what is durable, so that a power loss needs no root.
+    A folder and its shadow, a copy of exactly what is durable, so that a power loss needs no root.
 
-    A flush from outside copies the folder to its shadow. A flush by the node itself, which it reports, copies
-    the first bytes of that one file: what the node cut and wrote again below that length between its flush
-    and our copy counts as durable. What it deletes or renames is durable with the next flush from outside,
-    or with the file's own next report.
+    A flush from outside copies the folder to its shadow. When the node reports a flush of its own, the first bytes
+    of that one file are copied. If the node truncated and rewrote bytes below that length between its flush and
+    our copy, the rewritten bytes count as durable. Deletions and renames become durable with the next flush from
+    outside, or with the file's own next report.
     """
 
     def __init__(self, data: Path, shadow: Path, owner: Owner = None) -> None:
-        """Make both folders; the data is the owner's, before and after a power loss."""
+        """Make both folders; the owner owns the data, before and after a power loss."""
         self.tier = "watermark"
         self.data = data
         self._shadow = shadow
@@ -122,7 +122,7 @@ class WatermarkDisk:
         self._mutex = threading.Lock()
         data.mkdir(parents=True)
         shadow.mkdir(parents=True)
-        give(data, owner)
+        set_owner(data, owner)
 
     def flush(self) -> str:
         """Copy the folder to the shadow."""
@@ -134,7 +134,7 @@ class WatermarkDisk:
         return f"{files} files copied to the shadow"
 
     def note_flushed(self, path: str, length: int) -> None:
-        """Copy the first bytes of the file to the shadow; nothing when the file is gone by now."""
+        """Copy the first bytes of the file to the shadow; do nothing if the file is gone by now."""
         source = self.data / path
         if self.data not in Path(os.path.normpath(source)).parents:
             raise PreconditionError(f"flush of {path!r}: expected a path below {self.data}")
@@ -149,7 +149,7 @@ class WatermarkDisk:
             target.write_bytes(content)
 
     def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
-        """Kill the victim, then put back the shadow: unflushed bytes, names and truncations are undone."""
+        """Kill the victim, then restore the shadow: unflushed bytes, names and truncations are undone."""
         if victim.alive():
             victim.kill()
         drain()
@@ -161,7 +161,7 @@ class WatermarkDisk:
                 else:
                     child.unlink()
             shutil.copytree(self._shadow, self.data, dirs_exist_ok=True, symlinks=True)
-            give(self.data, self._owner)
+            set_owner(self.data, self._owner)
             if _difference(self.data, self._shadow) != (0, 0):
                 raise PreconditionError(f"power loss of {self.data}: it differs from its shadow afterwards")
         return f"killed; {undone_bytes} bytes in {undone_files} files undone (watermark)"
@@ -169,10 +169,10 @@ class WatermarkDisk:
 
 def _copy_while_used(source: Path, target: Path) -> int:
     """
-    Copy a tree that somebody writes to; give how many files it has.
+    Copy a tree to which a node writes meanwhile; return the number of files.
 
-    What was there at the call is in the copy: when a file vanished under the pass (a temporary one that was
-    renamed), the pass is made again, since its new name may have been missed.
+    The copy has every file that existed at the call. If a file vanishes during a pass (a temporary one that is
+    renamed), the pass starts again, because it may have missed the new name.
     """
     for _ in range(COPY_PASSES_MAX):
         shutil.rmtree(target, ignore_errors=True)
@@ -185,7 +185,7 @@ def _copy_while_used(source: Path, target: Path) -> int:
 
 
 def _copy_pass(source: Path, target: Path) -> tuple[bool, int]:
-    """Copy a tree once; give whether something vanished, and how many files were copied."""
+    """Copy a tree once; return whether a file vanished, and how many files were copied."""
     target.mkdir()
     vanished = False
     files = 0
@@ -208,7 +208,7 @@ def _copy_pass(source: Path, target: Path) -> tuple[bool, int]:
 
 
 def _difference(data: Path, shadow: Path) -> tuple[int, int]:
-    """Count the bytes and files in which two trees differ; a file of equal length counts whole."""
+    """Count the bytes and files in which two trees differ; a differing file of equal length counts whole."""
     ours, theirs = dict(_files(data)), dict(_files(shadow))
     total = files = 0
     for name in ours.keys() | theirs.keys():
@@ -220,7 +220,7 @@ def _difference(data: Path, shadow: Path) -> tuple[int, int]:
 
 
 def _files(root: Path) -> Iterator[tuple[str, int]]:
-    """Give every file below, as (path relative to root, size)."""
+    """Yield every file below the root, as (path relative to root, size)."""
     for folder, _, names in os.walk(root):
         for name in names:
             path = Path(folder, name)

@@ -1,8 +1,8 @@
 """
-Nodes as containers on an internal network of the run's own, their disks mounted by the harness.
+Nodes as containers on the run's own internal network, with disks that the harness mounts.
 
-Nothing on that network leaves the machine. The harness stands at the network's gateway, where containers
-reach its listeners, and reaches containers by their addresses. The files lie as on the host `local`.
+No traffic of that network leaves the machine. The harness listens on the network's gateway address, and connects
+to containers by their addresses. The run's files have the same layout as on the host `local`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ NODE_UID: Final = 10001
 LABEL: Final = "fencepost.run"
 HOME_LABEL: Final = "fencepost.home"
 NETWORK_TRIES_MAX: Final = 20
-# The image's folder of jars; the JVM expands the star.
+# The image's folder of jars; the JVM expands the asterisk.
 ZOOKEEPER_JARS: Final = "/opt/zookeeper/*"
-# Java is in ZooKeeper's image, and serves other nodes that need one too.
+# Java is in ZooKeeper's image; other nodes that need Java use that image too.
 JAVA: Final = "/opt/java/bin/java"
 
 
@@ -56,7 +56,7 @@ class DockerHost(NodesHost[NodeContainer]):
         drain: Callable[[str], None] | None = None,
         ports: range | None = None,
     ) -> None:
-        """Take the wishes; see harness.hosts.MakeHost."""
+        """See harness.hosts.MakeHost."""
         if ports is not None:
             raise UsageError(
                 f"ports {ports[0]} to {ports[-1]}: containers take none of this machine's; expected no range "
@@ -72,11 +72,11 @@ class DockerHost(NodesHost[NodeContainer]):
 
     @property
     def bind_address(self) -> str:
-        """The network's gateway: nodes reach us there."""
+        """The network's gateway address, which nodes can reach."""
         return self._gateway
 
     def open(self) -> None:
-        """Find the engine, reap killed runs, check the machine, have the images, make the network."""
+        """Connect to the engine, build missing images, reap killed runs, check the machine, make the network."""
         self._client = connect()
         self._images = images.ensure(self._client)
         self._site.open()
@@ -102,7 +102,7 @@ class DockerHost(NodesHost[NodeContainer]):
         return self._await_zookeeper(address)
 
     def add_node(self, name: str, *, disk: bool) -> Place:
-        """Make a node's disk and choose its address; its container is made at its start."""
+        """Make a node's disk and choose its address; its container is created at its start."""
         ip = self._add(name, disk=disk)
         client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
         return Place(
@@ -151,7 +151,7 @@ class DockerHost(NodesHost[NodeContainer]):
                 raise UsageError(f"node {name}: network {self._network} has no address left")
             ip = self._free.pop(0)
         container = f"{self._network}-{name.lower()}"
-        # After the disk: what was noted later is undone earlier, and a mount in use cannot be undone.
+        # Note it after the disk: later entries are undone first, and a mount in use cannot be undone.
         self._site.ledger.note("container", name=container, label=self._label)
         shape = Shape(
             name=container,
@@ -170,10 +170,10 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def _sweep(self) -> None:
         """
-        Remove what an engine made for a run that was reaped already.
+        Remove containers and networks that the engine made for a run after its reap.
 
-        A request that was under way when its harness was killed may be carried out after the reap. Only what
-        bears this user's mark is looked at, and only when its run has no ledger any more.
+        The engine may carry out a request of a killed harness after the reap. Only containers and networks with
+        this user's label are removed, and only if their run has no ledger any more.
         """
         living = {path.name for path in runs_dir().iterdir()}
         mark = {"label": f"{HOME_LABEL}={_home()}"}
@@ -186,10 +186,11 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def _make_network(self) -> None:
         """
-        Make the run's network, and keep the addresses that nodes will get.
+        Make the run's network, and choose the addresses that nodes will get.
 
-        Fixed addresses need a subnet that was asked for: the engine first chooses one that collides with
-        nothing, and the network is then made anew with exactly that one, unless somebody was quicker.
+        Fixed addresses need a network with an explicit subnet. The engine first chooses a subnet that is free,
+        and the network is then made again with exactly that subnet. If another process took it meanwhile, try
+        again.
         """
         problem = ""
         for _ in range(NETWORK_TRIES_MAX):
@@ -223,11 +224,11 @@ class DockerHost(NodesHost[NodeContainer]):
 
 
 def _home() -> str:
-    """Give the mark of this user's ledgers: other users of the engine have others."""
+    """Return the label's value for this user's ledgers; other users of the engine have other values."""
     return hashlib.sha256(f"{os.geteuid()} {runs_dir()}".encode()).hexdigest()[:16]
 
 
 def _quietly(remove: Callable[..., None], **how: bool) -> None:
-    """Remove it, unless another harness is at it or was quicker."""
+    """Remove it; ignore errors, because another harness may be removing it too."""
     with suppress(DockerException):
         remove(**how)

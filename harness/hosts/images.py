@@ -1,9 +1,9 @@
 """
-The images of a broker node and of ZooKeeper, built when what they are made of has changed.
+The images of a broker node and of ZooKeeper, built when their inputs have changed.
 
-An image's tag is a hash over its inputs: the Dockerfile, the base, the project's files, the pinned wheels and
-the jars. `python -m harness.hosts.images` builds both and prints their tags. The base is the one asked for,
-pulled when it is not there; where nothing can be pulled, a Debian bookworm made with mmdebstrap.
+An image's tag is a hash over its inputs: the Dockerfile, the base image, the project's files, the pinned wheels
+and the jars. `python -m harness.hosts.images` builds both images and prints their tags. The base image is pulled
+if it is missing; if the default base cannot be pulled, a Debian bookworm made with mmdebstrap replaces it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from harness.zookeeper.server import find_jars
 ROOT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_BASE: Final = "python:3.11-slim"
 OWN_BASE: Final = "fencepost-base:bookworm"
-# The Python of both bases; wheels must be for it, whatever Python runs the harness.
+# The Python of both bases: wheels must be for this version, not for the Python of the harness.
 PYTHON_VERSION: Final = "3.11"
 
 WHEELS: Final[dict[str, tuple[str, ...]]] = {
@@ -54,7 +54,7 @@ SOURCES: Final[dict[str, tuple[str, ...]]] = {
     ),
     "zookeeper": (),
 }
-# The classic builder builds every stage before the one asked for; they stand in this order.
+# In the Dockerfile's order: the classic builder also builds every stage before the requested one.
 STAGES: Final = ("broker", "zookeeper")
 
 
@@ -68,10 +68,14 @@ class Images:
 
 def ensure(client: Any, base: str = "") -> Images:
     """
-    Give both images, built if they are missing.
+    Return the tags of both images; build those that are missing.
 
-    Shapes:  base is an image's name; "" takes $FENCEPOST_BASE or DEFAULT_BASE.
-    Raises:  UsageError when there is no base, a wheel cannot be had, or a build fails; says what it needs.
+    Args:
+        base: Name of the base image; "": $FENCEPOST_BASE or DEFAULT_BASE.
+
+    Raises:
+        UsageError: There is no base image, a wheel cannot be downloaded, or a build fails; the text says what is
+            needed.
     """
     with _one_at_a_time():
         found = _base(client, base or os.environ.get("FENCEPOST_BASE", DEFAULT_BASE))
@@ -85,7 +89,7 @@ def ensure(client: Any, base: str = "") -> Images:
 
 
 def _base(client: Any, name: str) -> Any:
-    """Give the base: there, or pulled, or made."""
+    """Return the base image: an existing one, or pulled, or made."""
     for known in (name, OWN_BASE) if name == DEFAULT_BASE else (name,):
         try:
             return client.images.get(known)
@@ -135,7 +139,7 @@ def _make_base(client: Any) -> Any:
 
 
 def _tag(target: str, base_id: str) -> str:
-    """Name an image by the hash over all that goes into it."""
+    """Return an image's tag: a hash over all its inputs."""
     digest = hashlib.sha256(f"{target} {base_id} {platform.machine()}\n".encode())
     for pin in _pins(target):
         digest.update(pin.encode() + b"\n")
@@ -147,7 +151,7 @@ def _tag(target: str, base_id: str) -> str:
 
 
 def _build(client: Any, target: str, tag: str, base_id: str) -> None:
-    """Build one target from a context that holds what its stages copy."""
+    """Build one target from a context with the files that its stages copy."""
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as archive:
         archive.add(ROOT / "Dockerfile", "Dockerfile")
@@ -178,7 +182,7 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
 
 
 def _download(target: str) -> list[Path]:
-    """Fetch the target's pinned wheels into build/wheels, once, for the images' Python and this machine."""
+    """Download the target's pinned wheels into build/wheels, once, for the images' Python and this machine."""
     folder = ROOT / "build" / "wheels" / target
     fetched = folder / "pins.txt"
     pins = "\n".join(_pins(target))
@@ -207,7 +211,7 @@ def _download(target: str) -> list[Path]:
 
 
 def _pins(target: str) -> list[str]:
-    """Give the requirement lines of the target's wheels, as the project pins them."""
+    """Return the requirement lines of the target's wheels, as the project pins them."""
     lines: dict[str, str] = {}
     for name in ("requirements.txt", "requirements-java.txt"):
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
@@ -221,7 +225,7 @@ def _pins(target: str) -> list[str]:
 
 
 def _sources(target: str) -> list[Path]:
-    """Give the project's files that go into the image."""
+    """Return the project's files that go into the image."""
     found: list[Path] = []
     for name in SOURCES[target]:
         path = ROOT / name
@@ -231,7 +235,7 @@ def _sources(target: str) -> list[Path]:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Build in one thread of one process of this user at a time; the others then find the images."""
+    """Hold this user's lock for building images, so that other processes and threads wait and find the images."""
     with (state_dir("images") / "lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -3,8 +3,8 @@ Nodes as processes of this machine, on loopback.
 
     RUN/nodes/NAME/conf      the launch's files
     RUN/nodes/NAME/log.txt   what the node printed
-    RUN/nodes/NAME/data      the data of a node whose disk cannot lose power
-    RUN/nodes/NAME/disk      the disk of one whose disk can: an image and its mount, or a folder and its shadow
+    RUN/nodes/NAME/data      the data, if the disk cannot lose power
+    RUN/nodes/NAME/disk      the disk, if it can lose power: an image and its mount, or a folder and its shadow
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harness.model import UsageError
 from harness.zookeeper import server
 
 LOOPBACK: Final = "127.0.0.1"
-# Nodes find the project's packages here.
+# The project's root, on the PYTHONPATH of nodes.
 ROOT: Final = Path(__file__).resolve().parents[2]
 
 
@@ -39,14 +39,14 @@ class LocalHost(NodesHost[NodeProcess]):
         drain: Callable[[str], None] | None = None,
         ports: range | None = None,
     ) -> None:
-        """Take the wishes; see harness.hosts.MakeHost."""
+        """See harness.hosts.MakeHost."""
         super().__init__("local", run_dir, power_tier=power_tier, drain=drain)
         self._range = ports
         self._ports: PortClaims | None = None
 
     @property
     def bind_address(self) -> str:
-        """Loopback: nodes reach us there."""
+        """Loopback, which nodes can reach."""
         return LOOPBACK
 
     def open(self) -> None:
@@ -93,7 +93,7 @@ class LocalHost(NodesHost[NodeProcess]):
         self._node(name).start(launch.argv, env=child_environment(launch.env, ROOT), cwd=folder)
 
     def close(self) -> None:
-        """End all processes, unmount all disks, give the ports up; safe to call twice."""
+        """Kill all processes, unmount all disks and release the ports; safe to call twice."""
         try:
             self._site.close()
         finally:

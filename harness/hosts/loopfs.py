@@ -1,13 +1,13 @@
 """
-A disk that really loses power: one loop-mounted ext4 a node, shut down under the node's feet.
+A disk that really loses power: a loop-mounted ext4 for each node, shut down while the node uses it.
 
-FS_IOC_SHUTDOWN without a flush of the journal makes the filesystem forget what it has not written: bytes,
-sizes, names and truncations that no fsync covered. Unmounting and mounting it again replays the journal, as
-after a real loss of power.
+FS_IOC_SHUTDOWN without a flush of the journal makes the filesystem lose what it has not written: bytes, sizes,
+names and truncations that no fsync covered. Unmounting and mounting it again replays the journal, as after a real
+power loss.
 
-Safety: the ioctl goes only to a filesystem that is not its parent's and whose loop device is backed by a
-file in this run's own folder, judged on the very handle that is then used. A mount that failed leaves a
-folder of the machine's own disk in its place, and shutting that would take the machine down.
+Safety: the ioctl goes only to a filesystem that differs from its parent's, and whose loop device is backed by a
+file in this run's own folder. Both are checked on the same handle that the ioctl then uses. After a failed mount,
+the mount point is a folder of the machine's own disk, and shutting that down would take the machine down.
 """
 
 from __future__ import annotations
@@ -28,32 +28,33 @@ from harness import limits
 from harness.cleanup import mounts
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.state import state_dir
-from harness.hosts.disks import Owner, Victim, give, sync_filesystem
+from harness.hosts.disks import Owner, Victim, set_owner, sync_filesystem
 from harness.model import PreconditionError, UsageError
 
 FS_IOC_SHUTDOWN: Final = 0x8004587D
 NO_LOG_FLUSH: Final = 2
 
-# A small journal, all tables written now: nothing is left for a kernel thread to write later.
+# A small journal, and all tables written at once, so that no kernel thread writes any later.
 MKFS: Final = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0")
-# The journal commits every 5 s by itself, which would make an unflushed truncation durable unasked.
+# By default the journal commits every 5 s, which would make an unflushed truncation durable.
 MOUNT_OPTIONS: Final = "loop,noatime,commit=900"
 TOOLS: Final = ("mkfs.ext4", "mount", "umount", "losetup", "cp")
 PROBE_FILE: Final = "power-probe"
 
-# The machine is tried once for each process: reason why not, "" when loop filesystems work.
+# Loop filesystems are tried once for each process; holds "" if they work, else the reason why not.
 _trials: Final[list[str]] = []
 _trial_mutex: Final = threading.Lock()
 
 
 class LoopDisk:
-    """An ext4 of its own in a file of the run's folder; the node's data lies in `data` below its root."""
+    """An ext4 filesystem in a file of the run's folder; the node's data is in `data` below its root."""
 
     def __init__(self, *, folder: Path, ledger: Ledger, owner: Owner = None) -> None:
         """
-        Copy the template and mount it at folder/mount; all of it is in the ledger before.
+        Copy the template and mount the copy at folder/mount; the ledger records both before.
 
-        Raises:  UsageError when the machine refuses.
+        Raises:
+            UsageError: A tool fails, or the mount is not ours.
         """
         self.tier = "loop"
         self._folder = folder
@@ -69,22 +70,22 @@ class LoopDisk:
         self._mount()
         self.data.mkdir()
         (self._mount_point / PROBE_FILE).write_bytes(b"")
-        give(self.data, owner)
+        set_owner(self.data, owner)
         sync_filesystem(self._mount_point)
 
     def flush(self) -> str:
-        """Flush this filesystem, and no other."""
+        """Flush this filesystem alone."""
         return sync_filesystem(self._mount_point)
 
     def note_flushed(self, path: str, length: int) -> None:
-        """Nothing to note: the filesystem itself knows what is durable."""
+        """Do nothing: the filesystem itself knows what is durable."""
 
     def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
         """
-        Pause, shut down, kill, unmount, mount: in this order.
+        Pause, shut down, kill, unmount and mount, in this order.
 
-        Without the pause the node sees an error first; without the kill before the mount the dead filesystem
-        would come back.
+        Without the pause, the node would see an IO error before it dies. Without the kill, it would keep the
+        filesystem in use, and the mount would return the one that is shut down.
         """
         with self._mutex:
             if victim.alive():
@@ -98,13 +99,13 @@ class LoopDisk:
         return f"filesystem shut down in {took_ms:.1f} ms, a write then failed with EIO; journal replayed"
 
     def unmount(self) -> None:
-        """Unmount it; PreconditionError when somebody still uses it."""
+        """Unmount it; raise PreconditionError if a process still uses it."""
         problem = mounts.unmount(self._mount_point, self._image)
         if problem:
             raise PreconditionError(f"unmount {problem}")
 
     def discard(self) -> None:
-        """Unmount it for good."""
+        """Unmount it and close its ledger entry."""
         self.unmount()
         self._ledger.done(self._entry)
 
@@ -117,11 +118,14 @@ class LoopDisk:
 
 def shut_down(mount_point: Path, folder: Path) -> float:
     """
-    Make the filesystem mounted there forget what it has not written; prove it by a write that fails.
+    Make the mounted filesystem lose what it has not written, and verify that a write then fails.
 
-    Units:   gives milliseconds that the ioctl took.
-    Raises:  PreconditionError when it is not a loop mount backed by a file in the folder, with nothing done;
-             or when a write still succeeds afterwards.
+    Returns:
+        Milliseconds that the ioctl took.
+
+    Raises:
+        PreconditionError: It is no loop mount backed by a file in the folder, and nothing was done; or a write
+            still succeeds afterwards.
     """
     handle = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -145,7 +149,7 @@ def shut_down(mount_point: Path, folder: Path) -> float:
 
 
 def _write_error(handle: int) -> int:
-    """Give the error number that a write gives; 0 when it succeeds."""
+    """Write a byte and return the error number; 0 if the write succeeds."""
     try:
         os.write(handle, b"x")
     except OSError as error:
@@ -154,7 +158,7 @@ def _write_error(handle: int) -> int:
 
 
 def _require_own_loop(handle: int, mount_point: Path, folder: Path) -> None:
-    """Refuse every filesystem but one of our own files, mounted by a loop device."""
+    """Raise PreconditionError unless the filesystem is a loop mount of a file in the folder."""
     device = os.fstat(handle).st_dev
     if device == mount_point.parent.stat().st_dev:
         raise PreconditionError(
@@ -169,7 +173,7 @@ def _require_own_loop(handle: int, mount_point: Path, folder: Path) -> None:
 
 
 def why_not(folder: Path, ledger: Ledger) -> str:
-    """Say why loop filesystems cannot be used here; "" when they can: one is mounted and shut to see."""
+    """Return why loop filesystems cannot be used here, "" if they can; tries to mount one and shut it down."""
     if os.geteuid() != 0:
         return "not root"
     if not Path("/dev/loop-control").exists():
@@ -184,7 +188,7 @@ def why_not(folder: Path, ledger: Ledger) -> str:
 
 
 def _trial(folder: Path, ledger: Ledger) -> str:
-    """Mount one in the folder, shut it down, unmount it."""
+    """Mount a disk in the folder, shut it down and unmount it; return what failed, or ""."""
     try:
         disk = LoopDisk(folder=folder, ledger=ledger)
         try:
@@ -198,7 +202,7 @@ def _trial(folder: Path, ledger: Ledger) -> str:
 
 
 def _template(ledger: Ledger) -> Path:
-    """Give an empty ext4 of the right size, made once for this user and these options."""
+    """Return an image of an empty ext4, made once for this user, size and options."""
     options = hashlib.sha256(repr((MKFS, limits.DISK_BYTES)).encode()).hexdigest()[:12]
     template = state_dir("templates") / f"ext4-{options}.img"
     if not template.exists():
@@ -216,7 +220,7 @@ def _template(ledger: Ledger) -> Path:
 
 
 def _run(ledger: Ledger, *argv: str) -> None:
-    """Run a tool of the machine; UsageError with what it said when it fails."""
+    """Run a tool; raise UsageError with its error output if it fails."""
     problem = ledger.run(*argv)
     if problem:
         raise UsageError(f"{' '.join(argv)}: {problem}; expected it to succeed (are loop devices allowed here?)")

@@ -1,4 +1,4 @@
-"""One node's process on this machine: in its own session, signalled by identity, waited for by deadline."""
+"""One node's process on this machine: in its own session, signalled by identity, awaited with a deadline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.cleanup.process import (
 )
 from harness.model import PreconditionError, UsageError
 
-# How long a process is watched after its start: a wrong command line ends at once, and should say so here.
+# How long a process is watched after its start: with a wrong command line it ends at once.
 FIRST_LOOK_S: Final = 0.1
 LOG_TAIL_CHARACTERS: Final = 2000
 
@@ -33,11 +33,12 @@ class NodeProcess:
     """
     A node's process over its lives: started, paused, killed, started again; its output goes to one log file.
 
-    Raises:  PreconditionError when a process that should be there is not, or does not do what it is told.
+    Raises:
+        PreconditionError: A process that should exist does not, or a signal does not have its effect.
     """
 
     def __init__(self, *, name: str, ledger: Ledger, log: Path) -> None:
-        """Name it; nothing runs yet."""
+        """Start nothing yet; `start` does."""
         self.name = name
         self._ledger = ledger
         self._log = log
@@ -46,7 +47,7 @@ class NodeProcess:
         self._entry = 0
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
-        """Start it; UsageError, with the end of its output, when it cannot run or ends at once."""
+        """Start it; raise UsageError, with the end of its output, if it cannot run or ends at once."""
         if self.alive():
             raise PreconditionError(f"start {self.name}: it runs already; expected it to be down")
         self._collect()
@@ -60,7 +61,7 @@ class NodeProcess:
             )
 
     def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
-        """Note it, fork it, note its pid."""
+        """Note the process in the ledger, fork it, and note its pid."""
         self._entry, token = self._ledger.note_process()
         with self._log.open("ab") as output:
             try:
@@ -78,17 +79,17 @@ class NodeProcess:
                 raise UsageError(
                     f"start {self.name}: {argv[0]}: {error.strerror}; expected a program that runs"
                 ) from error
-        # An unwaited child keeps its place in /proc even when it has ended.
+        # A child stays in /proc until its parent waits for it, even if it has ended.
         self._identity = identity_of(self._child.pid)
         assert self._identity is not None, "nobody but us waits for our child"
         self._ledger.add(self._entry, pid=self._identity.pid, start=self._identity.start)
 
     def alive(self) -> bool:
-        """Whether the process is there; a paused one is."""
+        """Return True if the process exists; a paused one does."""
         return self._identity is not None and is_alive(self._identity)
 
     def kill(self) -> str:
-        """SIGKILL; return when it has ended."""
+        """SIGKILL it; return when it has ended."""
         identity = self._running("kill")
         if not end(identity):
             raise PreconditionError(
@@ -98,7 +99,7 @@ class NodeProcess:
         return f"pid {identity.pid} ended by SIGKILL"
 
     def stop(self) -> str:
-        """SIGTERM; return when it has ended."""
+        """SIGTERM it; return when it has ended."""
         identity = self._running("stop")
         send(identity, signal.SIGTERM)
         if not ended_within(identity, limits.PROCESS_END_S_MAX):
@@ -108,7 +109,7 @@ class NodeProcess:
         return f"pid {identity.pid} ended by SIGTERM with {self._collect()}"
 
     def pause(self) -> str:
-        """SIGSTOP; return when every one of its threads is stopped."""
+        """SIGSTOP it; return when all its threads are stopped."""
         identity = self._running("pause")
         send(identity, signal.SIGSTOP)
         if not until(lambda: is_stopped(identity), limits.PROCESS_END_S_MAX):
@@ -116,7 +117,7 @@ class NodeProcess:
         return f"pid {identity.pid} stopped"
 
     def resume(self) -> str:
-        """SIGCONT; return when it runs again."""
+        """SIGCONT it; return when it runs again."""
         identity = self._running("resume")
         if not is_stopped(identity):
             raise PreconditionError(
@@ -128,18 +129,18 @@ class NodeProcess:
         return f"pid {identity.pid} runs"
 
     def log_text(self) -> str:
-        """What it printed so far, over all its lives."""
+        """Return everything that it has printed so far, over all its lives."""
         try:
             return self._log.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return ""
 
     def log_tail(self) -> str:
-        """The end of what it printed."""
+        """Return the end of its output."""
         return self.log_text()[-LOG_TAIL_CHARACTERS:]
 
     def forget(self) -> None:
-        """Wait for the process that the ledger has ended, so that no zombie stays."""
+        """Wait for the process after the ledger has killed it, so that no zombie remains."""
         if self._child is not None and not self.alive():
             self._child.wait()
 
@@ -149,7 +150,7 @@ class NodeProcess:
         return self._identity
 
     def _collect(self) -> str:
-        """Wait for an ended child and close its entry; give how it ended."""
+        """Wait for an ended child and close its ledger entry; return how it ended."""
         if self._child is None:
             return "nothing"
         code = self._child.wait()
@@ -158,6 +159,6 @@ class NodeProcess:
 
 
 def child_environment(env: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Give the environment of a node's process: ours, Python finding the project at root, then what is asked."""
+    """Return the environment of a node's process: ours, with the project's root on PYTHONPATH, then `env`."""
     path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **env}

@@ -1,7 +1,7 @@
 """
-What every host does alike with its nodes, once each is a process somewhere and a disk on this machine.
+The part of a host that all hosts share: calls for nodes that have a process and a disk on this machine.
 
-A host adds how it opens, where nodes get their addresses, how a node is started, and what it closes.
+Each host adds `open`, `start_zookeeper`, `add_node`, `start` and `close`.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ ZOOKEEPER: Final = "zookeeper"
 
 
 class Node(Protocol):
-    """One node's process, wherever it runs."""
+    """One node: a process or a container."""
 
     def alive(self) -> bool:
-        """Whether it is there; a paused one is."""
+        """Return True if it exists; a paused one does."""
 
     def kill(self) -> str:
-        """End it at once."""
+        """SIGKILL it."""
 
     def stop(self) -> str:
-        """Ask it to end."""
+        """SIGTERM it."""
 
     def pause(self) -> str:
-        """Stop it in its tracks."""
+        """Freeze it."""
 
     def resume(self) -> str:
-        """Let it go on."""
+        """Resume it."""
 
     def log_text(self) -> str:
-        """What it printed so far."""
+        """Return everything that it has printed so far."""
 
 
 N = TypeVar("N", bound=Node)
@@ -54,7 +54,7 @@ class NodesHost(Generic[N]):
     def __init__(
         self, name: str, run_dir: Path, *, power_tier: str | None, drain: Callable[[str], None] | None
     ) -> None:
-        """Take the wishes; see harness.hosts.MakeHost."""
+        """See harness.hosts.MakeHost."""
         self.name = name
         self.power_tier = ""
         self._site = Site(run_dir, power_tier=power_tier, drain=drain)
@@ -62,16 +62,16 @@ class NodesHost(Generic[N]):
 
     @property
     def reaped(self) -> Reaped:
-        """What open found of killed runs, and what it could not undo."""
+        """What `open` undid of killed runs, and what it could not undo."""
         return self._site.reaped
 
     @property
     def power_reason(self) -> str:
-        """Why that tier."""
+        """Why the run has its power tier."""
         return self._site.power_reason
 
     def alive(self, name: str) -> bool:
-        """Whether the node's process is there; a paused one is."""
+        """Return True if the node's process exists; a paused one does."""
         return self._node(name).alive()
 
     def kill(self, name: str) -> str:
@@ -83,11 +83,11 @@ class NodesHost(Generic[N]):
         return self._node(name).stop()
 
     def pause(self, name: str) -> str:
-        """Stop the node's process in its tracks; return when the kernel says so."""
+        """Freeze the node's process; return when the kernel or the engine reports it as stopped."""
         return self._node(name).pause()
 
     def resume(self, name: str) -> str:
-        """Let a paused node go on; return when it runs."""
+        """Resume a paused node; return when it runs."""
         return self._node(name).resume()
 
     def flush(self, name: str) -> str:
@@ -95,19 +95,19 @@ class NodesHost(Generic[N]):
         return self._site.disk(name).flush()
 
     def power_loss(self, name: str) -> str:
-        """End the node's process and undo what was not durable on its disk."""
+        """Kill the node's process and undo what was not durable on its disk."""
         return self._site.disk(name).power_loss(self._node(name), lambda: self._site.drain(name))
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
-        """Take note of a flush that the node made itself."""
+        """Record that the node itself made the first `length` bytes of a file durable."""
         self._site.disk(name).note_flushed(path, length)
 
     def disk(self, name: str) -> Path:
-        """The node's data directory, as the harness reads it."""
+        """Return the node's data directory, as a path of this machine."""
         return self._site.disk(name).data
 
     def log_text(self, name: str) -> str:
-        """What the node's processes printed so far."""
+        """Return everything that the node's processes have printed so far."""
         return self._node(name).log_text()
 
     def _node(self, name: str) -> N:
@@ -116,7 +116,7 @@ class NodesHost(Generic[N]):
         return self._nodes[name]
 
     def _await_zookeeper(self, address: Address) -> Address:
-        """Wait until the ZooKeeper that was just started answers; UsageError with its last words when it ends."""
+        """Wait until a started ZooKeeper answers; raise UsageError, with its last output, if it does not."""
         node = self._node(ZOOKEEPER)
         ready = until(lambda: server.is_ready(address) or not node.alive(), limits.ZOOKEEPER_START_S_MAX)
         if ready and node.alive():

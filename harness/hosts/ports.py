@@ -1,4 +1,4 @@
-"""Choose ports that no other harness chooses: a claim is one byte of a shared file, locked while it is ours."""
+"""Choose ports that no other harness uses: a claim is a lock on one byte of a shared file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from harness import limits
 from harness.cleanup.state import state_dir
 from harness.model import UsageError
 
-# struct flock of 64-bit Linux: type, whence, start, length, pid (0 as open-file-description locks want it).
+# struct flock of 64-bit Linux: type, whence, start, length, pid (0, as open-file-description locks require).
 FLOCK: Final = "@hhqqi4x"
 
 
 class PortClaims:
-    """The ports of one host object; other objects, threads and processes of this user never get the same."""
+    """The ports of one host object; other host objects and processes of this user never get the same ports."""
 
     def __init__(self, ports: range | None = None) -> None:
-        """Open the shared file; the claims end with close, or with this process. None is the usual range."""
+        """Open the shared file; claims end with `close` or this process. None: the default range of limits.py."""
         self._ports = ports if ports is not None else range(limits.PORT_FIRST, limits.PORT_LAST + 1)
         path = state_dir("ports") / "claims"
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -32,12 +32,13 @@ class PortClaims:
 
     def claim(self) -> int:
         """
-        Give a port of the range that nobody has claimed and nobody listens on.
+        Claim and return a port of the range that is unclaimed and on which no process listens.
 
-        Raises:  UsageError when there is none.
+        Raises:
+            UsageError: There is none.
         """
         ports = self._ports
-        # Two harnesses that begin at the same port would meet at every single one.
+        # Two harnesses that begin at the same port would collide at every port.
         first = random.SystemRandom().randrange(len(ports))  # noqa: TID251
         for port in chain(ports[first:], ports[:first]):
             if self._take(port):
@@ -48,15 +49,15 @@ class PortClaims:
         )
 
     def close(self) -> None:
-        """Give all claims up; safe to call twice."""
+        """Release all claims; safe to call twice."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
     def _take(self, port: int) -> bool:
-        """Lock the port's byte, and keep the lock only when one can listen there."""
+        """Lock the port's byte; keep the lock only if a node can listen on the port."""
         with self._mutex:
-            # A lock that we hold already would be granted again.
+            # The kernel grants a lock again that we already hold.
             if port in self._claimed or not self._set_lock(port, fcntl.F_WRLCK):
                 return False
             if not _can_listen(port):
@@ -74,7 +75,7 @@ class PortClaims:
 
 
 def _can_listen(port: int) -> bool:
-    """Whether a node could listen there now; connections that are only waiting to be forgotten do not count."""
+    """Return True if a node could listen on the port now; connections in TIME_WAIT do not prevent it."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,7 +1,7 @@
 """
-What every host stands on: the run's folder and ledger, the disks of its nodes, and the check of the machine.
+What all hosts share: the run's folder and ledger, the disks of its nodes, and the check of the machine.
 
-A host has one Site, opened first and closed last.
+A host has one Site, which it opens first and closes last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Site:
     """A run's folder, ledger and disks on this machine."""
 
     def __init__(self, run_dir: Path, *, power_tier: str | None, drain: Callable[[str], None] | None) -> None:
-        """Take the wishes; nothing is touched before open."""
+        """Check the power tier; nothing is created before open."""
         if power_tier is not None and power_tier not in TIERS:
             raise UsageError(f"power tier {power_tier!r}: expected one of {', '.join(TIERS)}")
         self.run_dir = run_dir.absolute()
@@ -41,13 +41,13 @@ class Site:
 
     @property
     def ledger(self) -> Ledger:
-        """The run's ledger; UsageError before open."""
+        """The run's ledger; raises UsageError before open."""
         if self._ledger is None:
             raise UsageError(f"host in {self.run_dir}: not open; expected open before any other call")
         return self._ledger
 
     def open(self) -> None:
-        """Reap killed runs, check the free space, begin the ledger, choose the power tier."""
+        """Reap killed runs, check the free space, begin the ledger, and choose the power tier."""
         self.reaped = reap()
         self.run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = self.run_dir.resolve()
@@ -70,11 +70,11 @@ class Site:
             self.power_reason = f"no loop filesystems: {reason}"
 
     def folder(self, *names: str) -> Path:
-        """Give a folder of the run; it is not made."""
+        """Return the path of a folder of the run, without creating it."""
         return self.run_dir.joinpath(*names)
 
     def add_disk(self, name: str, *, disk: bool, owner: Owner = None) -> Disk:
-        """Make a node's disk, of the run's tier when it is to lose power."""
+        """Make a node's disk: of the run's power tier if `disk`, else one that cannot lose power."""
         if name in self._disks:
             raise UsageError(f"node {name}: added before; expected a new name")
         folder = self.folder("nodes", name)
@@ -89,13 +89,13 @@ class Site:
         return made
 
     def disk(self, name: str) -> Disk:
-        """Give the node's disk."""
+        """Return the node's disk."""
         if name not in self._disks:
             raise UsageError(f"node {name!r}: unknown; expected one of {', '.join(self._disks) or 'none'}")
         return self._disks[name]
 
     def drain(self, name: str) -> None:
-        """Let the run take in what a dead node had said."""
+        """Wait until the run has received all that a dead node sent."""
         if self._drain is not None:
             self._drain(name)
 
@@ -103,7 +103,8 @@ class Site:
         """
         Undo all through the ledger; safe to call twice, and while another thread is in open.
 
-        Raises:  FencepostError when something is left.
+        Raises:
+            FencepostError: Something could not be undone.
         """
         with self._mutex:
             self._closed = True
@@ -116,7 +117,7 @@ class Site:
 
 
 def require_free_space(folder: Path) -> None:
-    """Raise UsageError when the folder's filesystem has less free than a run wants."""
+    """Raise UsageError if the folder's filesystem has less free space than a run needs."""
     free = shutil.disk_usage(folder).free
     if free < limits.FREE_BYTES_MIN:
         raise UsageError(
@@ -126,7 +127,7 @@ def require_free_space(folder: Path) -> None:
 
 
 def write_files(conf_dir: Path, launch: Launch) -> None:
-    """Write the launch's files; a name may not leave the folder."""
+    """Write the launch's files; raise UsageError for a name with a path."""
     conf_dir.mkdir(parents=True, exist_ok=True)
     for name, text in launch.files.items():
         if Path(name).name != name:
