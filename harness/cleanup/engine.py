@@ -48,6 +48,6 @@ def _dial() -> None:
     """
     path = os.environ.get("DOCKER_HOST", DEFAULT_UNIX_SOCKET).removeprefix("http+")
     if path.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as trial:
-            trial.settimeout(ANSWER_S_MAX)
-            trial.connect("/" + path.removeprefix("unix://").lstrip("/"))
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(ANSWER_S_MAX)
+            probe.connect("/" + path.removeprefix("unix://").lstrip("/"))

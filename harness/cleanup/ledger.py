@@ -80,12 +80,12 @@ class Ledger:
         token = secrets.token_hex(6)
         folder = root / token
         me = identity_of(os.getpid())
-        assert me is not None, "we are alive, so /proc must know us"
+        assert me is not None, "this process is alive, so /proc has it"
         # A reaper looks for free locks under the same registry lock, so it never sees our lock before we hold it.
         with _registry(root):
             folder.mkdir()
             lock = _take(folder / LOCK)
-            assert lock is not None, "nobody else knows of a folder just made"
+            assert lock is not None, "no other process knows a folder just made"
         lines = os.open(folder / LINES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         ledger = Ledger(folder=folder, token=token, lock=lock, lines=lines, entries={})
         ledger._write({"op": "run", "run_dir": str(run_dir), "pid": me.pid, "start": me.start, "boot": me.boot})
@@ -104,7 +104,7 @@ class Ledger:
     def note_process(self) -> tuple[int, str]:
         """Record a process that is about to be forked; return its id and the token for its environment."""
         me = identity_of(os.getpid())
-        assert me is not None, "we are alive, so /proc must know us"
+        assert me is not None, "this process is alive, so /proc has it"
         with self._mutex:
             token = f"{self.token}.{self._next}"
             return self.note("process", token=token, since=me.start, boot=me.boot), token

@@ -72,7 +72,7 @@ def unmount(mount_point: Path, backing: Path) -> str:
             return done.returncode == 0
 
         if not until(gone, limits.PROCESS_END_S_MAX):
-            return f"{mount_point}: {problem}; expected nobody to use it"
+            return f"{mount_point}: {problem}; expected no process to use it"
     for device in loops_of(backing):
         # A mount's own loop device frees itself; this one is left from a mount that failed.
         subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)

@@ -56,7 +56,7 @@ class Exchange:
                     for pipe in self.pipes():
                         pipe.pump()
                 case _:
-                    raise AssertionError(f"{effect}: expected an effect that is of no lane")
+                    raise AssertionError(f"{effect}: expected an effect that belongs to no lane")
 
     def pipes(self) -> list[Pipe]:
         """List the connections that are still open, oldest first."""

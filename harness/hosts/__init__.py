@@ -38,16 +38,16 @@ class MakeHost(Protocol):
 
 
 # Each module is imported only when its host is made: a run on this machine needs no Docker SDK.
-def _local(run_dir: Path, **wishes: Any) -> Host:
+def _local(run_dir: Path, **options: Any) -> Host:
     from harness.hosts.local import LocalHost
 
-    return LocalHost(run_dir, **wishes)
+    return LocalHost(run_dir, **options)
 
 
-def _docker(run_dir: Path, **wishes: Any) -> Host:
+def _docker(run_dir: Path, **options: Any) -> Host:
     from harness.hosts.docker import DockerHost
 
-    return DockerHost(run_dir, **wishes)
+    return DockerHost(run_dir, **options)
 
 
 HOSTS: Final[dict[str, MakeHost]] = {"local": _local, "docker": _docker}

@@ -176,11 +176,11 @@ class DockerHost(NodesHost[NodeContainer]):
         this user's label are removed, and only if their run has no ledger any more.
         """
         living = {path.name for path in runs_dir().iterdir()}
-        mark = {"label": f"{HOME_LABEL}={_home()}"}
-        for container in self._client.containers.list(all=True, filters=mark):
+        ours = {"label": f"{HOME_LABEL}={_home()}"}
+        for container in self._client.containers.list(all=True, filters=ours):
             if container.labels.get(LABEL) not in living:
                 _quietly(container.remove, force=True, v=True)
-        for network in self._client.networks.list(filters=mark):
+        for network in self._client.networks.list(filters=ours):
             if (network.attrs.get("Labels") or {}).get(LABEL) not in living:
                 _quietly(network.remove)
 
@@ -194,12 +194,12 @@ class DockerHost(NodesHost[NodeContainer]):
         """
         problem = ""
         for _ in range(NETWORK_TRIES_MAX):
-            trial = self._client.networks.create(
+            probe = self._client.networks.create(
                 self._network, driver="bridge", internal=True, labels=self._labels
             )
-            trial.reload()
-            subnet = trial.attrs["IPAM"]["Config"][0]["Subnet"]
-            trial.remove()
+            probe.reload()
+            subnet = probe.attrs["IPAM"]["Config"][0]["Subnet"]
+            probe.remove()
             hosts = ipaddress.ip_network(subnet).hosts()
             gateway = str(next(hosts))
             try:

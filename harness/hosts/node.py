@@ -81,7 +81,7 @@ class NodeProcess:
                 ) from error
         # A child stays in /proc until its parent waits for it, even if it has ended.
         self._identity = identity_of(self._child.pid)
-        assert self._identity is not None, "nobody but us waits for our child"
+        assert self._identity is not None, "only this process waits for its child"
         self._ledger.add(self._entry, pid=self._identity.pid, start=self._identity.start)
 
     def alive(self) -> bool:

@@ -76,11 +76,11 @@ class PortClaims:
 
 def _can_listen(port: int) -> bool:
     """Return True if a node could listen on the port now; connections in TIME_WAIT do not prevent it."""
-    with socket.socket() as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            trial.bind(("127.0.0.1", port))
-            trial.listen()
+            probe.bind(("127.0.0.1", port))
+            probe.listen()
         except OSError:
             return False
     return True

@@ -162,7 +162,7 @@ def _stop(data: bytes, position: int) -> str:
     (stored,) = struct.unpack_from(">I", data, position + 17)
     computed = crc32c.crc32c(memoryview(data)[position + CRC_FROM : position + LENGTH_END + length])
     if stored != computed:
-        return f"{where}: batch's CRC-32C is {stored:#010x}, its bytes give {computed:#010x}"
+        return f"{where}: batch's CRC-32C is {stored:#010x}, its bytes have {computed:#010x}"
     return ""
 
 

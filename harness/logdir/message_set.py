@@ -101,7 +101,7 @@ def _message(data: bytes, position: int, next_offset: int) -> tuple[Header | Non
     payload = data[position + _HEAD.size : end]
     stored, magic, attributes = _BODY.unpack_from(payload)
     if stored != (computed := zlib.crc32(payload[_CRC_FROM - _HEAD.size :])):
-        text = f"message's CRC-32 is {stored:#010x}, its bytes give {computed:#010x}"
+        text = f"message's CRC-32 is {stored:#010x}, its bytes have {computed:#010x}"
         return None, f"position {position}: {text}"
     time = _TIMESTAMP.unpack_from(payload, _BODY.size)[0] if magic else NO_TIMESTAMP
     header = Header(

@@ -117,10 +117,10 @@ def ask(address: Address, word: str, wait_s_max: float = limits.ZOOKEEPER_SOCKET
     """
     with socket.create_connection((address.host, address.port), wait_s_max) as connection:
         connection.sendall(word.encode("ascii"))
-        parts: list[bytes] = []
-        while part := connection.recv(65536):
-            parts.append(part)
-    return b"".join(parts).decode("utf-8", errors="replace")
+        chunks: list[bytes] = []
+        while chunk := connection.recv(65536):
+            chunks.append(chunk)
+    return b"".join(chunks).decode("utf-8", errors="replace")
 
 
 def is_ready(address: Address) -> bool:

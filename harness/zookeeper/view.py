@@ -143,7 +143,7 @@ class RealZooKeeperView:
         path = f"{self._chroot}{self._target.registration_path(self._ids[name])}"
         session = owner_of(self._address, path)
         if session is None:
-            raise PreconditionError(f"expire {name}: nobody owns {path}; expected a registration to end")
+            raise PreconditionError(f"expire {name}: no session owns {path}; expected a registration to end")
         took_ms = close_session(self._address, session)
         if self.registered(name) == session:
             raise PreconditionError(f"expire {name}: session 0x{session:x} still owns {path}")
@@ -159,11 +159,11 @@ class RealZooKeeperView:
         self.delete(path)
         now = self._read(path)
         if now is not None and now[1].czxid == made:
-            raise PreconditionError(f"depose: {path} of {holder} still stands; expected it gone, or made anew")
+            raise PreconditionError(f"depose: {path} of {holder} is still there; expected it gone, or made anew")
         return f"{path} of {holder} deleted; " + (
-            "nobody has the office"
+            "there is no controller"
             if now is None
-            else f"{self.name_of(self._target.controller_id(now[0]))} took it"
+            else f"{self.name_of(self._target.controller_id(now[0]))} is controller"
         )
 
     def elect(self, topic: str, partition: int, name: str) -> str:

@@ -57,7 +57,7 @@ def test_expired_controller_takes_office_again_or_leaves_it_and_elections_go_on(
 def test_node_without_a_registration_has_no_session_to_end(cluster: Cluster) -> None:
     inject("kill", cluster, "B")
     inject("expire", cluster, "B")
-    with pytest.raises(PreconditionError, match=r"expire B: nobody owns /\S+/brokers/ids/5"):
+    with pytest.raises(PreconditionError, match=r"expire B: no session owns /\S+/brokers/ids/5"):
         inject("expire", cluster, "B")
 
 
