@@ -49,11 +49,12 @@ test-kafka: $(STAMP) java $(CLASSES)  ## both on releases of Apache Kafka and on
 		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
 
 # Which protocol of ours each of the two is held to, and how they are compared, by hand: hours for hundreds of seeds.
-BESIDE ?= $(if $(filter 0.10%,$(RELEASE)),hw,kip380)
+# BESIDE was its name until 0.1.
+COMPARE_WITH ?= $(or $(BESIDE),$(if $(filter 0.10%,$(RELEASE)),hw,kip380))
 
 .PHONY: conform
-conform: $(STAMP) java  ## the same random schedules on a release and on our broker: RELEASE=0.10.2.2 BESIDE=hw SEEDS=
-	@$(BIN)/fencepost run --host local --target kafka:$(or $(RELEASE),3.9.1) --compare-with $(BESIDE) --seeds $(SEEDS) \
+conform: $(STAMP) java  ## the same random schedules on a release and on our broker: RELEASE=0.10.2.2 COMPARE_WITH=hw SEEDS=
+	@$(BIN)/fencepost run --host local --target kafka:$(or $(RELEASE),3.9.1) --compare-with $(COMPARE_WITH) --seeds $(SEEDS) \
 		--seed $(or $(SEED),0) --jobs $(or $(JOBS),2) $(TIER:%=--power-tier %) $(ARGS)
 
 .PHONY: bench-broker
