@@ -1,4 +1,4 @@
-"""Every event of a history, by who saw it and what it is called; docs/history.md is printed from this table."""
+"""All events of a history, by source and f; docs/history.md is printed from this table."""
 
 from __future__ import annotations
 
@@ -193,5 +193,5 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.SIMULATOR, "world"): World,
 }
 
-# What an op of type fail has in place of it, where that is another event.
+# The events of ops of type fail, where they differ from those above.
 FAILED: Final[Mapping[tuple[Source, str], type[Event]]] = {(Source.LOG, "snapshot"): SnapshotFailed}

@@ -1,4 +1,4 @@
-"""What all events share: who may see one, what an op may be, and what the codec must know of a field."""
+"""The base of all events: the sources and types of ops, and the metadata of fields for the codec."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Final
 
-# The field that is the op's own `f`, and no key of its value.
+# The name of a field that is the op's own `f`, not a key of its value.
 OP_F: Final = "<f>"
 
 
 class Source(StrEnum):
-    """Who saw it. A checker declares which sources it needs."""
+    """What recorded an op. A checker declares which sources it needs."""
 
     CLIENT = "client"
     NEMESIS = "nemesis"
@@ -25,7 +25,7 @@ class Source(StrEnum):
 
 
 class OpType(StrEnum):
-    """`fail` only when it surely did not happen; what may or may not have happened is `info`."""
+    """The type of an op: `fail` only if it certainly did not happen, `info` if it may have happened."""
 
     INVOKE = "invoke"
     OK = "ok"
@@ -35,13 +35,13 @@ class OpType(StrEnum):
 
 class Event:
     """
-    What an op says. harness/events/__init__.py has the (source, f) of every class.
+    The meaning of an op. harness/events/__init__.py has the (source, f) of every class.
+
+    A field with a default may be absent from an op, and is not written if it equals its default.
 
     Attributes:
         TYPES: the types that an op with this event may have.
-        PROCESS: the op's process; "" where it is the name of a node.
-
-    A field that has a default may be absent from an op, and is not written while it equals its default.
+        PROCESS: the op's process; "" for the name of a node.
     """
 
     __slots__ = ()
@@ -52,7 +52,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown(Event):
-    """An event that this version does not know: of another broker, or of another version."""
+    """An event that this version does not know: from another broker or another version."""
 
     source: Source
     f: str
@@ -72,9 +72,8 @@ def key(doc: str = "", *, name: str = "", beside: str = "") -> Mapping[str, str]
     Return a field's metadata.
 
     Args:
-        doc: what docs/history.md says of it beside its name and type.
-        name: the key in JSON where it is not the field's name; OP_F where it is the op's own f.
-        beside: the field of the same event whose presence decides whether this one is written, so that a null
-            is kept.
+        doc: the description in docs/history.md.
+        name: the key in JSON if it is not the field's name; OP_F for the op's own f.
+        beside: another field of the event; if that one is written, this one is written too, even if it is null.
     """
     return {"doc": doc, "name": name, "beside": beside}

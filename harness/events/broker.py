@@ -1,4 +1,4 @@
-"""What brokers report of themselves, as they send it, or print it; brokers are named by id."""
+"""Events that brokers emit, or that are read from their printed lines; brokers are named by id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.events.base import Event, OfPartition, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started(Event):
-    """A new process of this node."""
+    """A process of this node started."""
 
     id: int
     pid: int
@@ -18,19 +18,19 @@ class Started(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNote(Event):
-    """A checkpoint of the data directory that could not be read."""
+    """A checkpoint of the data directory could not be read."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(Event):
-    """The start-up reading of ZooKeeper is done."""
+    """The node has read ZooKeeper at its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered(OfPartition):
-    """A replica's log as it was found at start."""
+    """A replica's log as the node found it at its start."""
 
     log_end_offset: int
     clean: bool
@@ -47,36 +47,36 @@ class Recovered(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered(Event):
-    """The node is registered."""
+    """The node registered in ZooKeeper."""
 
-    taken_over: bool = field(metadata=key("an old registration of this node was replaced"))
+    taken_over: bool = field(metadata=key("it replaced an old registration of this node"))
     czxid: int | None = field(default=None, metadata=key("distinguishes this registration from all others"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOffice(Event):
-    """The node took the controller's office, or left it."""
+    """The node became controller, or resigned."""
 
-    epoch: int = field(metadata=key("the controller's own"))
-    active: bool = field(metadata=key("it took office"))
+    epoch: int = field(metadata=key("the controller epoch"))
+    active: bool = field(metadata=key("it became controller"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elected(OfPartition):
-    """The controller's decision is written: who leads."""
+    """The controller wrote its decision of a leader to ZooKeeper."""
 
     leader: int = field(metadata=key("id; -1 for none"))
     epoch: int
     isr: tuple[int, ...] = field(metadata=key("ids"))
     unclean: bool = field(metadata=key("from outside the ISR"))
     saw: tuple[tuple[int, int], ...] | None = field(
-        default=None, metadata=key("id and czxid of those that were registered when the decision was made")
+        default=None, metadata=key("id and czxid of the brokers registered at the time of the decision")
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDropped(Event):
-    """A command was dropped by the controller: a broker that answers nothing has too many waiting."""
+    """The controller dropped a request to a broker, because too many wait for its answers."""
 
     broker: int = field(metadata=key("id"))
     queued: int
@@ -90,7 +90,7 @@ class Leader(OfPartition):
     log_end_offset: int
     high_watermark: int
     isr: tuple[int, ...] = field(metadata=key("ids"))
-    resumed: bool | None = field(default=None, metadata=key("it leads again in its old epoch"))
+    resumed: bool | None = field(default=None, metadata=key("it resumed leadership in its old epoch"))
     unclean: bool | None = field(default=None, metadata=key("in older histories"))
 
 
@@ -103,7 +103,7 @@ class Follower(OfPartition):
     log_end_offset: int
     high_watermark: int
     kept: bool | None = field(
-        default=None, metadata=key("it goes on fetching from the leader that it had, and cuts nothing")
+        default=None, metadata=key("it keeps fetching from the same leader, and truncates nothing")
     )
 
 
@@ -119,11 +119,11 @@ class Append(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncate(OfPartition):
-    """The log was cut, or was found to need no cut."""
+    """The log was truncated, or needed no truncation."""
 
-    start: int = field(metadata=key("where the log ended before", name="from"))
+    start: int = field(metadata=key("log end offset before", name="from"))
     to: int
-    end: int = field(metadata=key("where the log ends after it"))
+    end: int = field(metadata=key("log end offset after"))
     reason: str = field(
         metadata=key("`high-watermark`, `epoch-answer`, `no-epoch-information`, `out-of-range` or `full`")
     )
@@ -148,7 +148,7 @@ class IsrChanged(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced(OfPartition):
-    """The node's leader refused it as one of an older epoch; it waits for the next command."""
+    """The node's leader refused it because its epoch is old; it waits for the next LeaderAndIsr."""
 
     epoch: int
     leader: int = field(metadata=key("id"))
@@ -156,7 +156,7 @@ class Fenced(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Awaiting(OfPartition):
-    """The node came back, reads that it leads this epoch, and waits for a newer one."""
+    """The node restarted, read in ZooKeeper that it leads in this epoch, and waits for a newer one."""
 
     epoch: int
 
@@ -171,7 +171,7 @@ class Stuck(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped(OfPartition):
-    """The replica was deleted here."""
+    """The replica was deleted on this node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,7 @@ class Flush(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flushed(OfPartition):
-    """A flush that the replica asked for is complete."""
+    """A flush that the replica asked for has completed."""
 
     upto: int
 
@@ -199,8 +199,8 @@ class Checkpoint(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed(OfPartition):
-    """A line of a node's log, where nodes report nothing themselves; of each node and kind the first 200."""
+    """A printed line of a node that emits no events; the first 200 of each node and kind are recorded."""
 
     what: str = field(metadata=key("`truncate`, `stuck`, `fenced` or `exiting`"))
     line: str
-    to: int | None = field(default=None, metadata=key("where a log was cut to"))
+    to: int | None = field(default=None, metadata=key("the offset that a log was truncated to"))

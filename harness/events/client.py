@@ -1,4 +1,4 @@
-"""What clients ask and are answered."""
+"""Requests of clients and their outcomes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.events.base import OfPartition, OpType, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produce(OfPartition):
-    """One record that is sent."""
+    """A client sends one record."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
     PROCESS: ClassVar[str] = "client-N"
@@ -19,18 +19,18 @@ class Produce(OfPartition):
     acks: int = field(metadata=key("0, 1, or -1 for all"))
     codec: str
     value: str = field(metadata=key("unique within the run"))
-    offset: int | None = field(default=None, metadata=key("on ok, where an answer has one"))
+    offset: int | None = field(default=None, metadata=key("on ok, if the answer has one"))
     error: str = field(default="", metadata=key("on fail and info"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read(OfPartition):
-    """A final read from offset 0 to the high watermark; a read that fails moves nothing."""
+    """A final read from offset 0 to the high watermark; a failed read changes nothing."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL)
     PROCESS: ClassVar[str] = "client-N"
 
     records: tuple[tuple[int, str], ...] | None = field(default=None, metadata=key("on ok: offset and value"))
-    position: int | None = field(default=None, metadata=key("on fail: how far it came, where an answer said so"))
-    high_watermark: int | None = field(default=None, metadata=key("on ok, and on fail beside `position`"))
+    position: int | None = field(default=None, metadata=key("on fail: the offset it reached, if known"))
+    high_watermark: int | None = field(default=None, metadata=key("on ok, and on fail together with `position`"))
     error: str = field(default="", metadata=key("on fail"))

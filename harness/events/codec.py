@@ -1,8 +1,8 @@
 """
-One encoder and one decoder for all events, driven by the fields of their classes.
+One encoder and one decoder for all events, generated from the fields of their classes.
 
-Field types are strings, integers, booleans, numbers, each of these or null, and tuples (lists in JSON) and
-mappings of them.
+The type of a field is a string, an integer, a boolean or a number; one of these or null; or a tuple (a list in
+JSON) or mapping of them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NAMES: Final[Mapping[type, tuple[str, str]]] = {
     float: ("a number", "numbers"),
 }
 
-# What is known of each class, once it was asked for.
+# Caches, filled when a class is first used.
 _PLANS: Final[dict[type[Event], tuple[EventKey, ...]]] = {}
 _COMPILED: Final[dict[type[Event], _Compiled]] = {}
 
 
 class MisfitError(ValueError):
-    """A value does not fit its event: names the key, what is there and what was expected."""
+    """A value does not fit its event; the message names the key, what was found and what was expected."""
 
 
 class _WrongError(Exception):
@@ -44,9 +44,16 @@ class EventKey:
     One key of an event's JSON.
 
     Attributes:
-        text: what is expected of its value, in words.
-        optional: it may be absent.
-        plain: the type of a value that needs no more than that type; None where it must be looked into.
+        name: the field's name.
+        key: the key in JSON.
+        doc: the description in docs/history.md.
+        text: the expected type of its value, in words.
+        read: converts a value from JSON.
+        write: converts a value to JSON; None if it needs no conversion.
+        optional: True if the key may be absent.
+        default: the value of an absent key.
+        beside: see `harness.events.base.key`.
+        plain: the type of a scalar value, which needs only a check of that type; None for other values.
     """
 
     name: str
@@ -62,7 +69,7 @@ class EventKey:
 
 
 def key_of(event: Event) -> tuple[Source, str]:
-    """Return the source and the f of the op that an event is recorded as."""
+    """Return the source and f of an event's op."""
     match event:
         case Injection():
             return Source.NEMESIS, event.name
@@ -73,12 +80,12 @@ def key_of(event: Event) -> tuple[Source, str]:
 
 
 def key_of_kind(kind: type[Event]) -> tuple[Source, str | None]:
-    """Return the source and the f that all events of a class have; None: any f."""
+    """Return the source and f of all events of a class; f is None if it may be any."""
     return (Source.NEMESIS, None) if kind is Injection else _KEYS[kind]
 
 
 def kind_of(source: Source, f: str, type_: OpType) -> type[Event] | None:
-    """Return the class of an op's event, None where no class has its source and f."""
+    """Return the class of an op's event, None if no class has its source and f."""
     if source is Source.NEMESIS:
         return Injection
     kind = EVENTS.get((source, f))
@@ -86,7 +93,7 @@ def kind_of(source: Source, f: str, type_: OpType) -> type[Event] | None:
 
 
 def encode(event: Event) -> dict[str, Any]:
-    """Return the event as the value of its op: JSON data, keys in the order of the fields."""
+    """Return an event as the value of its op: JSON data with keys in the order of the fields."""
     if isinstance(event, Unknown):
         return dict(event.value)
     kind = type(event)
@@ -95,7 +102,7 @@ def encode(event: Event) -> dict[str, Any]:
 
 def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> Event:
     """
-    Return the event that an op's value is; Unknown for a source and f that no class has.
+    Return the event of an op's value; Unknown if no class has its source and f.
 
     Raises:
         MisfitError: a key that the event must have is missing, or a value has the wrong type.
@@ -110,7 +117,7 @@ def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> E
 
 
 def _misfit(kind: type[Event], value: Mapping[str, Any]) -> MisfitError:
-    """Return what names the first key that is missing or has the wrong type."""
+    """Return the error that names the first key that is missing or has the wrong type."""
     for each in keys_of(kind):
         if each.key not in value and not each.optional:
             return MisfitError(f"there is no key {each.key!r}; expected {each.text}")
@@ -122,13 +129,13 @@ def _misfit(kind: type[Event], value: Mapping[str, Any]) -> MisfitError:
 
 
 def place_in(value: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the topic and partition that a value names, known event or not; None where it does not name both."""
+    """Return the topic and partition in a value, for known and unknown events; None if it does not have both."""
     topic, partition = value.get("topic"), value.get("partition")
     return None if topic is None or partition is None else (str(topic), int(partition))
 
 
 def keys_of(kind: type[Event]) -> tuple[EventKey, ...]:
-    """Return the keys of an event's JSON, in their order."""
+    """Return the keys of an event's JSON, in order."""
     found = _PLANS.get(kind)
     if found is None:
         found = _PLANS[kind] = _plan(kind)
@@ -138,9 +145,9 @@ def keys_of(kind: type[Event]) -> tuple[EventKey, ...]:
 @dataclass(frozen=True, slots=True)
 class _Compiled:
     """
-    The codec of one class, as source that is compiled once: histories are long, and every op goes through it.
+    The codec of one class, generated as source and compiled once, because it runs for every op of long histories.
 
-    A field that is plain in JSON is read and written without a call.
+    A scalar field is read and written without a call.
     """
 
     encode: Callable[[Event], dict[str, Any]]
@@ -149,7 +156,7 @@ class _Compiled:
 
 def _compiled(kind: type[Event]) -> _Compiled:
     names: dict[str, Any] = {"kind": kind}
-    exec(f"{_encoder(kind, names)}\n{_decoder(kind, names)}", names)  # the source holds names of fields alone
+    exec(f"{_encoder(kind, names)}\n{_decoder(kind, names)}", names)  # safe: the source has only names of fields
     _COMPILED[kind] = _Compiled(encode=names["encode"], decode=names["decode"])
     return _COMPILED[kind]
 
@@ -204,7 +211,7 @@ def _plan(kind: type[Event]) -> tuple[EventKey, ...]:
 
 
 def text_of(hint: Any, *, many: bool = False) -> str:
-    """Say a field's type in words."""
+    """Return a field's type in words."""
     args = get_args(hint)
     if hint in _NAMES:
         return _NAMES[hint][many]
@@ -223,7 +230,7 @@ def text_of(hint: Any, *, many: bool = False) -> str:
 
 
 def _reader(hint: Any) -> _Convert:
-    """Return what checks and converts a value that JSON gave."""
+    """Return the function that checks a value from JSON and converts it to a field's value."""
     args = get_args(hint)
     if hint in _NAMES:
         return _SCALARS[hint]
@@ -290,14 +297,14 @@ def _mapping_reader(inner: _Convert) -> _Convert:
 
 
 def _writer(hint: Any) -> _Convert | None:
-    """Return what makes JSON data of a field's value; None where it is JSON data already."""
+    """Return the function that converts a field's value to JSON data, None if it needs no conversion."""
     args = get_args(hint)
     if get_origin(hint) is UnionType:
         (inner,) = (_writer(each) for each in args if each is not NoneType)
         return None if inner is None else lambda item: None if item is None else inner(item)
     if get_origin(hint) is tuple:
         parts = {_writer(each) for each in args if each is not Ellipsis}
-        # Of a fixed tuple all parts are plain: no event has a list within a pair.
+        # The parts of a fixed tuple are all scalars: no event has a list within a pair.
         part = next(iter(parts))
         return list if part is None else lambda item: [part(each) for each in item]
     if get_origin(hint) is Mapping:

@@ -1,4 +1,4 @@
-"""What is done to links, and what the fabric sees on them. A link is [from, to] of its requests."""
+"""Rules of links, and what the fabric sees on links. A link is [from, to] in the direction of its requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.events.base import Event, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfLink(Event):
-    """An event about one link; `*` at either end is any node."""
+    """An event about one link; `*` at either end matches any node."""
 
     PROCESS: ClassVar[str] = "fabric"
 
@@ -19,48 +19,48 @@ class OfLink(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRule(OfLink):
-    """A rule about frames of a link."""
+    """A rule for frames of a link."""
 
     api: str
     direction: str = field(metadata=key("`request` or `answer`"))
-    from_offset: int | None = field(metadata=key("only fetches from that offset on"))
-    topic: str | None = field(default=None, metadata=key("only fetches of that topic"))
+    from_offset: int | None = field(metadata=key("only fetches from this offset on"))
+    topic: str | None = field(default=None, metadata=key("only fetches of this topic"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold(LinkRule):
-    """Such frames, and all behind them, wait from now on."""
+    """These frames, and all behind them, are held from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(LinkRule):
-    """A hold is over."""
+    """A hold was released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay(LinkRule):
-    """Such frames go on later from now on."""
+    """These frames are delayed from now on."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Double(LinkRule):
-    """Such requests are delivered twice from now on."""
+    """These requests are delivered twice from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut(OfLink):
     """Everything on the link is lost from now on."""
 
-    close: bool = field(metadata=key("its connections are reset too"))
+    close: bool = field(metadata=key("its connections are also reset"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heal(OfLink):
-    """A cut, a delay or a doubling is over; one of a cut has the link alone."""
+    """A cut, a delay or a doubling was healed; for a cut only the link is recorded."""
 
-    api: str | None = field(default=None, metadata=key("of a delay or a doubling, as the three after it"))
+    api: str | None = field(default=None, metadata=key("of a delay or a doubling, like the next three"))
     direction: str | None = None
     from_offset: int | None = field(default=None, metadata=key(beside="api"))
     topic: str | None = None
@@ -70,12 +70,12 @@ class Heal(OfLink):
 class Close(OfLink):
     """Connections of the link were reset once."""
 
-    connections: int = field(metadata=key("how many"))
+    connections: int = field(metadata=key("how many connections"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost(OfLink):
-    """A cut took its first bytes, or a connection, on a link."""
+    """A cut lost its first bytes, or a connection, on a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class OfFrame(OfLink):
 
     api: str
     direction: str = field(metadata=key("`request` or `answer`"))
-    offset: int | None = field(metadata=key("the highest fetch offset that it is about"))
+    offset: int | None = field(metadata=key("the highest fetch offset in the frame"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Held(OfFrame):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delayed(OfFrame):
-    """A delay took its first frame on a link."""
+    """A delay affected its first frame on a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +104,14 @@ class Doubled(OfFrame):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped(OfFrame):
-    """A held frame was thrown away."""
+    """A held frame was dropped."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameUnreadable(OfLink):
-    """A frame of a kind that the fabric could not read, and let pass; once for each kind."""
+    """The fabric could not parse a frame, and passed it on; recorded once for each kind of frame."""
 
     api: str
     version: int
@@ -129,7 +129,7 @@ class OfLinkAndPartition(OfLink):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochQuestion(OfLinkAndPartition):
-    """A follower asked its leader where an epoch ends."""
+    """A follower asked its leader for the end offset of an epoch."""
 
     leader_epoch: int
     version: int = field(metadata=key("of the request"))
@@ -137,7 +137,7 @@ class EpochQuestion(OfLinkAndPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochAnswer(OfLinkAndPartition):
-    """The answer to it, on the link of its question."""
+    """The answer to an epoch question, on the link of the question."""
 
     error: int = field(metadata=key("Kafka's code"))
     leader_epoch: int = field(metadata=key("-1 in v0"))
@@ -153,16 +153,16 @@ class Fetch(OfLinkAndPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(OfLinkAndPartition):
-    """A follower's fetch from there was answered; once for every offset, where nodes report nothing themselves."""
+    """A follower's fetch from this offset was answered; recorded once per offset, if nodes emit no events."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commanded(OfLinkAndPartition):
-    """A node answered a LeaderAndIsr, on the link from its controller, where nodes report nothing themselves."""
+    """A node answered a LeaderAndIsr, on the link from its controller; recorded if nodes emit no events."""
 
     leader: str | None = field(metadata=key("name of a node"))
     epoch: int
     isr: tuple[str | None, ...] = field(metadata=key("names of nodes"))
-    error: int = field(metadata=key("Kafka's code; 0: it has obeyed"))
+    error: int = field(metadata=key("Kafka's code; 0 if the node accepted it"))

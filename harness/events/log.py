@@ -1,4 +1,4 @@
-"""What is read from a replica's own files at the end: one snapshot, then its batches in the order of the files."""
+"""The final contents of a replica's files: one snapshot, then its batches in the order of the files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from harness.events.base import OfPartition, OpType, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(OfPartition):
-    """A replica's log; its batches follow."""
+    """A replica's log; its batches are the next ops."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.OK,)
 
     log_start_offset: int
     log_end_offset: int
-    high_watermark: int | None = field(metadata=key("its checkpoint"))
-    epochs: tuple[tuple[int, int], ...] | None = field(metadata=key("its checkpoint: epoch and start offset"))
+    high_watermark: int | None = field(metadata=key("from its checkpoint"))
+    epochs: tuple[tuple[int, int], ...] | None = field(metadata=key("from its checkpoint: epoch and start offset"))
     problems: tuple[str, ...] = field(metadata=key("what could not be read"))
-    batches: int = field(metadata=key("how many follow"))
+    batches: int = field(metadata=key("how many batches follow"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFailed(OfPartition):
-    """A replica's log that could not be read."""
+    """A replica's log could not be read."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.FAIL,)
 
@@ -33,20 +33,20 @@ class SnapshotFailed(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(OfPartition):
-    """One batch of the log before it."""
+    """One batch of the log in the snapshot before it."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.OK,)
 
     base: int
     last: int = field(metadata=key("inclusive"))
-    epoch: int = field(metadata=key("-1: none"))
+    epoch: int = field(metadata=key("-1 for none"))
     magic: int
     crc: int
     codec: str
     position: int = field(metadata=key("in the segment, in bytes"))
     segment: str
     records: tuple[tuple[int, str, str | None], ...] = field(metadata=key("offset, digest and value"))
-    problem: str = field(default="", metadata=key("where there is one"))
+    problem: str = field(default="", metadata=key("if there is one"))
     control: bool | None = field(
-        default=None, metadata=key("true of a control batch, whose value is `commit marker` or `abort marker`")
+        default=None, metadata=key("true for a control batch, whose value is `commit marker` or `abort marker`")
     )

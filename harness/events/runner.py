@@ -1,4 +1,4 @@
-"""What the runner says of a run, and what the collector could not read."""
+"""Events of the runner about a run, and of the collector about lines that it could not read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Setup(Event):
     host: str
     target: str
     seed: int
-    random: bool | None = field(default=None, metadata=key("the schedule is random"))
+    random: bool | None = field(default=None, metadata=key("true for a random schedule"))
     again: str | None = field(default=None, metadata=key("the command that repeats the run"))
-    schedule: str | None = field(default=None, metadata=key("the steps, as a file has them"))
+    schedule: str | None = field(default=None, metadata=key("the text of the schedule, as in a scenario file"))
     power_tier: str = field(metadata=key("`none`, `loop` or `watermark`"))
     nodes: Mapping[str, int] = field(metadata=key("each node's broker id"))
     replicas: tuple[str, ...] = field(metadata=key("names of nodes"))
@@ -41,57 +41,57 @@ class Setup(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step(Event):
-    """A step of the scenario. In a random schedule a step that did not come about is `info`."""
+    """A step of the scenario. In a random schedule a failed or skipped step is `info`."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
     PROCESS: ClassVar[str] = "runner"
 
-    line: int = field(metadata=key("the scenario's own line number; 0 for setting the cluster up"))
+    line: int = field(metadata=key("the line number in the scenario; 0 for setting up the cluster"))
     text: str
     narrative: str = field(metadata=key("the comment above it"))
-    error: str = field(default="", metadata=key("on fail, and on info where it was tried"))
-    skipped: str = field(default="", metadata=key("on info: why it made no sense"))
+    error: str = field(default="", metadata=key("on fail, and on info if it was tried"))
+    skipped: str = field(default="", metadata=key("on info: why it was not applicable"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited(Event):
-    """A node that no fault took down was not there, or ended again when it was started before the final reads."""
+    """A node ended although no fault took it down, or ended again when it was started before the final reads."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.FAIL,)
     PROCESS: ClassVar[str] = "runner"
 
     node: str
-    error: str = field(metadata=key("its last words"))
+    error: str = field(metadata=key("the last lines that it printed"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Healed(Event):
-    """All faults are undone and all replicas run; on fail, what is not so."""
+    """All faults are undone and the cluster is whole; on fail, it is not."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.OK, OpType.FAIL)
     PROCESS: ClassVar[str] = "runner"
 
-    missing: str = field(default="", metadata=key("on fail"))
+    missing: str = field(default="", metadata=key("on fail: what is missing"))
     waited: bool | None = field(
-        default=None, metadata=key("on fail: whether until the time was up; false where nothing could come of it")
+        default=None, metadata=key("on fail: true if the time was up; false if waiting had become pointless")
     )
 
     unhealed: tuple[str, ...] | None = field(
         default=None,
-        metadata=key("on fail: fault and node of each that the harness could not undo; the run is then unknown"),
+        metadata=key("on fail: fault and node of each fault that could not be undone; the run is then unknown"),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done(Event):
-    """The last line of a complete history, except for what nodes still say while they are taken down."""
+    """The last op of a complete history, except for events that nodes emit while they are taken down."""
 
     PROCESS: ClassVar[str] = "runner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerNote(Event):
-    """Something of a node that was not kept."""
+    """Something of a node could not be kept, such as its logs."""
 
     PROCESS: ClassVar[str] = "runner"
 
@@ -101,7 +101,7 @@ class RunnerNote(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineUnreadable(Event):
-    """A node sent a line that could not be read, so that the run cannot be judged."""
+    """A node sent a line that could not be read, so that the run is unknown."""
 
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.FAIL,)
     PROCESS: ClassVar[str] = "collector"

@@ -1,4 +1,4 @@
-"""What only a simulated world knows; recorded after the end of the run."""
+"""Events of the simulator, recorded after the end of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.events.base import Event, key
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleViolation(Event):
-    """An oracle saw a rule broken at one step."""
+    """An oracle saw a violation of its rule at one step."""
 
     PROCESS: ClassVar[str] = "simulator"
 
@@ -23,7 +23,7 @@ class OracleViolation(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World(Event):
-    """How long the simulated world ran, and what befell its ZooKeeper."""
+    """How long the simulated world ran, and how many ZooKeeper faults it had."""
 
     PROCESS: ClassVar[str] = "simulator"
 

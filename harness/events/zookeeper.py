@@ -1,4 +1,4 @@
-"""What ZooKeeper holds, recorded when it changes. Nodes are named; null is none, or one that is not of the run."""
+"""The state in ZooKeeper, recorded when it changes. Nodes are named; null is none, or no node of the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LeaderAndIsr(OfPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerNode(Event):
-    """Who holds the controller's office."""
+    """The current controller."""
 
     PROCESS: ClassVar[str] = "zookeeper"
 
@@ -31,7 +31,7 @@ class ControllerNode(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registrations(Event):
-    """Who is registered."""
+    """The registered nodes."""
 
     PROCESS: ClassVar[str] = "zookeeper"
 
