@@ -1,8 +1,8 @@
 """
-What faults do to nodes, and how timelines shade it: data that a fault declares and that its history ops carry.
+The effects of faults on nodes, and how timelines shade them: a fault declares them, and its ops record them.
 
-Runner, random schedules, checkers and timelines read effects, never names of faults; so a new fault needs no line
-in any of them.
+Runner, random schedules, checkers and timelines read effects, never the names of faults. So a new fault needs no
+change in any of them.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from harness.model import HistoryError, Op
 
 class Effect(StrEnum):
     """
-    What a fault does to a node.
+    The effect of a fault on a node.
 
-    The first ones last until they are undone, and are undone in this order: a node that is cut off could not
-    register when it starts, and a wrong clock or a lost disk must be right again before it starts. The others are
-    over at once; a fault without any effect proves nothing when it bites.
+    The first group lasts until it is undone, in this order: a node can register at its start only if it is not cut
+    off, and needs its clock and its disk. The other effects are momentary. A fault with no effect (NONE) proves
+    nothing if it bites.
     """
 
     CUT_OFF = "cut-off-from-zookeeper"
@@ -40,7 +40,7 @@ class Effect(StrEnum):
 
     @property
     def lasts(self) -> bool:
-        """Whether it lasts until it is undone."""
+        """Whether the effect lasts until it is undone."""
         return self in LASTING
 
     @property
@@ -55,7 +55,7 @@ class Effect(StrEnum):
 
     @property
     def ends_when_node_returns(self) -> bool:
-        """Whether undoing it waits for the node to register, so that the node may be to blame when it fails."""
+        """Whether undoing it includes that the node registers, so that a failure may be the node's own."""
         return self.is_down or self is Effect.CUT_OFF
 
 
@@ -64,7 +64,7 @@ LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, E
 
 
 class Band(StrEnum):
-    """How a timeline shades a fault: until the node is back, goes on, returns, or is healed; or a mere mark."""
+    """How a timeline shades a fault: until the node restarts, resumes, returns or is healed; or only a mark."""
 
     DOWN = "down"
     PAUSED = "paused"
@@ -76,10 +76,10 @@ class Band(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
     """
-    What a fault does, as its ops in a history say it.
+    The properties of a fault that its ops record.
 
     Attributes:
-        effect: what it does to its nodes.
+        effect: its effect on its nodes.
         heals: the effects that it ends on its nodes; empty for a fault that undoes none.
         band: how timelines shade it.
     """
@@ -89,15 +89,15 @@ class Nature:
     band: Band = Band.MARK
 
     def as_fields(self) -> Mapping[str, Any]:
-        """Return the fields that every event of the fault has (harness.events.Injection)."""
+        """Return the fields of the fault's events (harness.events.Injection)."""
         heals = tuple(effect.value for effect in Effect if effect in self.heals)
         return {"effect": self.effect.value, "band": self.band.value, "heals": heals or None}
 
 
-# A fault's old name -> its name. Scenarios, schedules and options are read with either, for one release.
+# A fault's old name -> its current name. Scenarios, schedules and options may have either, for one release.
 RENAMED_FAULTS: Final[Mapping[str, str]] = {"resign": "depose-controller"}
 
-# Runs that are older than the keys above name their faults only.
+# Older histories have only the names of faults, without effects.
 _OLDER: Final[Mapping[str, Nature]] = {
     "kill": Nature(effect=Effect.DOWN, band=Band.DOWN),
     "stop": Nature(effect=Effect.DOWN, band=Band.DOWN),
@@ -117,10 +117,10 @@ _OLDER: Final[Mapping[str, Nature]] = {
 
 def nature_of(op: Op) -> Nature:
     """
-    Return what the fault of a nemesis op does.
+    Return the properties of a nemesis op's fault.
 
     Raises:
-        HistoryError: the op names an effect or a band that does not exist.
+        HistoryError: the op names an unknown effect or band.
     """
     fault = op.event
     if not isinstance(fault, Injection) or not fault.effect:

@@ -1,12 +1,12 @@
 """
-What an error proves about the records of a produce request: one table for every client and for docs/errors.md.
+What an error proves about the records of a produce request: one table for all clients and for docs/errors.md.
 
-An error is definite when the broker surely did not append the records; a code that is not in the table is not.
-With acks=all a broker waits after its append, and a request that waits is answered with "not the leader" or
-"unknown partition" when leadership moves meanwhile: hence the middle word, UNLESS_ACKS_ALL.
+An error is definite if the broker certainly did not append the records; a code that is not in the table is not
+definite. With acks=all a broker waits after its append, and a waiting request fails with NOT_LEADER_OR_FOLLOWER or
+UNKNOWN_TOPIC_OR_PARTITION if leadership moves meanwhile: these are UNLESS_ACKS_ALL.
 
-Codes below -1 are librdkafka's own. Its delivery reports have a persistence status,
-which its Python binding does not hand on, so that a timeout counts as "may have been sent".
+Codes below -1 are librdkafka's own. Its delivery reports have a persistence status, which its Python binding does
+not return, so a timeout counts as "may have been sent".
 
 Source:  Apache Kafka, Errors.java, ReplicaManager.appendRecords and DelayedProduce.tryComplete; librdkafka,
          rd_kafka_handle_Produce_error.
@@ -33,10 +33,11 @@ class Definite(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaError:
     """
-    One error code of a produce's answer.
+    One error code in the answer to a produce request.
 
     Attributes:
-        moved: another broker leads, or none is known yet: the client looks for the leader again.
+        definite: whether it proves that nothing was appended.
+        moved: another broker leads, or no leader is known yet, so the client must look up the leader again.
     """
 
     code: int
@@ -62,29 +63,29 @@ KAFKA_ERRORS: Final[Mapping[int, KafkaError]] = dict(
         _row(7, "REQUEST_TIMED_OUT", _NO, "Appended; the ISR did not have it in time."),
         _row(10, "MESSAGE_TOO_LARGE", _YES, "A record is larger than the broker accepts."),
         _row(13, "NETWORK_EXCEPTION", _NO, "The connection was lost before the answer."),
-        _row(17, "INVALID_TOPIC_EXCEPTION", _YES, "No topic can have this name, or a client may not write to it."),
+        _row(17, "INVALID_TOPIC_EXCEPTION", _YES, "The topic's name is invalid, or clients may not write to it."),
         _row(18, "RECORD_LIST_TOO_LARGE", _YES, "The batch is larger than a segment."),
         _row(19, "NOT_ENOUGH_REPLICAS", _YES, "The ISR is smaller than min.insync.replicas; checked first."),
         _row(20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", _NO, "Appended; the ISR shrank before it had the records."),
-        _row(21, "INVALID_REQUIRED_ACKS", _YES, "Acks is none of 0, 1 and -1."),
+        _row(21, "INVALID_REQUIRED_ACKS", _YES, "Acks is not 0, 1 or -1."),
         _row(29, "TOPIC_AUTHORIZATION_FAILED", _YES, "The client may not write to the topic."),
-        _row(31, "CLUSTER_AUTHORIZATION_FAILED", _YES, "The client may not produce as it asked to."),
+        _row(31, "CLUSTER_AUTHORIZATION_FAILED", _YES, "The client may not produce in this way."),
         _row(32, "INVALID_TIMESTAMP", _YES, "A record's time is out of range; checked first."),
         _row(35, "UNSUPPORTED_VERSION", _YES, "The broker does not know this version of the request."),
         _row(42, "INVALID_REQUEST", _YES, "The request contradicts itself; it is checked first."),
-        _row(43, "UNSUPPORTED_FOR_MESSAGE_FORMAT", _YES, "The log's message format cannot hold what was asked."),
+        _row(43, "UNSUPPORTED_FOR_MESSAGE_FORMAT", _YES, "The log's message format does not support the request."),
         _row(56, "KAFKA_STORAGE_ERROR", _NO, "The disk failed, perhaps in the middle of the append."),
         _row(74, "FENCED_LEADER_EPOCH", _NO, "The client named an older epoch, in a fetch.", moved=True),
         _row(75, "UNKNOWN_LEADER_EPOCH", _NO, "The client named a newer epoch, in a fetch.", moved=True),
         _row(76, "UNSUPPORTED_COMPRESSION_TYPE", _YES, "This version of the request has no such codec."),
-        _row(87, "INVALID_RECORD", _YES, "A record broke a rule of its topic; its whole batch is refused."),
-        _row(-151, "_PURGE_INFLIGHT", _NO, "librdkafka dropped it while a request was under way."),
-        _row(-152, "_PURGE_QUEUE", _YES, "librdkafka dropped it from its queue, before it was sent."),
+        _row(87, "INVALID_RECORD", _YES, "A record violates a rule of its topic; the whole batch is refused."),
+        _row(-151, "_PURGE_INFLIGHT", _NO, "librdkafka dropped the record while its request was in flight."),
+        _row(-152, "_PURGE_QUEUE", _YES, "librdkafka dropped the record from its queue, before it was sent."),
         _row(-166, "_TIMED_OUT_QUEUE", _YES, "The request did not leave librdkafka's queue in time."),
-        _row(-185, "_TIMED_OUT", _NO, "No answer in time to a request that was sent."),
-        _row(-188, "_UNKNOWN_TOPIC", _YES, "librdkafka knows no such topic, and sent nothing."),
-        _row(-190, "_UNKNOWN_PARTITION", _YES, "librdkafka knows no such partition, and sent nothing."),
-        _row(-192, "_MSG_TIMED_OUT", _NO, "The record's time is out, in the queue or in a request under way."),
+        _row(-185, "_TIMED_OUT", _NO, "The request was sent, and not answered in time."),
+        _row(-188, "_UNKNOWN_TOPIC", _YES, "librdkafka does not know the topic, and sent nothing."),
+        _row(-190, "_UNKNOWN_PARTITION", _YES, "librdkafka does not know the partition, and sent nothing."),
+        _row(-192, "_MSG_TIMED_OUT", _NO, "The record timed out, in the queue or in flight."),
         _row(-195, "_TRANSPORT", _NO, "The connection was lost before the answer."),
     ]
 )
@@ -94,11 +95,11 @@ MOVED: Final = frozenset(code for code, error in KAFKA_ERRORS.items() if error.m
 
 def surely_not_appended(code: int, acks: int, *, resends: bool = False) -> bool:
     """
-    Return True when a produce that ended with this code appended nothing.
+    Return True if a produce that failed with this code certainly appended nothing.
 
     Args:
-        resends: the client sends a record again by itself after a code that is `moved`. With acks=all the first
-            broker may have appended it all the same, of which the last answer says nothing.
+        resends: the client itself sends a record again after a code that is `moved`. With acks=all an earlier
+            attempt may have been appended, so the last error proves nothing.
     """
     if acks == ACKS_ALL and resends:
         return False

@@ -1,4 +1,4 @@
-"""How a node is started: addresses, the places that a host gives it, and what to run there."""
+"""How to start a node: its addresses, its paths on the host, and its command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A TCP address as somebody sees it."""
+    """A TCP address."""
 
     host: str
     port: int
@@ -22,12 +22,18 @@ class Address:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """
-    Where a node lives, in paths and addresses as the node itself sees them.
+    The paths and addresses of a node, as the node itself sees them.
 
-    Shapes:  data_dir is the disk that loses power; conf_dir holds the launch's files and never does.
-             client and internal are what the node listens on; both are reachable from the harness's
-             process at client_outside and internal_outside. `python` is the interpreter inside, `java` the Java
-             inside and `library` where the node finds its launch's library: "" for this machine's own.
+    Attributes:
+        data_dir: the disk that loses power.
+        conf_dir: the folder of the launch's files, which never loses power.
+        python: the Python interpreter on the node.
+        client: the address on which the node listens for clients.
+        internal: the address on which the node listens for other brokers.
+        client_outside: the address of `client` for the harness's process.
+        internal_outside: the address of `internal` for the harness's process.
+        java: the Java on the node; "" for this machine's own.
+        library: the path of the launch's library on the node; "" for this machine's own.
     """
 
     data_dir: str
@@ -42,7 +48,7 @@ class Place:
 
 
 class Runtime(StrEnum):
-    """What a node's command line is run by, for hosts on which not every node has everything."""
+    """What a node's command line needs; a host may not provide each on every node."""
 
     PYTHON = "python"
     JAVA = "java"
@@ -51,9 +57,13 @@ class Runtime(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """
-    What to run in a node: a command line, files for conf_dir (name -> text), extra environment.
+    What to run on a node.
 
-    Shapes:  library is a folder of this machine that the node reads, None for none.
+    Attributes:
+        argv: the command line.
+        files: name -> text of the files to write to conf_dir.
+        env: additional environment variables.
+        library: a folder of this machine that the node reads, None for none.
     """
 
     argv: tuple[str, ...]

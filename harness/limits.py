@@ -1,11 +1,11 @@
-"""Every queue, retry and wait of the harness has its limit here, unit last."""
+"""The limits of queues, retries and waits of the harness, with the unit in the name."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# How long the runner waits for a condition of a scenario before it calls the cell unknown. Generous: a
-# condition is normally met in milliseconds, and a busy machine must not make a cell red.
+# How long the runner waits for a condition of a scenario before the run is unknown. A condition normally holds
+# within milliseconds; the limit is generous so that a busy machine does not fail a run.
 CONDITION_WAIT_S_MAX: Final = 40.0
 CONDITION_POLL_S: Final = 0.005
 
@@ -15,11 +15,11 @@ ZOOKEEPER_START_S_MAX: Final = 30.0
 ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
 CLIENT_OPERATION_S_MAX: Final = 20.0
 
-# Loop filesystems: size of one broker's disk. Sparse, so that only what is written costs space.
+# The size of one broker's loop filesystem. The file is sparse, so that only written data uses space.
 DISK_BYTES: Final = 48 * 1024 * 1024
-# What a suite wants free before it starts.
+# The free space that a suite needs to start.
 FREE_BYTES_MIN: Final = 1024 * 1024 * 1024
 
-# Ports for local nodes: below the kernel's ephemeral range, so that no outgoing connection takes them.
+# Ports for local nodes, below the kernel's ephemeral range, so that no outgoing connection uses them.
 PORT_FIRST: Final = 18000
 PORT_LAST: Final = 31999

@@ -1,15 +1,15 @@
 """
-The data model of a run: what was observed (Op), what was proven (Anomaly), what is concluded (Verdict).
+The data model of a run: observations (Op), violations that they prove (Anomaly), and the conclusion (Verdict).
 
-Every other package may import this module; it imports harness.events alone, what an op says, and does no IO.
+Every other package may import this module. It imports only harness.events, and does no IO.
 
     FencepostError
-    |- UsageError        you: a wrong option, a taken port, too little disk, a broken Java   (exit 2)
+    |- UsageError        the command or the machine: a wrong option, a taken port, too little disk   (exit 2)
     |- HistoryError      the recorder: a history that contradicts itself
     |- TargetError       the system under test: it did what no release of it may do
-    |- PreconditionError the run: a step of a scenario did not come about, or a fault did not bite (unknown)
+    |- PreconditionError the run: a step of a scenario failed, or a fault did not bite   (unknown)
 
-Offsets are exclusive wherever they name an end: log end offset, high watermark, `to` of a truncation.
+Offsets that name an end are exclusive: log end offset, high watermark, `to` of a truncation.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ __all__ = [
 
 
 class FencepostError(Exception):
-    """Say what went wrong, where, what was expected and what to do; every error of ours is one of these."""
+    """Base of all our errors; the message says where, what was found, what was expected and what to do."""
 
 
 class UsageError(FencepostError):
-    """The person or the machine is not as the command needs it: exit code 2."""
+    """The command line, an input file or the machine is wrong: exit code 2."""
 
 
 class HistoryError(FencepostError):
-    """A history is malformed or contradicts itself; names the op."""
+    """A history is malformed or contradicts itself; the message names the op."""
 
 
 class TargetError(FencepostError):
-    """The system under test answered what it may not answer."""
+    """The system under test sent an answer that it must not send."""
 
 
 class PreconditionError(FencepostError):
-    """A scenario's step was not met, or a fault's probe saw that it did not bite: the cell is unknown."""
+    """A step of a scenario failed, or a fault's probe saw that it did not bite: the run is unknown."""
 
 
 class BeyondHelpError(PreconditionError):
-    """What was waited for can come about no more, so that nobody waited any longer."""
+    """The awaited condition can never hold any more, so the wait ended early."""
 
 
 _E = TypeVar("_E", bound=Event)
@@ -74,11 +74,13 @@ _E = TypeVar("_E", bound=Event)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
     """
-    One line of a history: who did or saw what, and when.
+    One line of a history: one event, with its process and time.
 
     Attributes:
-        time_ns: nanoseconds since the run began, by the collector's clock; index rises by one.
-        value: JSON data as recorded; `event` is what it means, and what rules and reports read.
+        index: 0 for the first op of a history; rises by one.
+        time_ns: nanoseconds since the run began, by the history's clock.
+        process: the client, node or part of the harness that the event belongs to.
+        value: JSON data as recorded; rules and reports read `event` instead.
 
     Source: Jepsen's history, with faults and broker events as ops among the clients' ops.
     """
@@ -94,20 +96,20 @@ class Op:
 
     @staticmethod
     def of(event: Event, *, index: int, time_ns: int, process: str, type: OpType) -> Op:
-        """Return the op that says an event."""
+        """Return the op of an event."""
         source, f = key_of(event)
         op = Op(index=index, time_ns=time_ns, source=source, process=process, type=type, f=f, value=encode(event))
-        if not isinstance(event, Unknown):  # what is recorded as received may be known, and is decoded when asked
+        if not isinstance(event, Unknown):  # a line recorded as received may be a known event: decode it later
             object.__setattr__(op, "_event", event)
         return op
 
     @property
     def event(self) -> Event:
         """
-        What the op says, decoded once: harness/events has the classes, `Unknown` is what none of them is.
+        The op's event, decoded once; `Unknown` if no class of harness/events fits.
 
         Raises:
-            HistoryError: a key that the event must have is missing, or a value has the wrong type.
+            HistoryError: a required key is missing, or a value has the wrong type.
         """
         found = self._event
         if found is None:
@@ -120,11 +122,11 @@ class Op:
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """The topic and partition that the op names, None where it names none."""
+        """The topic and partition that the op names, None if it does not name both."""
         return place_in(self.value)
 
     def to_json(self) -> str:
-        """Give the op as one line of JSON, keys in a fixed order."""
+        """Return the op as one line of JSON, with keys in a fixed order."""
         return json.dumps(
             {
                 "index": self.index,
@@ -140,7 +142,7 @@ class Op:
 
     @staticmethod
     def from_json(line: str) -> Op:
-        """Read one line of JSON; raise HistoryError where it is not an op, with the line."""
+        """Parse one line of JSON; raise HistoryError with the line if it is not an op."""
         try:
             raw = json.loads(line)
             return Op(
@@ -160,7 +162,7 @@ class Op:
 
 
 def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
-    """Yield every op that says an event of that class, with the event; no other op is decoded."""
+    """Yield every op with an event of that class, and the event; other ops are not decoded."""
     source, f = key_of_kind(kind)
     for op in ops:
         if op.source is source and f in (op.f, None):
@@ -170,7 +172,7 @@ def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
 
 
 class Verdict(IntEnum):
-    """What a run is, by severity: merging takes the larger, so nothing masks a violation."""
+    """The verdict on a run, by severity: `merge` returns the largest, so nothing masks a violation."""
 
     VALID = 0
     PERMITTED = 1
@@ -180,11 +182,11 @@ class Verdict(IntEnum):
 
     @staticmethod
     def merge(verdicts: Iterable[Verdict]) -> Verdict:
-        """Give the most severe of them; VALID when there is none."""
+        """Return the most severe verdict, VALID for none."""
         return max(verdicts, default=Verdict.VALID)
 
 
-# One table for every command. 1 is Python's own for a crash, 2 argparse's own for wrong usage.
+# One table for all commands. Python itself exits with 1 after a crash, argparse with 2 for wrong usage.
 EXIT_CODES: Final[dict[str, int]] = {
     "valid": 0,
     "crash": 1,
@@ -204,7 +206,7 @@ EXIT_OF_VERDICT: Final[dict[Verdict, int]] = {
 
 
 class Kind(StrEnum):
-    """What an anomaly is. VERDICT_OF gives how severe each is; docs/checkers.md is printed from both."""
+    """The kinds of anomalies. VERDICT_OF has their severity; docs/checkers.md is printed from both."""
 
     LOST = "lost"
     PERMITTED = "permitted"
@@ -228,7 +230,7 @@ class Kind(StrEnum):
     ORACLE_ACKNOWLEDGED = "oracle-acknowledged"
 
 
-# What the simulator's oracles prove, step by step; no other environment has them.
+# The kinds that only the simulator's oracles prove, which check every step.
 ORACLES: Final = frozenset({Kind.ORACLE_COMMITTED, Kind.ORACLE_PREFIX, Kind.ORACLE_ACKNOWLEDGED})
 
 VERDICT_OF: Final[dict[Kind, Verdict]] = {
@@ -256,11 +258,16 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
     """
-    One proven violation (or permitted loss), with the history lines that prove it.
+    One proven violation or permitted loss, with the history lines that prove it.
 
-    Shapes:  ranges are [first, end) pairs of offsets, end exclusive, rising, never touching; () where the
-             anomaly is not about offsets. nodes are node names as in the history ("A", "B"). epoch is the
-             leader epoch it is about, or None. proof holds indexes of Ops in this run's history.
+    Attributes:
+        ranges: [first, end) pairs of offsets, end exclusive, rising, never touching; () if the anomaly is not
+            about offsets.
+        nodes: node names as in the history ("A", "B").
+        epoch: the leader epoch that the anomaly is about, or None.
+        sentence: the anomaly in words, for reports.
+        proof: indexes of ops in the run's history.
+        checker: the name of the checker that proved it.
     """
 
     kind: Kind
@@ -275,16 +282,16 @@ class Anomaly:
 
     @property
     def verdict(self) -> Verdict:
-        """How severe the anomaly's kind is."""
+        """The severity of the anomaly's kind."""
         return VERDICT_OF[self.kind]
 
     @property
     def offsets(self) -> int:
-        """How many offsets the ranges hold."""
+        """How many offsets are in the ranges."""
         return sum(end - first for first, end in self.ranges)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain JSON data; from_dict reads it back unchanged."""
+        """Return plain JSON data, which `from_dict` reads back unchanged."""
         return {
             "kind": self.kind.value,
             "topic": self.topic,
@@ -299,7 +306,7 @@ class Anomaly:
 
     @staticmethod
     def from_dict(raw: Mapping[str, Any]) -> Anomaly:
-        """Read what to_dict gave."""
+        """Read what `to_dict` returned."""
         return Anomaly(
             kind=Kind(raw["kind"]),
             topic=raw["topic"],
@@ -315,9 +322,9 @@ class Anomaly:
 
 def ranges_of(offsets: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """
-    Fold offsets into rising [first, end) ranges that never touch.
+    Return offsets, in any order and with repeats, as rising [first, end) ranges that never touch.
 
-    Shapes:  any order, repeats allowed; () for none. ranges_of([3, 1, 2, 7]) == ((1, 4), (7, 8)).
+    ranges_of([3, 1, 2, 7]) == ((1, 4), (7, 8)); () for no offsets.
     """
     found: list[tuple[int, int]] = []
     for offset in sorted(set(offsets)):

@@ -1,4 +1,4 @@
-"""One look-up for every table of plug-ins: a dict literal in the package's `__init__`, and `pick`."""
+"""Looks up plug-ins by name in a table, a dict literal in their package's `__init__`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 def pick(kind: str, table: Mapping[str, T], name: str) -> T:
     """
-    Give the table's entry of that name, or say which names there are and which one was probably meant.
+    Return the table's entry of that name.
 
-    Raises:  UsageError when the table has no such name.
+    Raises:
+        UsageError: the table has no such name; the message has all names, and the nearest one.
     """
     if name in table:
         return table[name]
@@ -26,11 +27,11 @@ def pick(kind: str, table: Mapping[str, T], name: str) -> T:
 
 
 def nearest(name: str, choices: Collection[str], *, end: str = ".") -> str:
-    """Return `end` and the choice that was probably meant, as a sentence to append; "" when none is near."""
+    """Return `end` and a sentence with the choice that was probably meant; "" if none is similar."""
     near = get_close_matches(name, choices, n=1)
     return f"{end} Did you mean '{near[0]}'?" if near else ""
 
 
 def load(kind: str, table: Mapping[str, str], name: str, attribute: str) -> Any:
-    """Give an attribute of the module that the table names: for plug-ins that must not be imported sooner."""
+    """Import the module that the table names, and return an attribute of it: for plug-ins imported on demand."""
     return getattr(import_module(pick(kind, table, name)), attribute)

@@ -1,4 +1,4 @@
-"""Faults, one file and one line each; what a fault must bring is in harness/cluster/fault.py."""
+"""The table of faults: one file and one line each; harness/cluster/fault.py defines what a fault needs."""
 
 from __future__ import annotations
 

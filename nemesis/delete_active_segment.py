@@ -1,5 +1,5 @@
 """
-Delete the newest segment of a replica's log while its node is down: the workaround that operators took.
+Delete the newest segment of a replica's log while its node is down: a workaround that operators used.
 
 Source:  KAFKA-6361: "delete the active log segment on the follower and restart".
 """
@@ -13,7 +13,7 @@ from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Delete it; the probe is a log that ends earlier than before."""
+    """Delete the segment; the probe is that the log ends at a lower offset."""
     if name not in cluster.down:
         raise PreconditionError(f"delete-active-segment {name}: it runs; expected it down")
     before = cluster.log_end(name)

@@ -1,5 +1,5 @@
 """
-Take the controller's office from a node that does not fail: another, or the same anew, takes it.
+Depose a controller that has not failed; another node, or the same one again, becomes controller.
 
 Source:  Kafka Replication Design V3, controller failover; KAFKA-6082.
 """
@@ -13,7 +13,7 @@ from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Remove its office's node; the probe is that nobody has the office, or holds it by a node made since."""
+    """Delete the controller's znode; the probe is that it is gone, or was created anew."""
     holder = cluster.zookeeper_view.controller()
     if holder != name:
         raise PreconditionError(f"depose-controller {name}: the controller is {holder}; expected {name}")
@@ -22,7 +22,7 @@ def inject(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="depose-controller",
-    doc="take the controller's office from it, on ZooKeeper's side",
+    doc="delete the controller's znode, so that another node, or the same one again, becomes controller",
     inject=inject,
     heal=None,
     effect=Effect.OFFICE_LOST,

@@ -1,5 +1,5 @@
 """
-Have a member of the ISR lead, though nobody failed: leadership moves, and no log is cut by a restart.
+Elect a member of the ISR although no node failed: leadership moves without a restart that truncates a log.
 
 Source:  KAFKA-6361 and Kafka's preferred replica election; the specification's ControllerElectLeader.
 """
@@ -13,7 +13,7 @@ from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Ask the controller; the probe is that it may lead and does not yet. A scenario awaits the election."""
+    """Ask the controller; the probe is that the node is in the ISR and does not lead yet."""
     isr = cluster.isr()
     if name not in isr:
         raise PreconditionError(f"elect {name}: not in the ISR {sorted(map(str, isr))}; expected a member of it")
@@ -24,7 +24,7 @@ def inject(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="elect",
-    doc="have the controller make an ISR member leader, though nobody failed",
+    doc="ask the controller to elect an ISR member although no node failed",
     inject=inject,
     heal=None,
     effect=Effect.LEADER_MOVED,

@@ -1,7 +1,7 @@
 """
-End a node's ZooKeeper session from outside, as its expiry does, whether the node lives or not.
+End a node's ZooKeeper session from outside, as an expiry does, whether the node runs or not.
 
-Dead sessions are closed so, never waited for.
+The harness also ends dead sessions in this way instead of waiting for their timeout.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from harness.effect import Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Close the session; the probe is that its registration is gone."""
+    """Close the session; the probe is that the registration is gone."""
     return cluster.zookeeper_view.expire(name)
 
 

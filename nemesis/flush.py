@@ -1,4 +1,4 @@
-"""Make everything on a node's disk durable, from outside, as the operating system does when it likes."""
+"""Flush a node's disk from outside, as the operating system may at any time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.effect import Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Flush it: syncfs on the node's filesystem; that it held is seen when power goes."""
+    """Call syncfs on the node's filesystem; there is no probe, but the next power loss shows what was durable."""
     return cluster.host.flush(name)
 
 

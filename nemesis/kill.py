@@ -1,4 +1,4 @@
-"""Kill a node's process with SIGKILL: what it wrote stays in the page cache, what it held in memory is gone."""
+"""Kill a node's process with SIGKILL: what it wrote stays in the page cache, its memory is lost."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from nemesis import restart
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Kill it; the probe is that the process is gone and has told all that it did."""
+    """Kill the process; the probe is that it is gone, and all its events are in the history."""
     return cluster.take_down(name, cluster.host.kill)
 
 
 def probe(cluster: Cluster, name: str) -> str:
-    """Say that the process is still alive, "" when it is gone."""
+    """Return that the process is still alive, "" if it is gone."""
     return "its process is still alive; expected it gone" if cluster.host.alive(name) else ""
 
 

@@ -1,4 +1,4 @@
-"""Stop a node's process in its tracks, as a long garbage collection does; its connections stay open."""
+"""Suspend a node's process, as a long garbage collection does; its connections stay open."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nemesis import resume
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Pause it; the host's probe is that the kernel has stopped each of its threads."""
+    """Pause the process; the host's probe is that the kernel has stopped all its threads."""
     return cluster.host.pause(name)
 
 

@@ -1,5 +1,5 @@
 """
-Cut a node's power: its process is gone, and so is everything that was not flushed.
+Cut a node's power: its process ends, and everything that was not flushed is lost.
 
 Source:  KIP-101, Scenario 2 ("a power outage which affects both of them"); docs/power-loss.md for the tiers.
 """
@@ -13,13 +13,13 @@ from nemesis import kill, restart
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Cut it; the host's probe is a write that fails on the dead disk, or the bytes that were undone."""
+    """Cut the power; the host's probe is a write that fails on the dead disk, or the bytes that were undone."""
     return cluster.take_down(name, cluster.host.power_loss)
 
 
 FAULT = Fault(
     name="power-loss",
-    doc="lose what was not flushed, and the process",
+    doc="kill the process, and lose what was not flushed",
     inject=inject,
     heal=restart.inject,
     probe=kill.probe,

@@ -1,4 +1,4 @@
-"""Start a node again that is down; its old registration may still stand, and is then taken over."""
+"""Restart a node that is down; if its old registration still exists, the node takes it over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.effect import DOWN, Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Start it; the probe is a registration in a session that was not there before."""
+    """Start the process; the probe is a registration in a new session."""
     return cluster.start(name)
 
 

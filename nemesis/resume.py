@@ -1,4 +1,4 @@
-"""Let a paused node go on."""
+"""Resume a paused node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.effect import Band, Effect
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Resume it; the host's probe is that the kernel runs it again."""
+    """Resume the process; the host's probe is that the kernel runs it again."""
     return cluster.host.resume(name)
 
 

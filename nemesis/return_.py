@@ -1,4 +1,4 @@
-"""Let a zombie reach ZooKeeper again: it learns that its session has ended, and registers in a new one."""
+"""Reconnect a zombie to ZooKeeper: it learns that its session has ended, and registers in a new one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.model import PreconditionError
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Heal its link; the probe is a registration in a session of its own, unless it is down."""
+    """Heal the node's link; the probe is a registration in a new session, unless the node is down."""
     cut = cluster.in_force.of(name, Effect.CUT_OFF)
     if cut is None:
         raise PreconditionError(f"return {name}: it is no zombie; expected one of {sorted(cluster.zombies)}")
@@ -22,7 +22,7 @@ def inject(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="return",
-    doc="let a zombie reach ZooKeeper again",
+    doc="reconnect a zombie to ZooKeeper",
     inject=inject,
     heal=None,
     effect=Effect.NONE,

@@ -1,5 +1,5 @@
 """
-Make a zombie of a node: cut from ZooKeeper, its session ended, while its process and its fetchers live on.
+Turn a node into a zombie: cut off from ZooKeeper, its session ended, while its process and fetchers keep running.
 
 Source:  KAFKA-6880; KAFKA-6879; Kafka Replication Design V3, on a leader that lost its session.
 """
@@ -16,18 +16,18 @@ from nemesis import return_
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Cut it, then end its session; the probe is a process that lives and is registered nowhere."""
+    """Cut the link to ZooKeeper, then end the session; the probe is a process that runs without a registration."""
     if name in cluster.zombies:
         raise PreconditionError(f"zombie {name}: it is one already; expected a node that reaches ZooKeeper")
     cut = cluster.fabric.cut(name, ZOOKEEPER, close=True)
-    # Recorded here, since the cut is to be undone also when nothing more comes about.
+    # Recorded here, because the cut must be undone even if the next step fails.
     cluster.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node=name, handle=cut))
     seen = cluster.zookeeper_view.expire(name)
     return f"{seen}; its process lives on, cut from ZooKeeper"
 
 
 def probe(cluster: Cluster, name: str) -> str:
-    """Say what contradicts it: a process that is gone, or a registration."""
+    """Return what contradicts the fault: a process that is gone, or a registration; "" if nothing does."""
     if not cluster.host.alive(name):
         return "its process is gone; expected it to live on"
     session = cluster.zookeeper_view.registered(name)
@@ -36,7 +36,7 @@ def probe(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="zombie",
-    doc="cut it from ZooKeeper and end its session; its process and its fetchers live on",
+    doc="cut it off from ZooKeeper and end its session; its process and its fetchers keep running",
     inject=inject,
     heal=return_.inject,
     probe=probe,
