@@ -1,4 +1,4 @@
-"""Our broker as a target: its configuration file, its ZooKeeper paths (Kafka Replication Design V3's)."""
+"""This repository's broker as a target: its configuration file and its ZooKeeper paths (Kafka Replication V3)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from targets.broker.core import zookeeper
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS, TruncateTo, as_text, with_rule
 
-# Times of a run, ms. A session outlives every run: only the harness ends sessions. Nobody leaves the ISR for
-# being slow, since holds last as long as the machine is busy. The rest is small, so that a run is quick.
+# Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
+# ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
 SESSION_TIMEOUT_MS: Final = 90_000
 SETTINGS: Final = {
     "replica_lag_ms_max": 60_000,
@@ -40,7 +40,7 @@ class BrokerTarget:
         return {name: as_text(rules) for name, rules in PROTOCOLS.items()}
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
-        """A protocol's rules, some of them changed."""
+        """Return a protocol's rules with these changes."""
         chosen = pick("protocol", PROTOCOLS, protocol)
         try:
             for change in changes:
@@ -71,7 +71,7 @@ class BrokerTarget:
         return Launch(argv=argv, files={"broker.json": json.dumps(config, indent=1)})
 
     def first_question(self, rules: Mapping[str, str]) -> str:
-        """With KIP-101 a follower asks for an epoch's end first; before, it cut its log and fetched."""
+        """With KIP-101 a follower first asks for an epoch's end; before, it truncated its log and fetched."""
         asks = core_rules.from_text(rules).truncate_to is not TruncateTo.HIGH_WATERMARK
         return "OffsetForLeaderEpoch" if asks else "Fetch"
 
@@ -98,28 +98,28 @@ class BrokerTarget:
         return PartitionTruth(leader=state.leader, leader_epoch=state.leader_epoch, isr=state.isr, version=version)
 
     def elect(self, port: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
-        """Write the wish where the controller looks for it; it takes it away once it has decided."""
+        """Write the election where the controller reads it; the controller removes it once it has decided."""
         wanted = {TopicPartition(topic, partition): broker_id}
         port.write(zookeeper.ELECTIONS, zookeeper.encode_elections(wanted))
         return f"broker {broker_id} asked for at {zookeeper.ELECTIONS}"
 
     def emits_events(self) -> bool:
-        """It does."""
+        """Return True."""
         return True
 
     def printed(self, line: str) -> Printed | None:
-        """Nothing: what it does it tells."""
+        """Return None: this broker emits events."""
         del line
         return None
 
     def client(self, rules: Mapping[str, str]) -> str:
-        """The one that sends everything once."""
+        """Return the client that sends every request once."""
         del rules
         return "raw"
 
 
 def settings_of(settings: Settings) -> dict[str, int | bool]:
-    """Put a scenario's settings into the core's words, beside those of every run; the simulator takes them too."""
+    """Translate a scenario's settings to the core's names, with those of every run; the simulator uses them."""
     asked: dict[str, int | bool] = {
         "min_isr": settings.min_isr,
         "unclean_election": settings.unclean_election,

@@ -13,8 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-# kio offers strategies to hypothesis wherever that is installed, which doubles the time that a start takes and
-# serves tests alone.
+# With hypothesis installed kio offers it strategies, which doubles the start-up time and serves tests alone.
 sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 
 from targets.broker.config import ConfigError, load  # noqa: E402
@@ -25,7 +24,7 @@ log = logging.getLogger("fencepost.broker")
 
 
 def main() -> int:
-    """Read the configuration, serve, and shut down cleanly when told to."""
+    """Read the configuration, serve, and shut down cleanly on a signal."""
     parser = argparse.ArgumentParser(prog="python -m targets.broker", description="Run one Fencepost broker.")
     parser.add_argument("--config", type=Path, required=True, help="JSON; targets/broker/config.py lists its keys")
     parser.add_argument("--check", action="store_true", help="read the configuration and end")

@@ -38,12 +38,12 @@ _OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings"}
 
 
 class ConfigError(Exception):
-    """The configuration file is wrong: which key, what it has, what was expected."""
+    """The configuration file is wrong: names the key, its value and what was expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """What only the driver needs. Addresses are (host, port); collector None: tell the history nothing."""
+    """The driver's own settings. Addresses are (host, port); collector None: emit no events."""
 
     node: str
     listen_client: tuple[str, int]
@@ -59,11 +59,13 @@ def load(path: Path) -> tuple[Config, Driver]:
     """
     Read a configuration file.
 
-    Shapes:  broker_id, node, listen_client, listen_internal, advertised_client, advertised_internal
-             ([host, port] each), zookeeper (host:port/chroot), session_timeout_ms, data_dir, protocol; and,
-             where wanted, collector ([host, port]), rules {name: value} (all of them; the protocol's own when
-             none is given), segment_bytes, and any of the core's tunables under "settings".
-    Raises:  ConfigError, one line that names the file, the key, what it has and what was expected.
+    Required keys: broker_id, node, listen_client, listen_internal, advertised_client, advertised_internal
+    ([host, port] each), zookeeper (host:port/chroot), session_timeout_ms, data_dir, protocol. Optional keys:
+    collector ([host, port]), rules {name: value} (all of them; the default is the protocol's own), segment_bytes,
+    and the core's tunables under "settings".
+
+    Raises:
+        ConfigError: one line that names the file, the key, its value and what was expected.
     """
     try:
         raw = _object("the file", json.loads(path.read_text(encoding="utf-8")))
@@ -139,7 +141,7 @@ def _text(key: str, value: Any) -> str:
 
 
 def _number(key: str, value: Any, *, least: int = 0, most: int | None = None) -> int:
-    # JSON's true is an int to Python.
+    # Python takes JSON's true for an int.
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= (most or value):
         return value
     raise _wrong(key, value, f"a whole number from {least} " + ("on" if most is None else f"to {most}"))

@@ -1,8 +1,8 @@
 """
-The real driver: asyncio, files and kazoo around one core, which it obeys effect by effect, in order.
+The real driver: asyncio, files and kazoo around one core; it performs the core's effects in order.
 
-What the broker cannot do right it does not do: a disk error ends the process (Kafka Replication Design V3,
-discussion 4: "I/O on local storage will affect the whole broker").
+A disk error ends the process (Kafka Replication Design V3, discussion 4: "I/O on local storage will affect the
+whole broker").
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ from targets.broker.witness import Witness
 log = logging.getLogger("fencepost.broker")
 
 
-# mallopt(3): how much free memory at the heap's end goes back to the kernel, from what size on a block is none of
-# the heap; and what they are set to.
+# mallopt(3): how much free memory at the heap's end goes back to the kernel, and the size from which on a block
+# lies outside the heap; then their values.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _TRIM_BYTES, _MMAP_BYTES = 64 * 1024 * 1024, 32 * 1024 * 1024
 
 
 class BrokerExit(Exception):
-    """The broker must not go on; the text says why."""
+    """The broker must not continue; the text says why."""
 
 
 def keep_freed_memory() -> bool:
     """
-    Have the C library keep memory that is freed for what is received next; False where it has no such switch.
+    Let the C library keep freed memory for the next message; return False if it has no such option.
 
-    Else every message of a megabyte gets its memory from the kernel anew, page by page and zeroed, which takes
-    longer than all else that is done with it.
+    Otherwise the kernel maps and zeroes fresh pages for every message of a megabyte, which takes longer than all
+    other work on that message.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -95,7 +95,12 @@ class Driver:
 
     # --- life ------------------------------------------------------------------------------------------------
     async def run(self) -> str:
-        """Serve until told to stop; give why. Raises OSError as disk and sockets give it."""
+        """
+        Serve until stopped; return the reason.
+
+        Raises:
+            OSError: from disk and sockets.
+        """
         loop = asyncio.get_running_loop()
         keep_freed_memory()
         self._done = loop.create_future()
@@ -115,7 +120,7 @@ class Driver:
             lambda event: self._post_from_thread(loop, event),
         )
         self._coordination = coordination
-        # Before anybody can ask: a request that came first would find no replica here.
+        # Before any request can arrive: an earlier one would find no replica here.
         self.post(Start(logs=tuple(opened.logs.values())))
         servers = [
             await loop.create_server(partial(self._accept, rows), *address)
@@ -136,7 +141,7 @@ class Driver:
             coordination.stop()
 
     def stop(self, reason: str) -> None:
-        """End `run` with this reason; nothing is served from here on."""
+        """End `run` with this reason; stop serving now."""
         if self._done is not None and not self._done.done():
             self._done.set_result(reason)
 
@@ -151,7 +156,7 @@ class Driver:
 
     # --- the disk port -----------------------------------------------------------------------------------------
     def create(self, tp: TopicPartition) -> LogPort:
-        """Make a log for a replica that is new here."""
+        """Create a log for a new replica."""
         assert self._data is not None, "a replica before the disk is open"
         return self._data.create_log(tp)
 
@@ -166,7 +171,7 @@ class Driver:
             log.debug("the loop is closed; %r came too late", event)
 
     def post(self, event: Event) -> None:
-        """Take an event; events that effects bring about are taken after it, in order. None once stopped."""
+        """Process an event, then the events that its effects cause, in order. Do nothing once stopped."""
         if self._stopped():
             return
         self._events.append(event)
@@ -218,7 +223,7 @@ class Driver:
         self._timer = asyncio.get_running_loop().call_later(delay_s, self.post, Tick())
 
     def _flush(self, effect: Flush) -> None:
-        """Make a log durable, on the thread that appends to it; the core hears of it as an event of its own."""
+        """Make a log durable, on the thread that appends to it; the core gets a Flushed event."""
         assert self._data is not None, "a flush before the disk is open"
         found = self._data.logs.get(effect.tp)
         if found is not None and not found.deleted:
@@ -237,15 +242,15 @@ class Driver:
 
     def _resolve(self, broker_id: int, found: Callable[[tuple[str, int] | None], None]) -> None:
         """
-        Look a broker's inter-broker address up in ZooKeeper, as it is registered now.
+        Read a broker's inter-broker address from its registration in ZooKeeper.
 
-        Who is cut from ZooKeeper goes by where it found that broker last: a zombie's fetcher lives on, and finds
-        its leader again after a broken connection, as Apache Kafka's does (KAFKA-6880).
+        Without ZooKeeper, use the last known address: a zombie's fetcher keeps running and reconnects to its
+        leader after a broken connection, as Apache Kafka's does (KAFKA-6880).
         """
         if broker_id in self._known and not self._coordination.connected:
             found(self._known[broker_id])
             return
-        # Tags below zero are the driver's own; the core's are above.
+        # Negative tags are the driver's own; the core's are positive.
         tag = -1 - len(self._resolving)
         while tag in self._resolving:
             tag -= 1

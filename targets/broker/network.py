@@ -1,11 +1,11 @@
 """
-The broker's connections: requests in, answers out in order; questions to other brokers and their answers.
+The broker's connections: requests in, answers out in order; requests to other brokers and their answers.
 
-asyncio Protocols, not streams: bytes are received where they stay, one write for what goes out. A connection has
-one request under way at a time, as in Kafka, so that answers leave in the order of their requests; while others
-wait for it nothing more is read, so that a producer that is faster than its brokers makes larger batches.
-Who is asked is first asked for its versions, once for each connection, and both speak the newest that both know:
-a cluster may be upgraded, or taken back, one broker at a time.
+asyncio Protocols, not streams: bytes are received in their final buffer, and one write sends a frame. A connection
+has one request in progress at a time, as in Kafka, so that answers leave in the order of their requests. While
+others wait it reads no more, so that a producer that is faster than its brokers makes larger batches.
+A new connection first asks the peer for its versions, and both use the newest common one: a cluster may be
+upgraded or downgraded one broker at a time.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from targets.broker.wire.versions import NOT_KNOWN, Rows
 
 log = logging.getLogger("fencepost.broker")
 
-# Pieces of a frame that are smaller than this on average cost more as writes of their own than as a copy.
+# Smaller pieces (on average) cost more as separate writes than as a copy.
 PIECE_BYTES_MIN = 32 * 1024
 CONNECT_S_MAX = 5.0
 ANSWER_S_MAX = 30.0
-# No question's: those have the core's tags, which rise from 1.
+# Not a request's: the core's tags rise from 1.
 HANDSHAKE_CORRELATION_ID = 0
 
 
 class Inbound(asyncio.BufferedProtocol):
-    """One connection of a client, a follower or a controller; rows are the APIs that it may ask."""
+    """One connection of a client, a follower or a controller; rows are the APIs that it may call."""
 
     def __init__(
         self, number: int, rows: Rows, post: Callable[[Event], None], gone: Callable[[int], None]
@@ -73,11 +73,11 @@ class Inbound(asyncio.BufferedProtocol):
         self._transport = transport
 
     def pause_writing(self) -> None:
-        """Take up no further request of a client that does not read its answers: they would pile up here."""
+        """Start no further request of a client that does not read its answers: they would pile up here."""
         self._unread = True
 
     def resume_writing(self) -> None:
-        """Go on with what waits."""
+        """Continue with the waiting requests."""
         self._unread = False
         self._next()
 
@@ -95,7 +95,7 @@ class Inbound(asyncio.BufferedProtocol):
                 incoming = decode_request(frame, split_batches=split_produced, rows=self._rows)
                 self._waiting.append(incoming)
         except WireError as error:
-            # Whatever a client sends, only its own connection ends (Kafka does the same).
+            # An error in a client's bytes ends only its own connection (as in Kafka).
             log.warning("connection %d: %s; closing it", self.number, error)
             self.close()
             return
@@ -116,7 +116,7 @@ class Inbound(asyncio.BufferedProtocol):
             (self._transport.pause_reading if self._muted else self._transport.resume_reading)()
 
     def answer(self, response: Response) -> None:
-        """Send the answer to the request under way, then take up the next."""
+        """Send the answer to the current request, then start the next."""
         if self._current is None or self._transport is None:
             return
         _send(self._transport, encode_response(self._current, response))
@@ -130,7 +130,7 @@ class Inbound(asyncio.BufferedProtocol):
 
 
 def _send(transport: asyncio.Transport, pieces: Pieces) -> None:
-    """Write a frame: joined where its pieces are small, else each as it is, uncopied."""
+    """Write a frame: joined if its pieces are small, else piece by piece, uncopied."""
     if sum(map(len, pieces)) < len(pieces) * PIECE_BYTES_MIN:
         transport.write(b"".join(pieces))
     else:
@@ -140,7 +140,7 @@ def _send(transport: asyncio.Transport, pieces: Pieces) -> None:
 
 @dataclass(slots=True)
 class _Question:
-    """A question under way to another broker."""
+    """A request in flight to another broker."""
 
     tag: int
     request: Request
@@ -150,9 +150,10 @@ class _Question:
 
 class Outbound(asyncio.BufferedProtocol):
     """
-    One connection to another broker: its versions first, then questions in order, answers by correlation id.
+    One connection to another broker: its versions first, then requests in order, answers by correlation id.
 
-    Shapes:  rows are what this broker knows; a question in a version that the other does not know is not sent.
+    Args:
+        rows: the APIs that this broker knows; a request in a version that the peer does not know is not sent.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class Outbound(asyncio.BufferedProtocol):
         if question is None:
             raise WireError(f"answer {correlation_id}: nobody asked")
         response = self._decode(question, frame, correlation_id)
-        # Only now: a question whose answer cannot be read is answered with None when the connection ends.
+        # Not earlier: if the answer cannot be read, the request is answered with None when the connection ends.
         del self._asked[correlation_id]
         self._finish(question, response)
 
@@ -232,7 +233,7 @@ class Outbound(asyncio.BufferedProtocol):
         )
 
     def ask(self, tag: int, request: Request) -> None:
-        """Send a question; an Answered event follows, with None when the connection ends before."""
+        """Send a request; an Answered event follows, with None if the connection ends first."""
         if self._transport is None:
             self._post(Answered(tag=tag, response=None))
             return
@@ -261,7 +262,7 @@ class Outbound(asyncio.BufferedProtocol):
 
 
 def _unsupported(request: Request) -> Response | None:
-    """What stands for the answer of a peer that does not know the API (KIP-101, compatibility), None for none."""
+    """Return the answer to use for a peer that does not know the API (KIP-101, compatibility), None for none."""
     if not isinstance(request, OffsetForLeaderEpochRequest):
         return None
     answers = [EpochAnswer(tp=asked.tp, error=ErrorCode.UNSUPPORTED_VERSION) for asked in request.questions]
@@ -270,7 +271,7 @@ def _unsupported(request: Request) -> Response | None:
 
 @dataclass(slots=True)
 class _Lane:
-    """A channel to one broker: connected, or connecting with questions that wait for it."""
+    """A channel to one broker: connected, or connecting with requests that wait for it."""
 
     protocol: Outbound | None = None
     waiting: list[tuple[int, Request]] = field(default_factory=list)
@@ -278,10 +279,11 @@ class _Lane:
 
 class Peers:
     """
-    Connections to other brokers, made when first needed: one for each (broker, channel).
+    Connections to other brokers, opened when first needed: one for each (broker, channel).
 
-    Shapes:  rows are the APIs that this broker knows towards others. resolve gives a broker's inter-broker
-             address as registered now, None when it is not registered.
+    Args:
+        rows: the APIs that this broker uses with others.
+        resolve: returns a broker's inter-broker address as registered now, None when it is not registered.
     """
 
     def __init__(
@@ -299,7 +301,7 @@ class Peers:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, to: int, channel: str, tag: int, request: Request) -> None:
-        """Ask a broker; an Answered event follows whatever happens."""
+        """Send a request to a broker; an Answered event always follows."""
         key = (to, channel)
         lane = self._lanes.get(key)
         if lane is None:
@@ -320,7 +322,7 @@ class Peers:
 
     async def _open(self, key: tuple[int, str], lane: _Lane, address: tuple[str, int]) -> None:
         loop = asyncio.get_running_loop()
-        # Kafka's fetchers name themselves so, and the fabric knows a link by this name.
+        # Kafka's fetchers use such client ids, and the fabric identifies a link by this name.
         client_id = f"broker-{self._broker_id}-{key[1]}"
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
@@ -335,7 +337,7 @@ class Peers:
             lane.protocol.ask(tag, request)
 
     def _forget(self, key: tuple[int, str], lane: _Lane) -> None:
-        # Another lane may have taken its place by now, whose questions are not this one's to lose.
+        # Another lane may have replaced it by now; its requests must not be dropped here.
         if self._lanes.get(key) is lane:
             del self._lanes[key]
 

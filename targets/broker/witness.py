@@ -1,8 +1,8 @@
 """
-How a broker tells the history what it does: one JSON line for each event, unbuffered, over TCP.
+A broker's events for the history: one JSON line each, unbuffered, over TCP.
 
-Not through the filesystem, which loses power; and with a blocking send, so that a killed broker has told all
-it did: the kernel still delivers what was sent.
+TCP, not the filesystem, which may lose power; a blocking send, so that a killed broker's events are complete:
+the kernel still delivers what was sent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 log = logging.getLogger("fencepost.broker")
 
 CONNECT_S_MAX = 10.0
-# What comes with every record: for a collector alone, a log would be all of it.
+# Events of every record go to the collector alone; they would drown the log.
 EVERY_RECORD = frozenset({"append", "high-watermark", "flush", "flushed"})
 
 
 class Witness:
-    """Send events to the collector at `address`; None only logs them, but for what comes with every record."""
+    """Send events to the collector at `address`; with None, only log them, except those of every record."""
 
     def __init__(self, node: str, address: tuple[str, int] | None) -> None:
         self._node = node
@@ -33,7 +33,7 @@ class Witness:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def tell(self, f: str, value: Mapping[str, Any]) -> None:
-        """Send one event; a collector that is gone ends the telling, never the broker."""
+        """Send one event; a lost collector ends the sending, never the broker."""
         often = f in EVERY_RECORD
         if often and self._socket is None:
             return
@@ -45,11 +45,11 @@ class Witness:
         try:
             self._socket.sendall(line.encode() + b"\n")
         except OSError as error:
-            log.warning("collector: %r; this broker goes on untold", error)
+            log.warning("collector: %r; this broker continues without events", error)
             self.close()
 
     def close(self) -> None:
-        """End the telling; safe to call twice."""
+        """Stop sending; safe to call twice."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None

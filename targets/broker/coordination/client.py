@@ -1,9 +1,9 @@
 """
 kazoo behind the core's asks: operations out, results, watches and sessions back, in ZooKeeper's own order.
 
-kazoo hands watches and results to two threads, which loses the order that ZooKeeper promises: a watch is seen
-before the change it tells of, and after the read that set it. One queue restores it; session changes go through
-the same queue. Every ask is answered exactly once, whatever becomes of the connection, and asking never blocks.
+kazoo passes watches and results to two threads, which loses the order that ZooKeeper promises: a watch fires
+before its change can be read, and after the read that set it. One queue restores the order; session changes go
+through the same queue. Every ask is answered exactly once, also over a lost connection, and never blocks.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from targets.broker.core.zookeeper import (
 
 log = logging.getLogger("fencepost.zookeeper")
 
-# A session without a server is not waited for: its ephemerals go when it expires.
+# Do not wait for a server that is gone: the ephemerals go when the session expires.
 STOP_S_MAX = 5.0
 RETRY_DELAY_S = 0.05
 RETRY_DELAY_S_MAX = 0.5
@@ -58,7 +58,7 @@ RETRY_DELAY_S_MAX = 0.5
 
 @dataclass(slots=True, eq=False)
 class _Ask:
-    """An ask under way: results so far, how many are to come, how many sessions had been lost when it was made."""
+    """An ask in flight: results so far, results still to come, sessions that were lost before it was sent."""
 
     tag: int
     results: list[ZkResult | None]
@@ -70,8 +70,9 @@ class Coordination:
     """
     The broker's connection to ZooKeeper.
 
-    Shapes:  post is called, on kazoo's thread, with ZkSession, ZkAnswered and ZkFired events in order; it must
-             hand them to the core's own thread.
+    Args:
+        post: called on kazoo's thread with ZkSession, ZkAnswered and ZkFired events, in order; it must pass
+            them to the core's own thread.
     """
 
     def __init__(self, hosts: str, session_timeout_ms: int, post: Callable[[Event], None]) -> None:
@@ -92,15 +93,15 @@ class Coordination:
 
     @property
     def connected(self) -> bool:
-        """Whether ZooKeeper can be asked now; what is asked while it cannot waits until it can."""
+        """True while ZooKeeper is connected; asks made otherwise wait for a connection."""
         return bool(self._client.connected)
 
     def start(self) -> None:
-        """Begin to connect; the first ZkSession says when that is done."""
+        """Start to connect; the first ZkSession event reports success."""
         self._client.start_async()
 
     def stop(self) -> None:
-        """End the session: ephemerals go at once. Without a server it is left to expire after STOP_S_MAX."""
+        """End the session, so that its ephemerals go at once; without a server, let it expire after STOP_S_MAX."""
         ending = threading.Thread(target=self._end, name="zookeeper-end", daemon=True)
         ending.start()
         ending.join(STOP_S_MAX)
@@ -110,7 +111,7 @@ class Coordination:
         self._client.close()
 
     def _on_state(self, state: str) -> None:
-        # Called on the connection's thread: only queue it, behind what was read before.
+        # Called on the connection's thread: only queue it, behind earlier reads.
         session = int(self._client.client_id[0] or 0) if state == KazooState.CONNECTED else 0
         if state == KazooState.LOST:
             self._sessions_lost += 1
@@ -126,8 +127,8 @@ class Coordination:
         self._post(ZkSession(session=session))
 
     def _answer_forgotten(self) -> None:
-        # When a session ends kazoo answers all requests, then makes a new queue; one that comes in between is
-        # in neither. Every other request of the old session has been answered by now.
+        # When a session ends kazoo answers all requests, then creates a new queue; a request that comes in between
+        # is in neither. Every other request of the old session has its answer by now.
         for ask in list(self._under_way):
             if ask.sessions_lost < self._sessions_lost:
                 self._finish(ask)
@@ -167,7 +168,7 @@ class Coordination:
             case ZkChildren(path=path, watch=watch):
                 self._client.get_children_async(path, watch=self._watch(path) if watch else None)
             case ZkCreate():
-                # kazoo's own create takes its answer through the queue twice, behind what was read after it.
+                # kazoo's own create passes its answer through the queue twice, behind later reads.
                 self._multi((op,))
             case ZkMulti(ops=parts):
                 self._multi(parts)
@@ -187,14 +188,14 @@ class Coordination:
         transaction.commit_async()
 
     def _watch(self, path: str) -> Callable[[WatchedEvent], None]:
-        """One callback for each path: kazoo then knows a watch that is set already, and fires it once."""
+        """Return one callback for each path: kazoo then recognises a watch that is set and fires it once."""
         if path not in self._watchers:
             self._watchers[path] = self._watcher(path)
         return self._watchers[path]
 
     def _watcher(self, path: str) -> Callable[[WatchedEvent], None]:
         def fired(event: WatchedEvent) -> None:
-            # kazoo forgets watches when the connection goes (NONE): reading again sets them again.
+            # kazoo forgets watches when the connection is lost (NONE): reading again sets them again.
             if event.type != EventType.NONE or self._session:
                 self._post(ZkFired(path=path))
 
@@ -235,4 +236,4 @@ def _error(error: Exception) -> ZkError:
             return ZkError.LOST
         case KazooException():
             return ZkError.REFUSED
-    return ZkError.LOST  # a failure inside kazoo says nothing about what the server did
+    return ZkError.LOST  # a failure inside kazoo does not show what the server did

@@ -1,8 +1,8 @@
 """
-What kazoo runs on, so that ZooKeeper's order is kept and whoever asks is never blocked.
+kazoo's handler, changed so that ZooKeeper's order is kept and asking never blocks.
 
-kazoo hands watches and results to two threads; here one queue takes both. It links a result's callback after the
-request is sent; here before. It counts what waits to be sent in a socket's buffer; here in a number.
+kazoo passes watches and results to two threads; here one queue takes both. kazoo links a result's callback after
+it sends the request; here before. kazoo counts unsent requests in a socket's buffer; here in a counter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 
 
 class _Forward(queue.Queue[Any]):
-    """A queue whose work is done by another one; what is no work (kazoo's stop mark) stays here."""
+    """A queue that forwards its work to another queue; only kazoo's stop mark stays here."""
 
     def __init__(self, to: queue.Queue[Any]) -> None:
         super().__init__()
@@ -31,10 +31,10 @@ class _Forward(queue.Queue[Any]):
 
 class _WakeUps:
     """
-    Both ends of what wakes kazoo's thread: one count for each request that waits to be sent.
+    Both ends of kazoo's wake-up channel: a count of the requests that wait to be sent.
 
-    kazoo writes a byte for each into a socket pair, which holds a few hundred: with no connection nobody reads
-    them, and whoever asks once more, the broker's own thread, blocks until ZooKeeper is back.
+    kazoo writes one byte for each into a socket pair, whose buffer holds a few hundred: without a connection they
+    are not read, and the next ask blocks the broker's own thread until ZooKeeper is back.
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class _WakeUps:
         return len(data)
 
     def recv(self, _size: int) -> bytes:
-        os.eventfd_read(self._counter)  # BlockingIOError when there is none, as a socket would
+        os.eventfd_read(self._counter)  # raises BlockingIOError when the count is 0, as an empty socket would
         return b"\0"
 
     def close(self) -> None:
-        # kazoo closes both ends, and they are one.
+        # kazoo closes both ends, which are one object here.
         counter, self._counter = self._counter, -1
         if counter >= 0:
             os.close(counter)
@@ -68,7 +68,7 @@ class OneQueueHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
     @contextmanager
     def linked(self, callback: Callable[[Any], None]) -> Iterator[None]:
-        """Link the callback to the result that is made meanwhile, before its request can be sent."""
+        """Link the callback to the result that is created meanwhile, before its request can be sent."""
         self._asking.callback = callback
         try:
             yield
@@ -76,7 +76,7 @@ class OneQueueHandler(SequentialThreadingHandler):  # type: ignore[misc]
             self._asking.callback = None
 
     def async_result(self) -> Any:
-        """Make a result; linked later, it could come behind a watch that was read after it."""
+        """Create a result with its callback; linked later, it could run after a watch that was read after it."""
         result = super().async_result()
         callback = getattr(self._asking, "callback", None)
         if callback is not None:
@@ -84,6 +84,6 @@ class OneQueueHandler(SequentialThreadingHandler):  # type: ignore[misc]
         return result
 
     def create_socket_pair(self) -> tuple[_WakeUps, _WakeUps]:
-        """Give what kazoo reads from and what it writes to."""
+        """Return the ends that kazoo reads from and writes to."""
         wake_ups = _WakeUps()
         return wake_ups, wake_ups

@@ -1,10 +1,10 @@
 """
-A record batch (magic 2) is known by its header alone; its records pass through unread.
+Record batches (magic 2), parsed by header alone; records pass through unread.
 
-Rules:   base offset (bytes 0-7) and partition leader epoch (12-15) lie outside the CRC, so a leader stamps
-         them and a follower appends what it was given, byte for byte.
-         A batch is judged here and nowhere else: a producer's on arrival, a leader's at its follower, and
-         what a crash left on disk.
+Base offset (bytes 0-7) and partition leader epoch (12-15) lie outside the CRC: a leader sets them, and a
+follower appends the batch byte for byte.
+Batches are validated here and nowhere else: a producer's on arrival, a leader's at its follower, and those on
+disk after a crash.
 Source:  Kafka, DefaultRecordBatch (record batch v2); KIP-101, "the epoch in every batch".
 """
 
@@ -22,12 +22,12 @@ from targets.broker.core.messages import Batch, ErrorCode, Payload
 # base offset, length, leader epoch, magic, crc, attributes, last offset delta, base timestamp,
 # max timestamp, producer id, producer epoch, base sequence, record count
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-# What a leader writes anew: base offset, length (as it was), leader epoch.
+# The fields that a leader writes: base offset, length (unchanged), leader epoch.
 _STAMPED: Final = struct.Struct(">qii")
 _TIMESTAMP: Final = struct.Struct(">q")
 
 HEADER_BYTES: Final = _HEADER.size
-# Bytes before and within the length field, which the length does not count.
+# Bytes before the length field and of it, which the length does not count.
 PREFIX_BYTES: Final = 12
 LENGTH_MIN: Final = HEADER_BYTES - PREFIX_BYTES
 MAGIC: Final = 2
@@ -41,7 +41,7 @@ _CONTROL: Final = 0x20
 
 
 class Damage(StrEnum):
-    """Why bytes are no sound batch; the value is the `reason` of a `recovered` line in the history."""
+    """Why bytes are not a sound batch; the value is the `reason` of a `recovered` line in the history."""
 
     TORN = "torn"
     ZEROS = "zeros"
@@ -56,7 +56,9 @@ class Header:
     """
     The fields of a batch's first 61 bytes.
 
-    Units:   length counts the bytes after itself; timestamps are milliseconds since the epoch, -1 for none.
+    Attributes:
+        length: the number of bytes after the length field.
+        base_timestamp, max_timestamp: milliseconds since the Unix epoch, -1 for none.
     """
 
     base_offset: int
@@ -75,22 +77,22 @@ class Header:
 
     @property
     def size(self) -> int:
-        """How many bytes the whole batch takes."""
+        """Return the size of the whole batch in bytes."""
         return self.length + PREFIX_BYTES
 
     @property
     def last_offset(self) -> int:
-        """The offset of the batch's last record, inclusive."""
+        """Return the offset of the batch's last record, inclusive."""
         return self.base_offset + self.last_offset_delta
 
 
-# A batch as it is to be stored, and its bytes, to be written one after the other.
+# A batch as it will be stored, and its bytes in pieces, to be written one after the other.
 Stored: TypeAlias = tuple[Batch, tuple[Payload, ...]]
 Split: TypeAlias = tuple[tuple[Batch, ...], ErrorCode, str]
 
 
 def parse_header(buffer: Payload, position: int = 0) -> Header:
-    """Read the header at `position`; the caller has made sure that 61 bytes are there."""
+    """Read the header at `position`; the caller ensures that 61 bytes are there."""
     raw = _HEADER.unpack_from(buffer, position)
     return Header(
         base_offset=raw[0],
@@ -111,10 +113,11 @@ def parse_header(buffer: Payload, position: int = 0) -> Header:
 
 def examine(head: Payload, room: int) -> Header | Damage:
     """
-    Judge a header by itself, without its records.
+    Validate a header by itself, without its records.
 
-    Shapes:  head holds the batch's first bytes (61, or fewer when there are no more); room is how many
-             bytes there are from the batch's first one to the end of the file or the buffer.
+    Args:
+        head: the batch's first bytes (61, or fewer when there are no more).
+        room: the number of bytes from the batch's first one to the end of the file or the buffer.
     """
     if room < HEADER_BYTES:
         return Damage.TORN if any(head) else Damage.ZEROS
@@ -133,15 +136,15 @@ def examine(head: Payload, room: int) -> Header | Damage:
 
 
 def crc_of(batch: Payload) -> int:
-    """Compute the CRC-32C of a whole batch, over all that its header's CRC covers."""
+    """Compute the CRC-32C of a whole batch, over all bytes that its header's CRC covers."""
     return int(crc32c(memoryview(batch)[_CRC_FROM:]))
 
 
 def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
     """
-    Give a batch another base offset and leader epoch: what it is then, and its bytes, of which none is copied.
+    Set a batch's base offset and leader epoch; return the batch and its bytes, uncopied.
 
-    Its CRC stays true.
+    Its CRC stays valid.
     """
     head = _STAMPED.pack(base_offset, batch.size - PREFIX_BYTES, leader_epoch)
     last_offset = base_offset + batch.last_offset - batch.base_offset
@@ -157,12 +160,12 @@ def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
 
 
 def max_timestamp_of(payload: Payload) -> int:
-    """Read the greatest timestamp of a whole batch's records."""
+    """Return the greatest timestamp of a whole batch's records."""
     return int(_TIMESTAMP.unpack_from(payload, _MAX_TIMESTAMP_AT)[0])
 
 
 def batch_of(header: Header, payload: Payload) -> Batch:
-    """Give the core's view of a batch whose bytes are `payload`."""
+    """Return the core's view of a batch whose bytes are `payload`."""
     return Batch(
         base_offset=header.base_offset,
         last_offset=header.last_offset,
@@ -175,11 +178,13 @@ def batch_of(header: Header, payload: Payload) -> Batch:
 
 def split_produced(data: Payload) -> Split:
     """
-    Split what a producer sent into batches, or say what is wrong with the first unsound one.
+    Split a producer's bytes into batches, or report the first unsound one.
 
-    Shapes:  (batches, NONE, "") or ((), error, text). Payloads are views into `data`, uncopied.
-             CORRUPT_MESSAGE for damaged bytes, UNSUPPORTED_FOR_MESSAGE_FORMAT for magic 0 and 1,
-             INVALID_RECORD for a sound batch that no producer may send.
+    Returns:
+        (batches, NONE, "") or ((), error, text). Payloads are views into `data`, uncopied. The error is
+        CORRUPT_MESSAGE for damaged bytes, UNSUPPORTED_FOR_MESSAGE_FORMAT for magic 0 and 1, INVALID_RECORD
+        for a sound batch that no producer may send.
+
     Source:  Kafka, LogValidator and ProduceRequest.validateRecords.
     """
     view = memoryview(data)
@@ -203,7 +208,7 @@ def split_produced(data: Payload) -> Split:
 
 
 def refuse(damage: Damage, view: memoryview, position: int) -> Split:
-    """Give the error for bytes in which the damage begins at `position`, and its text."""
+    """Return the error and its text for bytes whose damage begins at `position`."""
     where = f"batch at byte {position} of {len(view)}"
     if damage is Damage.MAGIC:
         magic = parse_header(view, position).magic
@@ -219,7 +224,7 @@ def refuse(damage: Damage, view: memoryview, position: int) -> Split:
 
 
 def _fault_of_produced(header: Header) -> str:
-    """Say why no producer may send this batch, "" when it may."""
+    """Return why a producer may not send this batch, "" if it may."""
     if header.base_offset != 0:
         return f"base offset {header.base_offset}; expected 0 from a producer"
     if header.count != header.last_offset_delta + 1:

@@ -1,8 +1,8 @@
 """
-Kafka's checkpoint files: version, count, entries; replaced whole, never half.
+Kafka's checkpoint files: version, count, entries; always replaced whole.
 
-Rules:   written to `<name>.tmp`, fsync, atomic rename, fsync of the directory; a write without `flush` leaves
-         out both fsyncs, so that a power loss may bring the older file back.
+A write goes to `<name>.tmp`, then fsync, atomic rename, fsync of the directory. Without `flush` both fsyncs are
+left out, so that a power loss may restore the older file.
 Source:  Kafka, CheckpointFile; KAFKA-16541 (a file renamed before it was flushed can be damaged by a crash).
 """
 
@@ -26,14 +26,16 @@ _VERSION: Final = "0"
 
 
 class CheckpointError(Exception):
-    """A checkpoint file is not what Kafka writes; names the file, the line and what was expected."""
+    """A checkpoint file is damaged; names the file, the line and what was expected."""
 
 
 def read_epochs(path: Path) -> tuple[tuple[int, int], ...]:
     """
-    Read (epoch, start offset) entries in file order; () when there is no file or nothing in it.
+    Read (epoch, start offset) entries in file order; () when the file is missing or empty.
 
-    Raises:  CheckpointError when the content is damaged; OSError when the disk is.
+    Raises:
+        CheckpointError: the content is damaged.
+        OSError: from the disk.
     """
     return tuple((int(epoch), int(start)) for epoch, start in _read(path, numbers=(0, 1), width=2))
 
@@ -45,9 +47,11 @@ def write_epochs(path: Path, entries: Sequence[tuple[int, int]], *, flush: bool)
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
     """
-    Read topic, partition and offset entries; {} when there is no file or nothing in it.
+    Read topic, partition and offset entries; {} when the file is missing or empty.
 
-    Raises:  CheckpointError when the content is damaged; OSError when the disk is.
+    Raises:
+        CheckpointError: the content is damaged.
+        OSError: from the disk.
     """
     return {
         TopicPartition(topic, int(partition)): int(offset)
@@ -62,7 +66,7 @@ def write_offsets(path: Path, offsets: Mapping[TopicPartition, int], *, flush: b
 
 
 def sync_file(path: Path) -> int:
-    """Make a file that is there durable; return its length in bytes."""
+    """Make an existing file durable; return its length in bytes."""
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -89,7 +93,7 @@ def _read(path: Path, *, numbers: tuple[int, ...], width: int) -> list[list[str]
         raise CheckpointError(f"{path.name}: {error}; expected text") from error
     lines = text.splitlines()
     if len(lines) < 2:
-        # As Kafka: a file that ends before its count holds nothing. A lone NUL line is damage all the same.
+        # As Kafka: a file that ends before its count has no entries. A lone NUL line is damage nevertheless.
         if lines and lines[0].strip() not in ("", _VERSION):
             raise CheckpointError(f"{path.name}: version {lines[0][:40]!r}; expected {_VERSION!r}")
         return []

@@ -1,10 +1,10 @@
 """
-A cleaning that Apache Kafka left half done is ended before the log is opened, as its own next start would.
+Finish a cleaning that Apache Kafka left half done before the log is opened, as Kafka's next start would.
 
-Rules:   `.cleaned` files are nobody's and go, and with them each `.swap` at or past the first of them. Any other
-         `.swap` becomes the segment, in place of all that begin in its range: those go first, durably, so that a
-         crash in between leaves the `.swap` to be found again.
-         This broker cleans nothing itself.
+`.cleaned` files are deleted, with each `.swap` at or past the first of them. Any other `.swap` becomes the
+segment in place of all segments that begin in its range: those are deleted first, durably, so that after a crash
+in between the next start finds the `.swap` again.
+This broker cleans nothing itself.
 Source:  Kafka, LogLoader.removeTempFilesAndCollectSwapFiles and Log.completeSwapOperations; KAFKA-6264.
 """
 
@@ -23,7 +23,7 @@ _CLEANED: Final = f"{SEGMENT_SUFFIX}.cleaned"
 
 
 def end_cleanings(directory: Path) -> None:
-    """Leave nothing but segments; a directory without such files is not touched."""
+    """Leave only segments; do not touch a directory without cleaning files."""
     swaps, cleaned = _bases(directory, _SWAP), _bases(directory, _CLEANED)
     if not swaps and not cleaned:
         return
@@ -44,7 +44,7 @@ def end_cleanings(directory: Path) -> None:
 
 
 def _end_of(path: Path) -> int:
-    """The offset after the last whole batch or entry of a file, 0 when there is none."""
+    """Return the offset after the last whole batch or entry of a file, 0 when there is none."""
     data = memoryview(path.read_bytes())
     position = end = 0
     while position < len(data):

@@ -1,9 +1,9 @@
 """
 A broker's data directory: its logs, the checkpoints that cover all of them, and the clean-shutdown marker.
 
-Rules:   the marker is believed once: it is removed, durably, as soon as it was seen (KAFKA-10471).
-         A checkpoint that cannot be read never keeps a broker down (KAFKA-16541): without recovery points
-         every log is scanned whole, without high watermarks they are 0.
+The marker counts once: opening removes it, durably (KAFKA-10471).
+A broker starts even when a checkpoint cannot be read (KAFKA-16541): without recovery points every log is scanned
+whole, without high watermarks they are 0.
 Source:  Kafka, LogManager and CheckpointFile.
 """
 
@@ -29,7 +29,7 @@ from targets.broker.log.recovery import Known, open_log
 
 Durable = tuple[str, int]
 
-# Kafka's own rule for topic names; it also keeps a topic from naming a path.
+# Kafka's own rule for topic names; it also keeps a topic name from being a path.
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _PARTITION_DIRECTORY: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _UNREADABLE: Final = "{}-unreadable"
@@ -37,11 +37,14 @@ _UNREADABLE: Final = "{}-unreadable"
 
 class DataDir:
     """
-    The logs of one broker, by partition, and what is written about all of them.
+    The logs of one broker, by partition, and its checkpoint files.
 
-    Shapes:  every write returns the (path relative to the data directory, length) pairs that it made durable;
-             on_durable was told the same pairs.
-    Raises:  OSError as the disk gives it; ValueError for a topic name that Kafka does not allow.
+    Every write returns the (path relative to the data directory, length) pairs that it made durable, after it
+    passed them to on_durable.
+
+    Raises:
+        OSError: from the disk.
+        ValueError: Kafka does not allow the topic name.
     """
 
     def __init__(self, path: Path, *, segment_bytes: int, on_durable: Callable[[str, int], None]) -> None:
@@ -54,7 +57,7 @@ class DataDir:
         self._points_on_disk: dict[TopicPartition, int] = {}
 
     def create_log(self, tp: TopicPartition) -> FileLog:
-        """Make a new, empty log for a partition that has none here."""
+        """Create an empty log for a partition that has none here."""
         if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
             raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
         log = FileLog.create(tp, self.path / str(tp), self._options)
@@ -66,7 +69,7 @@ class DataDir:
         return [self._write(checkpoint.HIGH_WATERMARKS_FILE, high_watermarks)]
 
     def write_recovery_points(self) -> list[Durable]:
-        """Replace the recovery point checkpoint with what every log has flushed, durably."""
+        """Replace the recovery point checkpoint with the flushed ends of all logs, durably."""
         self._points_on_disk = {tp: log.recovery_point for tp, log in self._live().items()}
         return [self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)]
 
@@ -86,19 +89,19 @@ class DataDir:
         return [*durable, (checkpoint.CLEAN_MARKER, 0)]
 
     def close(self) -> None:
-        """Close every log's files as a crash would, with nothing flushed and nothing written."""
+        """Close every log's files as a crash would: flush and write nothing."""
         for log in self._live().values():
             log.close()
 
     def open_logs(self, known: Mapping[TopicPartition, Known]) -> dict[TopicPartition, Recovery]:
-        """Open the log of every partition directory that is there; `known` has an entry for each."""
+        """Open the log of every partition directory; `known` has an entry for each."""
         recoveries = {}
         self._points_on_disk = {
             tp: of_log.recovery_point for tp, of_log in known.items() if of_log.recovery_point is not None
         }
         for tp, of_log in known.items():
             self.logs[tp], recoveries[tp] = open_log(tp, self.path / str(tp), of_log, self._options)
-            # A log that was cut below its recovery point must not be trusted up to it the next time.
+            # The next start must not trust a log up to its old recovery point if recovery cut it below.
             self._lower_recovery_point(tp, self.logs[tp].recovery_point)
         return recoveries
 
@@ -121,8 +124,10 @@ class OpenedData:
     """
     A data directory as found and opened.
 
-    Shapes:  high_watermarks are as checkpointed. clean: the clean-shutdown marker was there. notes have one
-             text for every checkpoint of the directory that could not be read.
+    Attributes:
+        high_watermarks: as checkpointed.
+        clean: the clean-shutdown marker was found.
+        notes: one text for every checkpoint of the directory that could not be read.
     """
 
     data: DataDir
@@ -133,7 +138,7 @@ class OpenedData:
 
 
 def _ignore_durable(_path: str, _length: int) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 def open_data_dir(
@@ -143,9 +148,10 @@ def open_data_dir(
     on_durable: Callable[[str, int], None] = _ignore_durable,
 ) -> OpenedData:
     """
-    Open every log below `path` (made when missing), recovering those that were not shut down cleanly.
+    Open every log below `path` (created when missing); recover the logs that were not shut down cleanly.
 
-    Raises:  OSError as the disk gives it.
+    Raises:
+        OSError: from the disk.
     """
     path.mkdir(parents=True, exist_ok=True)
     clean = _take_marker(path)

@@ -1,12 +1,12 @@
 """
 One replica's log on files, in Kafka's layout: `topic-0/00000000000000000000.log`, `leader-epoch-checkpoint`.
 
-Rules:   appends and truncations reach the page cache only; `flush` alone makes records durable.
-         A truncation past the recovery point on disk lowers that point first, durably: recovery trusts what
-         lies before it, and new records may soon lie there.
-         Segments go from the last to the first: a crash in between leaves a shorter log, not a torn one.
-         An epoch file written without a flush becomes durable before the records that its entries are about
-         (KIP-101, footnote to step 3).
+Appends and truncations reach the page cache only; `flush` alone makes records durable.
+A truncation below the recovery point on disk first lowers that point, durably: recovery trusts all records
+before it, and new records may soon be there.
+Segments are removed from the last to the first: a crash in between leaves a shorter log, not one with a gap.
+An epoch file written without a flush becomes durable before the records that its entries describe (KIP-101,
+footnote to step 3).
 Source:  Kafka, UnifiedLog and LocalLog; Kafka Replication Design V3, 4 (a disk error ends the broker).
 """
 
@@ -27,26 +27,27 @@ from targets.broker.log.segment import Segment
 from targets.broker.log.stored import first_offset_of
 
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
-# Kafka's name for a partition's directory that is on its way out: `topic-0.<32 hex digits>-delete`.
+# Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
 DELETED_SUFFIX: Final = "-delete"
 
 
 def _ignore_durable(_path: str, _length: int) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 def _ignore_cut(_tp: TopicPartition, _offset: int) -> None:
-    """No recovery point is on disk."""
+    """Do nothing: no recovery point is on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
     """
-    What a log is told by its broker.
+    A log's settings and callbacks.
 
-    Shapes:  on_durable(path, length): the first `length` bytes of a file are durable now; path is relative to
-             the data directory. A length smaller than one told before means that the file was cut.
-             before_cut(tp, offset): called before records at or past `offset` go.
+    Attributes:
+        on_durable: called with (path, length) when the first `length` bytes of a file are durable; path is
+            relative to the data directory. A smaller length than before means that the file was truncated.
+        before_cut: called with (tp, offset) before records at or past `offset` are removed.
     """
 
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
@@ -58,8 +59,11 @@ class FileLog:
     """
     A LogPort on files; made by `create` or by recovery.
 
-    Shapes:  segments rise by base offset, at least one. Every record before recovery_point is durable.
-    Raises:  OSError as the disk gives it, AppendOrderError.
+    Segments rise by base offset; there is at least one. Every record before recovery_point is durable.
+
+    Raises:
+        OSError: from the disk.
+        AppendOrderError: see LogPort.
     """
 
     def __init__(
@@ -82,15 +86,15 @@ class FileLog:
         self._start = start_offset
         self._end = max(segments[-1].next_offset, start_offset)
         self.recovery_point = min(recovery_point, self._end)
-        # What no fsync has seen yet: files come or gone in our directory, our directory in the data
-        # directory, the content of the epoch file.
+        # Changes without an fsync yet: files created or removed in this directory, this directory's name in the
+        # data directory, the content of the epoch file.
         self._files_changed = new_names
         self._directory_new = new_names
         self._epochs_dirty = new_names and self._epochs_path.exists()
 
     @staticmethod
     def create(tp: TopicPartition, directory: Path, options: LogOptions, *, start_offset: int = 0) -> FileLog:
-        """Make a new, empty log; its directory must not be there yet."""
+        """Create an empty log; its directory must not exist yet."""
         directory.mkdir()
         return FileLog(
             tp=tp,
@@ -104,27 +108,27 @@ class FileLog:
 
     @property
     def start_offset(self) -> int:
-        """The first offset that the log holds."""
+        """Return the first offset of the log."""
         return self._start
 
     @property
     def end_offset(self) -> int:
-        """The log end offset (LEO), which may lie past the last batch after a cut inside one."""
+        """Return the log end offset (LEO); after a cut inside the last batch it may lie past that batch."""
         return self._end
 
     @property
     def moved_start(self) -> int | None:
-        """The start offset when it is not the first segment's base, so that only a checkpoint can tell it."""
+        """Return the start offset if it is not the first segment's base, so that a checkpoint must keep it."""
         return self._start if self._start > self._segments[0].base_offset else None
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the segments hold together."""
+        """Return the size of all segments in bytes."""
         return sum(segment.size for segment in self._segments)
 
     # --- append --------------------------------------------------------------------------------------------
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
-        """Give the batches their offsets and epoch and append them: (first offset, new log end offset)."""
+        """Assign offsets and epoch to the batches and append them: (first offset, new log end offset)."""
         first = offset = self._end
         stored: list[Stored] = []
         for batch in batches:
@@ -135,9 +139,10 @@ class FileLog:
 
     def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:
         """
-        Append the batches verbatim: (first offset, new log end offset); a gap before any is accepted.
+        Append the batches verbatim: (first offset, new log end offset); gaps before batches are accepted.
 
-        Raises:  AppendOrderError, before anything is written, when a batch begins before the log's end.
+        Raises:
+            AppendOrderError: a batch begins before the log's end; nothing was written.
         """
         first = first_offset_of(batches[0], self._end) if batches else self._end
         expected = self._end
@@ -172,7 +177,7 @@ class FileLog:
         """
         Read whole batches from the one that holds `offset`; at least one when there is one, however large.
 
-        Shapes:  no batch that begins at or past end_offset; () at the end. In a hole: the next batch.
+        Batches that begin at or past end_offset are left out; () at the end. In a hole: the next batch.
         """
         found: list[Batch] = []
         room = max_bytes
@@ -191,7 +196,7 @@ class FileLog:
         return tuple(found)
 
     def first_offset_at(self, timestamp_ms: int) -> int:
-        """The offset of the first batch whose greatest timestamp is not before it; -1 when there is none."""
+        """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
         for segment in self._segments:
             for entry in segment.entries:
                 if entry.max_timestamp >= timestamp_ms:
@@ -199,7 +204,7 @@ class FileLog:
         return -1
 
     def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
-        """(leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
+        """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
         changes: list[tuple[int, int]] = []
         for segment in self._segments:
             for entry in segment.entries[segment.index_of(from_offset) :]:
@@ -212,8 +217,8 @@ class FileLog:
         """
         Remove every batch whose last offset is `offset` or later; return the new log end offset.
 
-        Shapes:  with TARGET the log ends at `offset`, also when a batch that straddles it is gone whole and
-                 leaves a hole; with PHYSICAL where the last batch that is left ends.
+        With TARGET the log ends at `offset`, even if a batch that straddles it is removed whole and leaves a hole;
+        with PHYSICAL it ends where the last remaining batch ends.
         Source:  Kafka, LocalLog.truncateTo; KAFKA-6361.
         """
         if offset >= self._end:
@@ -244,9 +249,9 @@ class FileLog:
 
     def delete(self) -> None:
         """
-        Remove the replica from the disk: first its name, durably, then its files.
+        Delete the replica from the disk: first its name, durably, then its files.
 
-        Source:  Kafka, LogManager.asyncDelete: what a crash in between leaves, the next start removes.
+        Source:  Kafka, LogManager.asyncDelete: the next start removes what a crash in between left.
         """
         self._options.before_cut(self.tp, 0)
         self.close()
@@ -261,8 +266,7 @@ class FileLog:
         """
         Make the records before `upto` durable (all, when None), and the names of the files that hold them.
 
-        Shapes:  on_durable is told of every segment that was flushed; recovery_point rises to the first
-                 record that may not be durable.
+        Calls on_durable for each flushed segment; recovery_point rises to the first record that may be lost.
         """
         limit = self._end if upto is None else upto
         if self._epochs_dirty:

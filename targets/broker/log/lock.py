@@ -1,8 +1,8 @@
 """
-One process at a time has a data directory: two would write over each other's records.
+The lock of a data directory: two processes would write over each other's records.
 
-Rules:   the lock is the one that Apache Kafka's brokers take, on the same file, so that neither opens what the
-         other has. It ends with its process, however that ends; the file stays, and says nothing by itself.
+It is the lock that Apache Kafka's brokers take, on the same file, so that each keeps out the other. It ends with
+its process, even a killed one; the file stays, and its existence means nothing.
 Source:  Kafka, LogManager.lockLogDirs.
 """
 
@@ -18,21 +18,23 @@ LOCK_FILE: Final = ".lock"
 
 
 class DataDirTakenError(OSError):
-    """Another process has the data directory; the text says which directory, and what to do."""
+    """Another process holds the data directory; the text names the directory and the remedy."""
 
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """
-    Hold a data directory, made when it is missing, as long as the block runs.
+    Hold a data directory, created when missing, while the block runs.
 
-    Raises:  DataDirTakenError when another process has it; OSError as the disk gives it.
+    Raises:
+        DataDirTakenError: another process holds it.
+        OSError: from the disk.
     """
     path.mkdir(parents=True, exist_ok=True)
     with (path / LOCK_FILE).open("a", encoding="ascii") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError) as error:  # POSIX leaves open which of the two
+        except (BlockingIOError, PermissionError) as error:  # POSIX allows either error
             raise DataDirTakenError(
                 f"data_dir {path}: another broker that runs has its {LOCK_FILE}; expected a directory that nobody "
                 "uses. Stop that broker, or give this one a data_dir of its own"

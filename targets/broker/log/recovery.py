@@ -1,12 +1,11 @@
 """
-Opening a log after any end of its broker: what is sound stays, the rest is cut, and the cut says why.
+Opening a log after a clean or unclean end of its broker: sound batches stay, the rest is cut, with the reason.
 
-Rules:   after a clean shutdown nothing is checked but the shape of the headers; a log that fails even that
-         is not believed to be clean.
-         Otherwise every batch from the segment that holds the recovery point on must hold its CRC. The first
-         that does not ends the log: its segment is cut there and later segments go.
-         A truncation that a power loss undid leaves the old tail, whole and sound: it stays, and replication
-         has to cut it again. A file that a later fsync left short just ends sooner.
+After a clean shutdown only the shape of the headers is checked; a log that fails that check counts as unclean.
+Otherwise the CRC of every batch is checked, from the segment that holds the recovery point. The first failure
+ends the log: its segment is cut there and later segments are removed.
+A truncation that a power loss undid leaves the old tail, whole and sound: it stays, and replication has to
+truncate it again. A file that was not flushed in full is just shorter.
 Source:  Kafka, LogLoader and LogSegment.recover; KAFKA-10432, KAFKA-16541.
 """
 
@@ -34,10 +33,11 @@ _LEFTOVERS: Final = (f"*{checkpoint.TEMPORARY_SUFFIX}", "*.deleted")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """
-    What the data directory's checkpoints say of one log, as far as they could be read.
+    The data directory's checkpoints of one log, as far as they could be read.
 
-    Shapes:  recovery_point None: unknown, so the whole log is scanned. notes name the files that could not be
-             read; they join the Recovery's reason.
+    Attributes:
+        recovery_point: None if unknown: then the whole log is scanned.
+        notes: the files that could not be read; they join the Recovery's reason.
     """
 
     clean: bool
@@ -49,12 +49,16 @@ class Known:
 
 def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOptions) -> tuple[FileLog, Recovery]:
     """
-    Open the log in a partition's directory and say what was found.
+    Open the log in a partition's directory and report what was found.
 
-    Shapes:  Recovery.reason is "clean" or the damage's word, then "+" and a word for every checkpoint that
-             could not be read. batch_epochs begin at the recovery point, at the log's start when the epoch
-             checkpoint is missing or unreadable. high_watermark is as checkpointed, not clamped to the log.
-    Raises:  OSError as the disk gives it.
+    Returns:
+        The log, and a Recovery: its reason is "clean" or the damage's word, then "+" and a word for every
+        checkpoint that could not be read. Its batch_epochs begin at the recovery point, or at the log's start
+        when the epoch checkpoint is missing or unreadable. Its high_watermark is as checkpointed, not bounded
+        by the log.
+
+    Raises:
+        OSError: from the disk.
     """
     for pattern in _LEFTOVERS:
         for path in directory.glob(pattern):
@@ -94,7 +98,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loaded:
-    """Sound segments (none in a directory without any), and what went on the way to them."""
+    """Sound segments (none in a directory without any), and what loading removed."""
 
     segments: list[Segment]
     recovery_point: int
@@ -125,14 +129,14 @@ def _load(directory: Path, known: Known) -> _Loaded:
 
 
 def _index(directory: Path, *, check_from: int | None) -> tuple[list[Segment], Damage | None]:
-    """Open and index segments up to the first damage; CRCs are checked from base offset `check_from` on."""
+    """Open and index segments up to the first damage; check CRCs from base offset `check_from` on."""
     segments: list[Segment] = []
     for base in segment_offsets(directory):
         expected = segments[-1].next_offset if segments else 0
         segment = Segment(directory, base, create=False)
         segments.append(segment)
         if base < expected:
-            # A segment that a truncation removed and a power loss brought back; nothing in it belongs here.
+            # A truncation removed this segment and a power loss restored it; no record of it belongs here.
             return segments, Damage.DISORDER
         damage = segment.load(expected, check_crc=check_from is not None and base >= check_from)
         if damage:
@@ -141,7 +145,7 @@ def _index(directory: Path, *, check_from: int | None) -> tuple[list[Segment], D
 
 
 def _cut(directory: Path, segments: list[Segment]) -> int:
-    """Cut the last of `segments` to what is sound in it and remove those after it; return the bytes gone."""
+    """Cut the last of `segments` after its sound part and remove later segments; return the bytes removed."""
     gone = 0
     for base in reversed(segment_offsets(directory)):
         if base > segments[-1].base_offset:
@@ -156,7 +160,7 @@ def _cut(directory: Path, segments: list[Segment]) -> int:
 
 
 def _segment_holding(bases: list[int], offset: int) -> int:
-    """The base offset of the segment that holds `offset`, the first's when none does."""
+    """Return the base offset of the segment that holds `offset`, the first segment's if none does."""
     return max((base for base in bases if base <= offset), default=0)
 
 

@@ -1,8 +1,8 @@
 """
 One segment: a file of record batches, and an index of their headers in memory.
 
-Rules:   writes go to the page cache and stay there until `flush`; the file's length is always the end of its
-         last batch, also after a cut.
+Writes go to the page cache and stay there until `flush`; the file's length is always the end of its last batch,
+also after a cut.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from targets.broker.log.stored import crc_of, examine, first_offset, first_offse
 
 SEGMENT_SUFFIX: Final = ".log"
 _NAME_DIGITS: Final = 20
-# A batch's offset is kept relative to its segment's base in 31 bits (Kafka's offset index).
+# Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
 _OFFSETS_MAX: Final = 2**31 - 1
-# How many pieces one write may have.
+# The most pieces of one write.
 _PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Where a batch lies in its segment and what its header says. last_offset is inclusive."""
+    """A batch's position in its segment, and its header's fields. last_offset is inclusive."""
 
     base_offset: int
     last_offset: int
@@ -41,7 +41,7 @@ class Entry:
 
     @staticmethod
     def of(header: Header, position: int, end_offset: int) -> Entry:
-        """Give the entry of a batch with that header, at that byte of the segment, behind end_offset."""
+        """Return the entry of a batch with that header, at that byte of the segment, after end_offset."""
         return Entry(
             base_offset=first_offset(header.magic, header.base_offset, end_offset),
             last_offset=header.last_offset,
@@ -54,7 +54,7 @@ class Entry:
 
     @staticmethod
     def of_batch(batch: Batch, position: int, end_offset: int) -> Entry:
-        """Give the entry of a whole batch, at that byte of the segment, behind end_offset."""
+        """Return the entry of a whole batch, at that byte of the segment, after end_offset."""
         return Entry(
             base_offset=first_offset_of(batch, end_offset),
             last_offset=batch.last_offset,
@@ -70,8 +70,11 @@ class Segment:
     """
     A segment's file, open.
 
-    Shapes:  base_offset is the number in the file's name, the lowest offset that it may hold.
-    Raises:  OSError as the disk gives it; the broker ends on it.
+    Attributes:
+        base_offset: the number in the file's name, the lowest offset that the segment may hold.
+
+    Raises:
+        OSError: from the disk; the broker ends.
     """
 
     def __init__(self, directory: Path, base_offset: int, *, create: bool) -> None:
@@ -81,21 +84,23 @@ class Segment:
         self._fd = os.open(self.path, flags, 0o644)
         self.size = os.fstat(self._fd).st_size
         self.entries: list[Entry] = []
-        # Bytes from the first on that are known to be durable. What was there at opening may or may not be.
+        # The length of the prefix that is known to be durable. Bytes found at opening may or may not be.
         self.durable_bytes = 0
         self.dirty = True
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last batch, the base offset when there is none."""
+        """Return the offset after the last batch, the base offset when there is none."""
         return self.entries[-1].last_offset + 1 if self.entries else self.base_offset
 
     def load(self, expected_offset: int, *, check_crc: bool) -> Damage | None:
         """
-        Index the batches in the file, up to the first that is unsound; say what is wrong with that one.
+        Index the batches in the file up to the first unsound one; return its damage.
 
-        Shapes:  expected_offset is the lowest offset that the first batch may have. Batches past the damage
-                 stay in the file until `cut_to_entries`.
+        Batches past the damage stay in the file until `cut_to_entries`.
+
+        Args:
+            expected_offset: the lowest offset that the first batch may have.
         """
         self.entries.clear()
         position, expected = 0, max(expected_offset, self.base_offset)
@@ -114,9 +119,9 @@ class Segment:
 
     def append(self, stored: Sequence[Stored], size_max: int) -> int:
         """
-        Write batches after the last one with as few writes as can be; say how many of them fitted.
+        Append batches with as few writes as possible; return how many fitted.
 
-        Shapes:  an empty segment takes any one. A batch that does not fit, and all behind it, are another's.
+        An empty segment takes any one batch. A batch that does not fit, and all after it, are for another segment.
         """
         pieces: list[Payload] = []
         entries: list[Entry] = []
@@ -135,7 +140,7 @@ class Segment:
         return len(entries)
 
     def _has_room(self, batch: Batch, end: int, size_max: int) -> bool:
-        """Whether the batch fits: by bytes, and by its offsets' distance."""
+        """Return True if the batch fits, by its bytes and by its offsets' distance from the base."""
         fits = not end or end + batch.size <= size_max
         return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
 
@@ -146,7 +151,7 @@ class Segment:
             written = os.pwritev(self._fd, group, at)
             rest = memoryview(b"") if written == sum(map(len, group)) else memoryview(b"".join(group))[written:]
             at += written
-            while rest:  # the disk is full, which the next write says, or a signal came
+            while rest:  # a short write: the disk is full, which the next write reports, or a signal came
                 written = os.pwrite(self._fd, rest, at)
                 rest, at = rest[written:], at + written
         self.size = at
@@ -172,7 +177,7 @@ class Segment:
         ]
 
     def index_of(self, offset: int) -> int:
-        """The index of the first batch whose last offset is `offset` or later."""
+        """Return the index of the first batch whose last offset is `offset` or later."""
         return bisect_left(self.entries, offset, key=lambda entry: entry.last_offset)
 
     def cut_from(self, offset: int) -> None:
@@ -181,7 +186,7 @@ class Segment:
         self.cut_to_entries()
 
     def cut_to_entries(self) -> int:
-        """Cut the file to the end of its last indexed batch; return how many bytes went."""
+        """Cut the file to the end of its last indexed batch; return the number of bytes removed."""
         end = self.entries[-1].position + self.entries[-1].size if self.entries else 0
         gone = self.size - end
         if gone:
@@ -192,17 +197,17 @@ class Segment:
         return gone
 
     def flush(self) -> None:
-        """Make the file's bytes and length durable; its name is its directory's business."""
+        """Make the file's bytes and length durable; flushing the directory makes its name durable."""
         os.fsync(self._fd)
         self.trust()
 
     def trust(self) -> None:
-        """Take all that is in the file for durable: it was flushed, or a clean shutdown says so."""
+        """Count the whole file as durable: it was flushed, or the shutdown was clean."""
         self.durable_bytes = self.size
         self.dirty = False
 
     def close(self) -> None:
-        """Close the file; nothing is flushed."""
+        """Close the file without flushing it."""
         os.close(self._fd)
 
     def remove(self) -> None:
@@ -219,11 +224,11 @@ class Segment:
 
 
 def segment_name(base_offset: int) -> str:
-    """Kafka's name of a segment file: its base offset in 20 digits."""
+    """Return Kafka's name of a segment file: its base offset in 20 digits."""
     return f"{base_offset:0{_NAME_DIGITS}d}{SEGMENT_SUFFIX}"
 
 
 def segment_offsets(directory: Path) -> list[int]:
-    """The base offsets of the segments in a directory, rising."""
+    """Return the base offsets of the segments in a directory, rising."""
     names = (path.name.removesuffix(SEGMENT_SUFFIX) for path in directory.glob(f"*{SEGMENT_SUFFIX}"))
     return sorted(int(name) for name in names if len(name) == _NAME_DIGITS and name.isdecimal())

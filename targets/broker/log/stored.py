@@ -1,9 +1,9 @@
 """
-What may lie in a log: record batches, and before them entries of the message sets (magic 0 and 1) of old releases.
+What a log may hold: record batches, and before them entries of the message sets (magic 0 and 1) of old releases.
 
-Rules:   an entry of a message set is kept as a batch without an epoch, its bytes as they are. Its offset is that
-         of its last message; where a compressed one begins stands inside it, and nobody looks: it is taken to
-         begin where what stands before it ends. Only logs hold such entries; no producer may send them.
+An entry of a message set becomes a batch without an epoch, with its bytes unchanged. Its offset is that of its
+last message. The first offset of a compressed entry is inside it, and it is not opened: it counts as beginning
+where the entry before it ends. Only logs hold such entries; producers may not send them.
 Source:  Kafka, LegacyRecord, AbstractLegacyRecordBatch, and Log.analyzeAndValidateRecords, which takes the last
          offset for the first one here, so as not to open anything.
 """
@@ -20,7 +20,7 @@ from targets.broker.log.batch import HEADER_BYTES, PREFIX_BYTES, Damage, Header,
 
 OLD_MAGICS: Final = frozenset({0, 1})
 
-# Offset, length, CRC-32, magic, attributes; then in magic 1 the time; then key and value, each behind its length.
+# Offset, length, CRC-32, magic, attributes; in magic 1 the timestamp; then key and value, each with its length.
 _HEAD: Final = struct.Struct(">qiIbb")
 _TIMESTAMP: Final = struct.Struct(">q")
 _MAGIC_AT: Final = 16
@@ -29,12 +29,12 @@ _UNKNOWN: Final = -1
 
 
 def is_old(entry: Payload) -> bool:
-    """Whether the bytes begin with an entry of a message set; zeros do not, which have no length."""
+    """Return True if the bytes begin with an entry of a message set; zeros do not, as their length is 0."""
     return len(entry) > _MAGIC_AT and entry[_MAGIC_AT] in OLD_MAGICS and any(entry[8:PREFIX_BYTES])
 
 
 def examine(head: Payload, room: int) -> Header | Damage:
-    """Judge a header by itself, as batch.examine does, whichever of both it is."""
+    """Validate the header of a batch or an entry by itself, as batch.examine does."""
     if not is_old(head) or len(head) < _HEAD.size:
         return batch.examine(head, room)
     offset, length, crc, magic, attributes = _HEAD.unpack_from(head)
@@ -63,33 +63,33 @@ def examine(head: Payload, room: int) -> Header | Damage:
 
 
 def crc_of(entry: Payload) -> int:
-    """Compute the checksum of a whole batch (CRC-32C) or entry (CRC-32), over all that its own covers."""
+    """Compute the checksum of a whole batch (CRC-32C) or entry (CRC-32), over all bytes that it covers."""
     return crc32(memoryview(entry)[_MAGIC_AT:]) if is_old(entry) else batch.crc_of(entry)
 
 
 def max_timestamp_of(entry: Payload) -> int:
-    """Read the greatest timestamp of a batch or entry; -1 in magic 0, which has none."""
+    """Return the greatest timestamp of a batch or entry; -1 in magic 0, which has none."""
     if not is_old(entry):
         return batch.max_timestamp_of(entry)
     return int(_TIMESTAMP.unpack_from(entry, _HEAD.size)[0]) if entry[_MAGIC_AT] else _UNKNOWN
 
 
 def first_offset(magic: int, base_offset: int, end: int) -> int:
-    """Where a batch or entry begins whose log ended at `end` before it."""
+    """Return the first offset of a batch or entry; the log ended at `end` before it."""
     return end if magic in OLD_MAGICS else base_offset
 
 
 def first_offset_of(stored: Batch, end: int) -> int:
-    """Where a whole one begins, likewise."""
+    """Return the first offset of a whole batch or entry; the log ended at `end` before it."""
     return end if is_old(stored.payload) else stored.base_offset
 
 
 def split_stored(data: Payload) -> Split:
     """
-    Split what a leader's log holds, as its follower gets it: offsets rise, checksums hold.
+    Split a leader's bytes, as its follower fetches them: offsets rise, checksums are right.
 
-    Shapes:  as batch.split_produced, but no bytes at all are no error, and entries of message sets may be among
-             them, each a Batch from its offset to its offset.
+    As batch.split_produced, but empty bytes are no error, and entries of message sets are accepted, each as a
+    Batch from its offset to its offset.
     """
     view = memoryview(data)
     found: list[Batch] = []

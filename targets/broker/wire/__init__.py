@@ -1,4 +1,4 @@
-"""Kafka's wire protocol, as much of it as this broker speaks: bytes to the core's messages and back."""
+"""The part of Kafka's wire protocol that this broker uses: bytes to the core's messages and back."""
 
 from __future__ import annotations
 

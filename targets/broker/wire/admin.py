@@ -1,4 +1,4 @@
-"""Metadata (api 3), CreateTopics (19) and DeleteTopics (20), as clients ask them."""
+"""Metadata (api 3), CreateTopics (19) and DeleteTopics (20) of clients."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from targets.broker.wire.entities import NO_TIME, Schema, fill, item_type, kio_e
 from targets.broker.wire.produce import SplitBatches
 
 CLUSTER_ID: Final = "fencepost"
-# Kafka's way to say that authorised operations were not asked for.
+# Kafka's value for authorised operations that were not requested.
 _NOT_ASKED: Final = -(2**31)
 _ERROR_TEXT_MAX: Final = 1000
-# Of one topic. A frame of a few bytes may ask for 2**31, which no broker here could place, let alone open.
+# Of one topic. A small frame may request 2**31 partitions, more than any broker could place or open.
 PARTITIONS_MAX: Final = 10_000
 
 
 def read_metadata_request(entity: Any, _split: SplitBatches) -> MetadataRequest:
-    """Turn kio's entity into the core's request; v0 asks for all topics with an empty array, later with null."""
+    """Convert kio's entity to the core's request; v0 requests all topics with an empty array, later with null."""
     if entity.topics is None or (entity.__version__ == 0 and not entity.topics):
         return MetadataRequest(topics=None)
     return MetadataRequest(topics=tuple(topic.name for topic in entity.topics))
 
 
 def write_metadata_response(entity: Schema, response: MetadataResponse) -> Any:
-    """Turn the core's response into kio's entity of that version."""
+    """Convert the core's response to kio's entity of that version."""
     broker_type = item_type(entity, "brokers")
     topic_type = item_type(entity, "topics")
     partition_type = item_type(topic_type, "partitions")
@@ -75,7 +75,7 @@ def _write_partition(entity: Schema, partition: PartitionMetadata) -> Any:
 
 
 def read_create_request(entity: Any, _split: SplitBatches) -> CreateTopicsRequest:
-    """Turn kio's entity into the core's request; topic configurations are not kept."""
+    """Convert kio's entity to the core's request; topic configurations are dropped."""
     return CreateTopicsRequest(
         topics=tuple(
             NewTopic(
@@ -95,12 +95,12 @@ def read_create_request(entity: Any, _split: SplitBatches) -> CreateTopicsReques
 
 
 def wants_too_many(entity: Any) -> bool:
-    """Whether a CreateTopics asks for more partitions than any topic may have."""
+    """Return True if a CreateTopics requests more partitions than a topic may have."""
     return any(topic.num_partitions > PARTITIONS_MAX for topic in listed(entity.topics, "topics"))
 
 
 def refuse_too_many(entity: Any) -> TopicErrors:
-    """The answer to such a request, of which nothing is done."""
+    """Return the answer to such a request; none of its topics is created."""
     text = f"more than {PARTITIONS_MAX} partitions of one topic were asked for; expected at most as many"
     return TopicErrors(
         errors=tuple((topic.name, ErrorCode.INVALID_PARTITIONS, text) for topic in listed(entity.topics, "topics"))
@@ -108,19 +108,19 @@ def refuse_too_many(entity: Any) -> TopicErrors:
 
 
 def read_delete_request(entity: Any, _split: SplitBatches) -> DeleteTopicsRequest:
-    """Turn kio's entity into the core's request."""
+    """Convert kio's entity to the core's request."""
     return DeleteTopicsRequest(
         topics=tuple(listed(entity.topic_names, "topic_names")), timeout_ms=ms_of(entity.timeout)
     )
 
 
 def write_create_response(entity: Schema, response: TopicErrors) -> Any:
-    """Turn the core's response into kio's entity of that version."""
+    """Convert the core's response to kio's entity of that version."""
     return _write_errors(entity, "topics", response)
 
 
 def write_delete_response(entity: Schema, response: TopicErrors) -> Any:
-    """Turn the core's response into kio's entity of that version."""
+    """Convert the core's response to kio's entity of that version."""
     return _write_errors(entity, "responses", response)
 
 

@@ -1,10 +1,10 @@
 """
-Kafka's bytes to the core's messages and back: Produce and Fetch by hand, all else with kio.
+Kafka's bytes to the core's messages and back: Produce and Fetch by hand, all others with kio.
 
-Rules:   frames come in without their length (FrameSplitter took it) and go out with it, in pieces where there are
-         records in them: records are not copied on either way.
-         Whatever the bytes, reading gives a message or a WireError; the driver closes that connection.
-         A version that is not served is a WireError, as Kafka closes the connection, but for ApiVersions.
+Frames come in without their length (FrameSplitter removed it) and go out with it, in pieces if they carry
+records: records are not copied in either direction.
+Reading any bytes returns a message or raises WireError; the driver then closes that connection.
+A version that is not served raises WireError, as Kafka closes the connection, except for ApiVersions.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import Pieces, WireError, count_bytes, read_nullable_text, text_bytes
 from targets.broker.wire.versions import ROWS, Rows
 
-# What every version of the request header begins with: api key, version, correlation id, client id's length.
+# The start of every version of the request header: api key, version, correlation id, client id's length.
 _HEADER_START: Final = struct.Struct(">hhih")
 _HEADER: Final = struct.Struct(">hhi")
 _CLIENT_ID_AT: Final = _HEADER.size
-# What every answer here begins with, behind its length: the correlation id and no tagged fields.
+# The start of every answer here, after its length: the correlation id, without tagged fields.
 _FRAME_START: Final = struct.Struct(">ii")
 RESPONSE_HEADER_BYTES: Final = 4
 
@@ -48,8 +48,8 @@ class Incoming:
     """
     A request as it came in.
 
-    Shapes:  exactly one of request and answer is there: `answer` is a whole frame for what the wire answers
-             by itself (ApiVersions, FindCoordinator, a fetch session that was never given, too many partitions).
+    Exactly one of request and answer is set: `answer` is a whole frame for requests that the wire layer answers by
+    itself (ApiVersions, FindCoordinator, a fetch session that does not exist, too many partitions).
     """
 
     api_key: int
@@ -61,13 +61,13 @@ class Incoming:
 
     @property
     def expects_answer(self) -> bool:
-        """False for a Produce with acks=0, which nobody waits for."""
+        """Return False for a Produce with acks=0."""
         return not (isinstance(self.request, ProduceRequest) and self.request.acks == 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Api:
-    """How kio's entities of an API become the core's messages and back; no `ask` where brokers never ask it."""
+    """Converters of kio's entities of an API; no `ask` if brokers never send it."""
 
     read_request: Callable[[Any, SplitBatches], Request]
     write_response: Callable[[type[Any], Any], Any]
@@ -122,7 +122,7 @@ _KEY_OF: Final[Mapping[type[Any], int]] = {
 
 
 def key_of(request: Request) -> int:
-    """The api key of a request that brokers ask each other."""
+    """Return the api key of a request between brokers."""
     return _KEY_OF[type(request)]
 
 
@@ -130,9 +130,12 @@ def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = 
     """
     Read a request's frame.
 
-    Shapes:  split_batches judges a producer's bytes; payloads are views into the frame. rows are the APIs that
-             are known to whoever is asked.
-    Raises:  WireError, and nothing else, for any bytes.
+    Args:
+        split_batches: validates a producer's bytes; payloads are views into the frame.
+        rows: the APIs that the receiving broker knows.
+
+    Raises:
+        WireError: for any unreadable bytes; no other exception.
     """
     if len(frame) < _HEADER_START.size:
         raise WireError(f"request of {len(frame)} bytes; expected a header")
@@ -142,7 +145,7 @@ def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = 
         raise WireError(f"api key {key}; expected one of {', '.join(map(str, sorted(rows)))}")
     if not row.first <= version <= row.last:
         if key == versions.API_VERSIONS:
-            # The rest may have any form; the client id is where it has been since v1.
+            # The rest may have any form; the client id has had its place since v1.
             unknown = b"".join(_framed(correlation_id, [entity_bytes(handshake.api_versions(version, rows))]))
             return Incoming(
                 api_key=key, api_version=version, correlation_id=correlation_id, client_id=None, answer=unknown
@@ -167,7 +170,7 @@ def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = 
     )
 
 
-# Who asks, what for, what the wire answers to it by itself, and the offset after it.
+# The client id, the request, the wire layer's own answer, and the offset after the request.
 _Read: TypeAlias = tuple[str | None, Request | None, Pieces | None, int]
 
 
@@ -216,7 +219,7 @@ def encode_response(incoming: Incoming, response: Response) -> Pieces:
 
 
 def encode_request(request: Request, *, version: int, correlation_id: int, client_id: str) -> bytes:
-    """Write a request from broker to broker as a whole frame; `peer_version` gives the version."""
+    """Write a request from broker to broker as a whole frame; `peer_version` returns the version."""
     key = _KEY_OF[type(request)]
     if isinstance(request, FetchRequest):
         body = fetch.write_request(version, request)
@@ -224,7 +227,7 @@ def encode_request(request: Request, *, version: int, correlation_id: int, clien
         write = _APIS[key].write_request
         assert write is not None, f"{ROWS[key].name}: brokers never ask it"
         body = entity_bytes(write(request_type(key, version), request))
-    # All that brokers ask has the header's first version: no tagged fields.
+    # All requests between brokers have the header's first version: no tagged fields.
     message = _HEADER.pack(key, version, correlation_id) + text_bytes(client_id) + body
     return count_bytes(len(message)) + message
 
@@ -240,8 +243,11 @@ def decode_response(
     """
     Read the answer to a request that `encode_request` wrote.
 
-    Shapes:  split_batches judges a leader's bytes, which may begin at any offset.
-    Raises:  WireError, and nothing else, for any bytes.
+    Args:
+        split_batches: validates a leader's bytes, which may begin at any offset.
+
+    Raises:
+        WireError: for any unreadable bytes; no other exception.
     """
     if correlation_of(frame) != correlation_id:
         raise WireError(f"response to {correlation_of(frame)}; expected one to {correlation_id}")
@@ -268,7 +274,7 @@ def _response_by_kio(frame: Payload, key: int, version: int, split: SplitBatches
 
 
 def _framed(correlation_id: int, pieces: Pieces) -> Pieces:
-    """Put the length and the response's header before the pieces."""
+    """Prepend the length and the response's header to the pieces."""
     first, *others = pieces
     length = RESPONSE_HEADER_BYTES + sum(len(piece) for piece in pieces)
     return [_FRAME_START.pack(length, correlation_id) + bytes(first), *others]

@@ -1,4 +1,4 @@
-"""LeaderAndISR (api 4) and StopReplica (api 5), both sides: what a controller says and a broker answers."""
+"""LeaderAndISR (api 4) and StopReplica (api 5), both sides: a controller's commands and a broker's answers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from targets.broker.core.messages import (
 from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed
 from targets.broker.wire.produce import SplitBatches
 
-# What v0, which has no broker epoch, is meant for.
+# The broker epoch of v0, which has no such field.
 _ANY_REGISTRATION: Final = -1
 
 
 def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrRequest:
-    """Turn the entity into the core's request."""
+    """Convert the entity to the core's request."""
     return LeaderAndIsrRequest(
         controller_id=entity.controller_id,
         controller_epoch=entity.controller_epoch,
@@ -42,7 +42,7 @@ def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrReques
 
 
 def write_leader_request(entity: Schema, request: LeaderAndIsrRequest) -> Any:
-    """Turn the core's request into the entity."""
+    """Convert the core's request to the entity."""
     partition_type = item_type(entity, "partitions")
     return fill(
         entity,
@@ -68,7 +68,7 @@ def write_leader_request(entity: Schema, request: LeaderAndIsrRequest) -> Any:
 
 
 def read_stop_request(entity: Any, _split: SplitBatches) -> StopReplicaRequest:
-    """Turn the entity into the core's request."""
+    """Convert the entity to the core's request."""
     return StopReplicaRequest(
         controller_id=entity.controller_id,
         controller_epoch=entity.controller_epoch,
@@ -82,7 +82,7 @@ def read_stop_request(entity: Any, _split: SplitBatches) -> StopReplicaRequest:
 
 
 def write_stop_request(entity: Schema, request: StopReplicaRequest) -> Any:
-    """Turn the core's request into the entity."""
+    """Convert the core's request to the entity."""
     partition_type = item_type(entity, "partitions")
     return fill(
         entity,
@@ -97,7 +97,7 @@ def write_stop_request(entity: Schema, request: StopReplicaRequest) -> Any:
 
 
 def write_response(entity: Schema, response: LeaderAndIsrResponse | StopReplicaResponse) -> Any:
-    """Turn the core's response to either into the entity."""
+    """Convert the core's response to either entity."""
     partition_type = item_type(entity, "partitions")
     return fill(
         entity,
@@ -110,12 +110,12 @@ def write_response(entity: Schema, response: LeaderAndIsrResponse | StopReplicaR
 
 
 def read_leader_response(entity: Any, _split: SplitBatches) -> LeaderAndIsrResponse:
-    """Turn the entity into the core's response."""
+    """Convert the entity to the core's response."""
     return LeaderAndIsrResponse(error=error_of(entity.error_code), errors=_errors(entity))
 
 
 def read_stop_response(entity: Any, _split: SplitBatches) -> StopReplicaResponse:
-    """Turn the entity into the core's response."""
+    """Convert the entity to the core's response."""
     return StopReplicaResponse(error=error_of(entity.error_code), errors=_errors(entity))
 
 

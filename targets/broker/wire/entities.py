@@ -1,8 +1,8 @@
 """
-kio's entities, whatever their version: built from one set of values, read with one kind of error.
+kio's entities of any version: built from one set of values, read with one kind of error.
 
-The versions of a message differ in which fields they have. A builder names all that it knows, and `fill` takes
-those that the version has; a field that the version needs and the builder does not name is our own mistake.
+The versions of a message differ in their fields. A builder names all fields that it knows, and `fill` uses those
+of the version; a builder that lacks a field of the version has a bug.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from targets.broker.wire.versions import ROWS
 T = TypeVar("T")
 P = TypeVar("P", bound=Placed)
 
-# One of kio's generated classes. They share no base, and mypy does not take type[Any] for hashable.
+# One of kio's generated classes. They share no base, and mypy does not accept type[Any] as hashable.
 Schema: TypeAlias = Any
 
 NO_TIME: Final = timedelta(0)
@@ -37,19 +37,19 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 @cache
 def request_type(key: int, version: int) -> Any:
-    """The entity of an API's request in a version that ROWS serves."""
+    """Return the entity of an API's request in a version that ROWS serves."""
     return OWN_REQUESTS.get((key, version)) or load_entity_schema(ROWS[key].name, version, EntityType.request)
 
 
 @cache
 def response_type(key: int, version: int) -> Any:
-    """The entity of an API's response in a version that ROWS serves."""
+    """Return the entity of an API's response in a version that ROWS serves."""
     return OWN_RESPONSES.get((key, version)) or load_entity_schema(ROWS[key].name, version, EntityType.response)
 
 
 @cache
 def item_type(entity: Schema, name: str) -> Any:
-    """The entity that an array field holds: `tuple[X, ...]` or `tuple[X, ...] | None` gives X."""
+    """Return the entity of an array field: X for `tuple[X, ...]` or `tuple[X, ...] | None`."""
     (annotation,) = (field.type for field in fields(entity) if field.name == name)
     arrays = [part for part in (annotation, *get_args(annotation)) if getattr(part, "__origin__", None) is tuple]
     return get_args(arrays[0])[0]
@@ -69,12 +69,13 @@ def read_entity(entity: type[T], buffer: Payload, offset: int) -> tuple[T, int]:
     """
     Read one entity at an offset: (entity, offset after it).
 
-    Raises:  WireError, and nothing else, for any bytes.
+    Raises:
+        WireError: for any unreadable bytes; no other exception.
     """
     try:
         value, size = entity_reader(entity)(buffer, offset)  # type: ignore[type-var]
     except (SerialError, ValueError, OverflowError, KeyError) as error:
-        # KeyError: kio's for a tagged field that it does not know.
+        # kio raises KeyError for a tagged field that it does not know.
         version = getattr(entity, "__version__", "?")
         text = f"{entity.__name__} v{version} in {len(buffer)} bytes: {error!r}; expected a whole message"
         raise WireError(text) from error
@@ -89,19 +90,19 @@ def entity_bytes(entity: Any) -> bytes:
 
 
 def listed(value: Sequence[T] | None, name: str) -> Sequence[T]:
-    """Give an array that may not be null; kio reads null where the schema says never."""
+    """Return an array that must not be null; kio reads null even where the schema forbids it."""
     if value is None:
         raise WireError(f"{name}: null; expected an array")
     return value
 
 
 def ms_of(duration: timedelta) -> int:
-    """Whole milliseconds of a duration."""
+    """Return the whole milliseconds of a duration."""
     return duration // _MILLISECOND
 
 
 def error_of(code: int) -> ErrorCode:
-    """The core's word for an error; what it does not know is UNKNOWN_SERVER_ERROR."""
+    """Return the core's error for a code; an unknown code is UNKNOWN_SERVER_ERROR."""
     return ErrorCode(code) if code in _CORE_CODES else ErrorCode.UNKNOWN_SERVER_ERROR
 
 
@@ -109,7 +110,7 @@ _CORE_CODES: Final = frozenset(int(code) for code in ErrorCode)
 
 
 def kio_error(code: ErrorCode) -> KioErrorCode:
-    """kio's word for an error of the core."""
+    """Return kio's error for an error of the core."""
     return KioErrorCode(int(code))
 
 
@@ -123,11 +124,14 @@ def topics_of(
     inner: str = "partitions",
 ) -> tuple[Any, ...]:
     """
-    List items under their topics, as nearly every message of Kafka does.
+    Group items under their topics, as nearly every message of Kafka does.
 
-    Shapes:  items are about one partition each (`tp`); `row` gives the fields of a partition's entry, of which
-             a version takes those that it knows. `name` is the field with the topic's name. Topics come in the
-             order of their first item.
+    Topics come in the order of their first item.
+
+    Args:
+        items: about one partition each (`tp`).
+        row: returns the fields of a partition's entry; a version uses those that it knows.
+        name: the field with the topic's name.
     """
     topic_type = item_type(entity, field)
     partition_type = item_type(topic_type, inner)

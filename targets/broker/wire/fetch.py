@@ -1,8 +1,8 @@
 """
-Fetch (api 1), v4 to v11, both sides: clients and followers ask, the leader answers, followers read the answer.
+Fetch (api 1), v4 to v11, both sides: clients' and followers' requests, the leader's answers.
 
-Rules:   no fetch sessions (the session id is 0, which tells clients so) and no transactions (the last stable
-         offset is the high watermark, no transaction was aborted).
+No fetch sessions (the session id 0 tells clients so) and no transactions (the last stable offset is the high
+watermark, no transaction was aborted).
 Source:  Kafka's FetchRequest.json and FetchResponse.json; KIP-227 (sessions), KIP-320 (current leader epoch).
 """
 
@@ -38,11 +38,11 @@ from targets.broker.wire.scalars import (
 
 _NO_SESSION: Final = 0
 _SESSIONLESS: Final = -1
-# Session epochs that name all that is wanted: the first of a session, or none; any other goes on with one.
+# Session epochs of a full request: the first of a session, or no session; any other continues a session.
 _FULL_EPOCHS: Final = (0, _SESSIONLESS)
 _READ_UNCOMMITTED: Final = 0
 
-# Versions from which on a field is there.
+# The first versions with these fields.
 _START: Final = 5
 _SESSION: Final = 7
 _EPOCH: Final = 9
@@ -60,7 +60,7 @@ _ABORTED: Final = struct.Struct(">qq")  # producer id, first offset
 
 
 def _asked(version: int) -> struct.Struct:
-    """A partition that is asked for: index, [epoch,] offset, [log start,] most bytes."""
+    """Return the layout of a requested partition: index, [epoch,] offset, [log start,] most bytes."""
     return struct.Struct(f">i{'i' if version >= _EPOCH else ''}q{'q' if version >= _START else ''}i")
 
 
@@ -68,7 +68,7 @@ _ASKED: Final = {version: _asked(version) for version in range(4, 12)}
 
 
 def no_session(version: int) -> Pieces:
-    """The answer to who goes on with a session, since none was ever given: ask anew, in full (KIP-227)."""
+    """Answer a fetch that continues a session: none exists here, so the client must ask in full (KIP-227)."""
     assert version >= _SESSION, f"fetch v{version} has no sessions"
     refusal = _WHOLE.pack(KioErrorCode.fetch_session_id_not_found, _NO_SESSION)
     return [_THROTTLED.pack(0) + refusal + count_bytes(0)]
@@ -79,8 +79,8 @@ def read_request(frame: Payload, at: int, version: int) -> tuple[FetchRequest | 
     """
     Read a request: (request, offset after it).
 
-    Shapes:  None for one that names only what changed since its session's last one; who begins or ends a session
-             asks in full.
+    Returns None as the request if it names only the changes since its session's last one; a request that begins
+    or ends a session is full.
     """
     replica_id, max_wait_ms, min_bytes, max_bytes, _ = _LIMITS.unpack_from(frame, at)
     at += _LIMITS.size
@@ -188,7 +188,7 @@ def _result_bytes(version: int, result: FetchResult) -> bytes:
 
 def read_response(frame: Payload, at: int, version: int, split: SplitBatches) -> tuple[FetchResponse, int]:
     """
-    Read a response: (response, offset after it); batches that are not sound become the partition's error.
+    Read a response: (response, offset after it); unsound batches become the partition's error.
 
     Source:  Kafka, AbstractFetcherThread: a follower backs off and asks again when a CRC does not hold.
     """

@@ -10,10 +10,10 @@ from targets.broker.wire.scalars import WireError
 
 # Kafka's default for socket.request.max.bytes.
 FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
-# Frames up to this size share one buffer; each larger one is received where it stays.
+# Frames up to this size share one buffer; each larger one gets its own.
 SMALL_BYTES: Final = 64 * 1024
-# Room that is made for a large frame before more of it has come than its length: somebody may promise much and
-# send nothing. What clients and followers send by default, 1 MiB and some, is never moved.
+# The first buffer of a large frame: the announced length alone must not reserve memory, as the bytes may never
+# come. Requests of the default size, 1 MiB and some, fit in and are never moved.
 EAGER_BYTES: Final = 1280 * 1024
 
 _LENGTH: Final = struct.Struct(">i")
@@ -22,26 +22,28 @@ _CORRELATION: Final = struct.Struct(">i")
 
 class FrameSplitter:
     """
-    Cut what comes over a connection into frames, each without its length.
+    Split a connection's bytes into frames, each without its length.
 
-    Shapes:  whoever receives asks for `room`, writes there, and says how much `came`. A large frame is never
-             copied: what it is given as is where its bytes were received.
-    Raises:  WireError for a length that no frame of ours has; the connection is of no use after it.
+    The receiver asks for `room`, writes there, and reports how much `came`. A large frame is never copied: it is
+    returned in the buffer that received it.
+
+    Raises:
+        WireError: the length is invalid; the connection cannot be used any more.
     """
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._max = frame_bytes_max
         self._shared = memoryview(bytearray(SMALL_BYTES))
         self._large: memoryview | None = None
-        self._length = 0  # that the large frame will have
-        self._filled = 0  # of the large frame where there is one, else of the shared buffer
+        self._length = 0  # announced length of the large frame
+        self._filled = 0  # of the large frame if there is one, else of the shared buffer
 
     def room(self) -> memoryview:
-        """Where the next bytes belong; never empty."""
+        """Return the buffer for the next bytes; never empty."""
         return (self._shared if self._large is None else self._large)[self._filled :]
 
     def came(self, count: int) -> list[Payload]:
-        """Take note of so many bytes in the room that was given, and give the frames that they complete."""
+        """Record that so many bytes came into the room, and return the frames that they complete."""
         self._filled += count
         if self._large is None:
             return self._cut()
@@ -53,7 +55,7 @@ class FrameSplitter:
         return []
 
     def _moved(self, so_far: memoryview, room: int) -> memoryview:
-        """Give a buffer for the large frame, as much of it as there may be room for, with what has come of it."""
+        """Return a larger buffer for the large frame, at most its length, with the bytes that came so far."""
         larger = memoryview(bytearray(min(room, self._length)))
         larger[: len(so_far)] = so_far
         return larger
@@ -80,7 +82,7 @@ class FrameSplitter:
 
 
 def correlation_of(frame: Payload) -> int:
-    """The correlation id of a response's frame, by which its request is found."""
+    """Return the correlation id of a response's frame, which identifies its request."""
     if len(frame) < _CORRELATION.size:
         raise WireError(f"response of {len(frame)} bytes; expected a header")
     return int(_CORRELATION.unpack_from(frame)[0])

@@ -1,5 +1,5 @@
 """
-What the wire says by itself: ApiVersions (api 18), both sides, and FindCoordinator (10), which finds none.
+Requests that the wire layer answers by itself: ApiVersions (api 18), both sides, and FindCoordinator (10).
 
 Source:  KIP-35, KIP-511 (an unknown version is answered in v0 with UNSUPPORTED_VERSION, so that the client
          can choose again).
@@ -30,12 +30,12 @@ from targets.broker.wire.versions import API_VERSIONS, FIND_COORDINATOR, NOT_KNO
 _NO_NODE: Final = -1
 # Api key, version, correlation id.
 _HEADER: Final = struct.Struct(">hhi")
-# The one version in which everybody answers.
+# The one version that every broker answers.
 _ASKED_VERSION: Final = 0
 
 
 def ask_versions(correlation_id: int, client_id: str) -> bytes:
-    """Write the question in which versions a peer speaks, as a whole frame."""
+    """Write an ApiVersions request to a peer, as a whole frame."""
     question = request_type(API_VERSIONS, _ASKED_VERSION)()
     header = _HEADER.pack(API_VERSIONS, _ASKED_VERSION, correlation_id) + text_bytes(client_id)
     message = header + entity_bytes(question)
@@ -44,9 +44,10 @@ def ask_versions(correlation_id: int, client_id: str) -> bytes:
 
 def read_versions(frame: Payload, correlation_id: int) -> dict[int, tuple[int, int]]:
     """
-    Read a peer's answer to ask_versions: api key -> the oldest and the newest version that it knows.
+    Read a peer's answer to ask_versions: api key -> its oldest and newest version.
 
-    Raises:  WireError, and nothing else, for any bytes, and where the peer refused.
+    Raises:
+        WireError: for any unreadable bytes, and when the peer refused; no other exception.
     """
     if correlation_of(frame) != correlation_id:
         raise WireError(f"response to {correlation_of(frame)}; expected one to {correlation_id}")
@@ -60,7 +61,7 @@ def read_versions(frame: Payload, correlation_id: int) -> dict[int, tuple[int, i
 
 
 def common_version(key: int, ours: Rows, theirs: dict[int, tuple[int, int]]) -> int:
-    """The newest version of an API that both sides know, NOT_KNOWN where there is none."""
+    """Return the newest version of an API that both sides know, NOT_KNOWN if there is none."""
     if key not in ours or key not in theirs:
         return NOT_KNOWN
     oldest, newest = theirs[key]
@@ -69,7 +70,7 @@ def common_version(key: int, ours: Rows, theirs: dict[int, tuple[int, int]]) -> 
 
 
 def api_versions(version: int, rows: Rows) -> Any:
-    """The answer to ApiVersions in a version: every row of the table, or v0 and an error for one unknown."""
+    """Answer ApiVersions in a version: every row of the table; for an unknown version, v0 with an error."""
     known = ROWS[API_VERSIONS].first <= version <= ROWS[API_VERSIONS].last
     entity = response_type(API_VERSIONS, version if known else 0)
     row_type = item_type(entity, "api_keys")
@@ -85,7 +86,7 @@ def api_versions(version: int, rows: Rows) -> Any:
 
 
 def no_coordinator(version: int) -> Any:
-    """The answer to FindCoordinator: there are no groups and no transactions here."""
+    """Answer FindCoordinator: there are no groups and no transactions here."""
     return fill(
         response_type(FIND_COORDINATOR, version),
         throttle_time=NO_TIME,

@@ -22,7 +22,7 @@ _READ_UNCOMMITTED: Final = 0
 
 
 def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
-    """Turn kio's entity into the core's request."""
+    """Convert kio's entity to the core's request."""
     return ListOffsetsRequest(
         replica_id=entity.replica_id,
         partitions=tuple(
@@ -38,7 +38,7 @@ def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
 
 
 def write_list_request(entity: Schema, request: ListOffsetsRequest) -> Any:
-    """Turn the core's request into kio's entity of that version."""
+    """Convert the core's request to kio's entity of that version."""
     return fill(
         entity,
         replica_id=request.replica_id,
@@ -58,7 +58,7 @@ def write_list_request(entity: Schema, request: ListOffsetsRequest) -> Any:
 
 
 def write_list_response(entity: Schema, response: ListOffsetsResponse) -> Any:
-    """Turn the core's response into kio's entity of that version; the core tells no timestamps."""
+    """Convert the core's response to kio's entity of that version; the core returns no timestamps."""
     return fill(
         entity,
         throttle_time=NO_TIME,
@@ -79,7 +79,7 @@ def write_list_response(entity: Schema, response: ListOffsetsResponse) -> Any:
 
 
 def read_list_response(entity: Any, _split: SplitBatches) -> ListOffsetsResponse:
-    """Turn kio's entity into the core's response."""
+    """Convert kio's entity to the core's response."""
     return ListOffsetsResponse(
         results=tuple(
             ListOffsetsResult(
@@ -95,7 +95,7 @@ def read_list_response(entity: Any, _split: SplitBatches) -> ListOffsetsResponse
 
 
 def read_epoch_request(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpochRequest:
-    """Turn the entity into the core's questions (KIP-101, step 4.2)."""
+    """Convert the entity to the core's questions (KIP-101, step 4.2)."""
     return OffsetForLeaderEpochRequest(
         replica_id=getattr(entity, "replica_id", -2),
         questions=tuple(
@@ -111,7 +111,7 @@ def read_epoch_request(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpoc
 
 
 def write_epoch_request(entity: Schema, request: OffsetForLeaderEpochRequest) -> Any:
-    """Turn the core's questions into the entity of that version."""
+    """Convert the core's questions to the entity of that version."""
     return fill(
         entity,
         replica_id=request.replica_id,
@@ -130,7 +130,7 @@ def write_epoch_request(entity: Schema, request: OffsetForLeaderEpochRequest) ->
 
 
 def write_epoch_response(entity: Schema, response: OffsetForLeaderEpochResponse) -> Any:
-    """Turn the core's answers (KIP-101, step 4.3) into the entity of that version."""
+    """Convert the core's answers (KIP-101, step 4.3) to the entity of that version."""
     return fill(
         entity,
         throttle_time=NO_TIME,
@@ -150,7 +150,7 @@ def write_epoch_response(entity: Schema, response: OffsetForLeaderEpochResponse)
 
 
 def read_epoch_response(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpochResponse:
-    """Turn the entity into the core's answers; a v0 answer has no epoch, which is -1."""
+    """Convert the entity to the core's answers; a v0 answer has no epoch, which is -1."""
     return OffsetForLeaderEpochResponse(
         answers=tuple(
             EpochAnswer(

@@ -1,4 +1,4 @@
-"""Produce (api 0), v3 to v8: records come in as bytes and leave as batches that were looked at, header and CRC."""
+"""Produce (api 0), v3 to v8: records come in as bytes and leave as batches with a valid header and CRC."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from targets.broker.wire.scalars import (
     text_bytes,
 )
 
-# (batches, NONE, "") or ((), error, text): how the log layer judges bytes, handed in from outside.
+# (batches, NONE, "") or ((), error, text): the log layer's validation of bytes, passed in by the caller.
 SplitBatches: TypeAlias = Callable[[Payload], tuple[tuple[Batch, ...], ErrorCode, str]]
 
 _ERROR_TEXT_MAX: Final = 1000
@@ -43,7 +43,7 @@ _NO_THROTTLE: Final = bytes(4)
 
 def read_request(frame: Payload, at: int, _version: int, split: SplitBatches) -> tuple[ProduceRequest, int]:
     """Read a request: (request, offset after it); unsound records become the partition's error."""
-    _, at = read_nullable_text(frame, at)  # no transactions here
+    _, at = read_nullable_text(frame, at)  # transactional id: unused here
     acks, timeout_ms = _ACKS.unpack_from(frame, at)
     partitions: list[ProducePartition] = []
     topics, at = read_count(frame, at + _ACKS.size, "topic_data")

@@ -1,10 +1,12 @@
 """
-Kafka's scalars by hand, for the messages of which every record makes some: Produce and Fetch.
+Kafka's scalars by hand, for the messages that are sent for every record: Produce and Fetch.
 
-All else is read and written with kio, against which tests hold these too, version by version. What is read here
-is not copied: records stay where they were received.
+kio reads and writes all other messages, and tests compare these with kio's, version by version. Reading copies
+nothing: records stay where they were received.
 
-Raises:  WireError, or struct.error where the bytes end too soon; the codec makes one of the other.
+Raises:
+    WireError: see below.
+    struct.error: the bytes end too soon; the codec raises WireError instead.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from targets.broker.core.messages import Payload, TopicPartition
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
-# A message's bytes, to be written one after the other: what holds records is not copied to join them.
+# A message's bytes, to be written one after the other, so that records are not copied to join them.
 Pieces: TypeAlias = list[Payload]
 
 NULL_TEXT: Final = _SHORT.pack(-1)
@@ -25,22 +27,22 @@ NULL_BYTES: Final = -1
 
 
 class WireError(Exception):
-    """Bytes that are no message of ours: says what was read, with its value, and what was expected."""
+    """Bytes are not a valid message; says what was read, with its value, and what was expected."""
 
 
 class Placed(Protocol):
-    """Something about one partition."""
+    """An item about one partition."""
 
     @property
     def tp(self) -> TopicPartition:
-        """Which one."""
+        """Return the partition."""
 
 
 P = TypeVar("P", bound=Placed)
 
 
 def take(frame: Payload, at: int, size: int) -> tuple[Payload, int]:
-    """Give so many bytes and the offset after them."""
+    """Return so many bytes and the offset after them."""
     end = at + size
     if size < 0 or end > len(frame):
         raise WireError(f"{size} bytes at {at} of {len(frame)}; expected as many, and not fewer than 0")
@@ -48,7 +50,7 @@ def take(frame: Payload, at: int, size: int) -> tuple[Payload, int]:
 
 
 def read_text(frame: Payload, at: int) -> tuple[str, int]:
-    """Read a string that may not be null."""
+    """Read a string that must not be null."""
     text, at = read_nullable_text(frame, at)
     if text is None:
         raise WireError(f"string at {at - _SHORT.size}: null; expected a text")
@@ -69,7 +71,7 @@ def read_nullable_text(frame: Payload, at: int) -> tuple[str | None, int]:
 
 
 def read_count(frame: Payload, at: int, name: str) -> tuple[int, int]:
-    """Read how many items an array has."""
+    """Read an array's item count."""
     (count,) = _INT.unpack_from(frame, at)
     if count < 0:
         raise WireError(f"{name}: null; expected an array")
@@ -83,12 +85,12 @@ def text_bytes(text: str) -> bytes:
 
 
 def count_bytes(count: int) -> bytes:
-    """Write how many items follow."""
+    """Write an array's item count."""
     return _INT.pack(count)
 
 
 def by_topic(items: Iterable[P]) -> dict[str, list[P]]:
-    """List items under their topics, in the order of each topic's first one, as Kafka's messages do."""
+    """Group items under their topics, in the order of each topic's first one, as Kafka's messages do."""
     groups: dict[str, list[P]] = {}
     for item in items:
         groups.setdefault(item.tp.topic, []).append(item)

@@ -1,14 +1,14 @@
 """
-Which APIs this broker speaks, and in which versions: one row each.
+The APIs and versions of this broker: one row each.
 
-Rules:   between brokers each protocol knows the versions that its release knew (`peer_rows`), and a rule that is
-         turned on alone brings the version whose fields it needs. An API that a protocol does not know is neither
-         listed nor answered: `hw` has no OffsetForLeaderEpoch.
-         Clients read and write under every protocol alike (`client_rows`): record batch v2 and zstd need newer
-         versions of Produce, Fetch and ListOffsets than the old releases had. All else they see as brokers do.
-         librdkafka reads features from the lowest version advertised, so Produce and Fetch are advertised from
-         0 though record batch v2 needs 3 and 4. It compresses with zstd only where Produce 7 and Fetch 10 are.
-         It believes leader epochs from Metadata 9 on, so here it never asks where they end.
+Between brokers each protocol knows the versions that its release knew (`peer_rows`), and a single rule that is
+switched on brings the version whose fields it needs. An API that a protocol does not know is neither listed nor
+answered: `hw` has no OffsetForLeaderEpoch.
+Clients get the same versions of Produce, Fetch and ListOffsets under every protocol (`client_rows`): record
+batch v2 and zstd need newer ones than the old releases had. For all other APIs they see what brokers see.
+librdkafka reads features from the lowest version advertised, so Produce and Fetch are advertised from 0 though
+record batch v2 needs 3 and 4. It compresses with zstd only with Produce 7 and Fetch 10. It trusts leader epochs
+from Metadata 9 on, so here it never asks where they end.
 Source:  Kafka's message definitions; KIP-35 (ApiVersions), KIP-101, KIP-279, KIP-320, KIP-380.
 """
 
@@ -42,8 +42,10 @@ class Row:
     """
     One API.
 
-    Shapes:  first..last inclusive are served; advertised_first..last are told. peer: protocol -> newest version
-             between brokers or NOT_KNOWN, `last` for a protocol that is not named.
+    Attributes:
+        first, last: the versions served, inclusive.
+        advertised_first: the first version in ApiVersions answers, which end at `last`.
+        peer: protocol -> newest version between brokers, or NOT_KNOWN; `last` for a protocol without an entry.
     """
 
     key: int
@@ -58,7 +60,7 @@ Rows: TypeAlias = Mapping[int, Row]
 
 
 def _under(*, hw: int, kip101: int, kip279: int, kip320: int) -> Mapping[str, int]:
-    """Newest versions between brokers by protocol; kip380 speaks the newest of all."""
+    """Return the newest versions between brokers by protocol; kip380 uses the newest of all."""
     return MappingProxyType(
         {
             "hw": hw,
@@ -73,7 +75,7 @@ def _under(*, hw: int, kip101: int, kip279: int, kip320: int) -> Mapping[str, in
 
 _COMMANDS: Final = _under(hw=0, kip101=0, kip279=0, kip320=0)
 
-# All that this broker can speak, under whichever protocol.
+# All APIs of this broker, under any protocol.
 ROWS: Final[Rows] = MappingProxyType(
     {
         row.key: row
@@ -117,14 +119,14 @@ _FOR_CLIENTS: Final = (PRODUCE, FETCH, LIST_OFFSETS)
 
 
 def peer_rows(protocol: str, rules: Rules) -> Rows:
-    """Give the APIs that a broker knows towards other brokers, each up to the version that it knows."""
+    """Return the APIs that a broker uses with other brokers, each up to its newest version."""
     needed = _needed(rules)
     known = {key: max(row.peer.get(protocol, row.last), needed.get(key, NOT_KNOWN)) for key, row in ROWS.items()}
     return {key: replace(row, last=known[key]) for key, row in ROWS.items() if known[key] >= row.first}
 
 
 def _needed(rules: Rules) -> Mapping[int, int]:
-    """Give the versions that carry what the rules say to each other, whatever the protocol is called."""
+    """Return the versions whose fields the rules need, whatever the protocol's name."""
     needed: dict[int, int] = {}
     if rules.truncate_to is TruncateTo.ONE_ANSWER:
         needed[OFFSET_FOR_LEADER_EPOCH] = 0
@@ -140,5 +142,5 @@ def _needed(rules: Rules) -> Mapping[int, int]:
 
 
 def client_rows(protocol: str, rules: Rules) -> Rows:
-    """Give the APIs that a broker knows towards clients."""
+    """Return the APIs that a broker serves to clients."""
     return {**peer_rows(protocol, rules), **{key: ROWS[key] for key in _FOR_CLIENTS}}

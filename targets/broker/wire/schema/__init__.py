@@ -1,7 +1,7 @@
 """
 Messages that kio lacks, in kio's own dataclass style, by (api key, version).
 
-kio reads a field's type from its annotation, so these modules do without `from __future__ import annotations`.
+kio reads a field's type from its annotation, so these modules cannot use `from __future__ import annotations`.
 """
 
 from __future__ import annotations

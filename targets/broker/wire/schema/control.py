@@ -1,8 +1,8 @@
 """
 LeaderAndISR (api 4) and StopReplica (api 5) v0 and v1, in the fields of Kafka Replication Design V3.
 
-V3's `isInit` is a byte. A controller epoch, which V3 lacks, stands beside the controller's id, as in Kafka; v1 has
-the broker epoch after it: the registration that the command is meant for, -1 for any. Answers are the same.
+V3's `isInit` is a byte. A controller epoch, which V3 lacks, follows the controller's id, as in Kafka; in v1 the
+broker epoch comes next: the registration that the command is addressed to, -1 for any. Answers are the same.
 Source:  Kafka Replication Design V3, LeaderAndISRCommand and StopReplicaCommand; KIP-380 (the broker epoch).
 """
 
@@ -97,7 +97,7 @@ class LeaderAndIsrResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopReplicaPartition:
-    """One partition whose replica goes."""
+    """One partition whose replica stops."""
 
     __type__: ClassVar = EntityType.nested
     __version__: ClassVar[i16] = i16(0)

@@ -1,5 +1,5 @@
 """
-OffsetForLeaderEpoch v0 and v1 (api 23), which kio lacks: the request is the same, v1 answers the epoch too.
+OffsetForLeaderEpoch v0 and v1 (api 23), which kio lacks: the request is the same, v1 also answers the epoch.
 
 Source:  KIP-101, "OffsetForLeaderEpoch"; KIP-279 (the epoch in the answer).
 """
@@ -17,7 +17,7 @@ from kio.static.primitive import i16, i32, i64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderPartition:
-    """The epoch of a partition whose end is asked for."""
+    """A partition and the epoch whose end is asked for."""
 
     __type__: ClassVar = EntityType.nested
     __version__: ClassVar[i16] = i16(0)
@@ -94,7 +94,7 @@ class OffsetForLeaderEpochResponseV0:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochEndOffsetV1:
-    """Where the epoch ends, and which epoch that is: the one asked for or the next one below."""
+    """Where the epoch ends, and its number: the requested epoch or the next one below."""
 
     __type__: ClassVar = EntityType.nested
     __version__: ClassVar[i16] = i16(1)
