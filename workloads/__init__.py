@@ -1,4 +1,4 @@
-"""What clients do: one client library, one file and one line each. Scenarios are data, below scenarios/."""
+"""Workloads' clients: one file and one line for each client library. Scenarios are data, below scenarios/."""
 
 from __future__ import annotations
 

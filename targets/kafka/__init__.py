@@ -1,1 +1,1 @@
-"""Apache Kafka as a system under test, release by release; nothing in its brokers is changed."""
+"""Apache Kafka as a system under test, release by release; its brokers run unchanged."""

@@ -1,9 +1,9 @@
 """
-Class archives: what a release's Java has read and verified of its classes once, kept beside the jars.
+Class archives: a release's loaded and verified Java classes, kept beside the jars.
 
-A broker's start is nearly all that a run costs, and most of that is loading classes. An archive is made by a
-broker that starts, serves and is asked to end; whoever starts that release later maps it. It only saves time: a
-Java that cannot use one starts without it.
+A broker's start takes most of a run's time, and loading classes takes most of the start. A broker that starts,
+serves and stops in order writes the archive; every later start of that release maps it. It only saves time: a
+Java that cannot use an archive starts without it.
 
 Source:  JEP 350, Dynamic CDS Archives (Java 13).
 """
@@ -28,15 +28,15 @@ from targets.kafka.properties import LOG4J, LOG4J_TEXT, SERVER, command_line, se
 from targets.kafka.releases import Entry, Release
 
 FOLDER: Final = "archives"
-# A start and an end, with the archive written in between, on a busy machine.
+# A start and a stop on a busy machine, with the archive written in between.
 SERVING_S_MAX: Final = 120.0
 WRITING_S_MAX: Final = 120.0
-# Where it does not fit it is not used, and nothing is said: the node's own words are what its log is for.
+# A Java that cannot use the archive starts without it and prints nothing about it into the node's log.
 _QUIET: Final = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def archive_of(release: Release, java: Java) -> Path:
-    """Give the archive's place: one for every release and every Java; it may not be there."""
+    """Return the archive's path, one for each release and Java; it may not exist."""
     modules = java.executable.resolve().parents[1] / "lib" / "modules"
     size = modules.stat().st_size if modules.exists() else 0
     about = f"{java.executable.resolve()} {java.version} {size} {release.lock.read_text(encoding='utf-8')}"
@@ -45,7 +45,7 @@ def archive_of(release: Release, java: Java) -> Path:
 
 
 def flags(release: Release, java: Java) -> tuple[str, ...]:
-    """Give the arguments with which a Java uses the release's archive; () when there is none."""
+    """Return the Java arguments that use the release's archive; () when there is none."""
     archive = archive_of(release, java)
     try:
         used = archive.stat().st_size > 0
@@ -55,16 +55,18 @@ def flags(release: Release, java: Java) -> tuple[str, ...]:
 
 
 def lacks(release: Release, java: Java) -> bool:
-    """Whether nobody has tried yet to make the release's archive with that Java."""
+    """Return True if this Java never tried to make the release's archive."""
     return not archive_of(release, java).exists()
 
 
 def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Callable[[str], None]) -> None:
     """
-    Make a release's archive, by one broker on a host that is open; say what came of it.
+    Make a release's archive with one broker on an open host; report the result through `say`.
 
-    A Java that makes none leaves an empty file, so that nobody tries again. The host's nodes have no Java inside.
-    Raises:  PreconditionError when the broker does not serve, or does not end.
+    A Java that makes none leaves an empty file, so that it is not tried again. The host's nodes bring no Java.
+
+    Raises:
+        PreconditionError: the broker does not serve, or does not stop.
     """
     name = f"archive-{release.name}"
     place = host.add_node(name, disk=False)
@@ -77,7 +79,7 @@ def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Call
         place=place,
         advertised_internal=place.internal_outside,
         zookeeper=f"{zookeeper}/{name}",
-        collector=zookeeper,  # nobody tells anybody anything
+        collector=zookeeper,  # emits no events
     )
     jvm = (*release.jvm, f"-XX:ArchiveClassesAtExit={fresh}", *_QUIET)
     jars = class_path(release, cache_dir())
@@ -102,13 +104,13 @@ def make(release: Release, java: Java, host: Host, zookeeper: Address, say: Call
 
 
 def _serve_once(host: Host, name: str, address: str) -> None:
-    """Wait until the broker serves, then have it end in order, which is when the archive is written."""
+    """Wait until the broker serves, then stop it in order, which writes the archive."""
     if not until(lambda: probe.serves(address) or not host.alive(name), SERVING_S_MAX) or not host.alive(name):
         said = " | ".join(host.log_text(name).splitlines()[-3:])
         raise PreconditionError(f"{name}: does not serve at {address}; it said: {said}")
     try:
         host.stop(name)
     except PreconditionError:
-        # Writing may take longer than any other end.
+        # Writing may take longer than any other stop.
         if not until(lambda: not host.alive(name), WRITING_S_MAX):
             raise

@@ -1,8 +1,8 @@
 """
-Elections without a failure, and what ZooKeeper holds, by Kafka's own paths; the same from 0.10.2 to 3.9.
+Elections without a failure, and ZooKeeper's state, by Kafka's own paths; the same from 0.10.2 to 3.9.
 
-A leader is asked for as an operator does: the replicas are put in another order, which needs all of them in the
-ISR and raises the epoch, and then the preferred replica is elected, which raises it again; the ISR stays whole.
+A leader is elected as an operator would do it: first reorder the replicas, which needs all of them in the ISR and
+raises the epoch, then elect the preferred replica, which raises it again; the ISR stays whole.
 
 Source:  Kafka's documentation, Operations, "Balancing leadership" and "Expanding your cluster".
 """
@@ -24,17 +24,17 @@ PREFERRED: Final = "/admin/preferred_replica_election"
 
 
 def broker_path(broker_id: int) -> str:
-    """Give the ephemeral node of a broker."""
+    """Return the path of a broker's ephemeral node."""
     return f"/brokers/ids/{broker_id}"
 
 
 def topic_path(topic: str) -> str:
-    """Give the node with a topic's assignment."""
+    """Return the path of a topic's assignment."""
     return f"/brokers/topics/{topic}"
 
 
 def state_path(topic: str, partition: int) -> str:
-    """Give the node with a partition's leader and ISR."""
+    """Return the path of a partition's leader and ISR."""
     return f"{topic_path(topic)}/partitions/{partition}/state"
 
 
@@ -56,10 +56,11 @@ def partition_truth(data: bytes, version: int) -> PartitionTruth:
 
 def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) -> str:
     """
-    Have a member of the ISR elected though nobody failed; return when the controller has taken the request.
+    Elect a member of the ISR without a failure; return when the controller has accepted the request.
 
-    Raises:  PreconditionError when it leads already or is not in the ISR, when replicas must be put in another
-             order and one is not in the ISR, or when the controller does not take a request in time.
+    Raises:
+        PreconditionError: it leads already or is not in the ISR; or the replicas must be reordered and one is
+            not in the ISR; or the controller does not accept a request in time.
     """
     assigned, truth = _assigned(zookeeper, topic, partition), _truth(zookeeper, topic, partition)
     where = f"elect {broker_id} for {topic}-{partition}"
@@ -85,7 +86,7 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
 
 
 def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
-    """Leave a request for the controller, and wait until it has taken it: it removes the node when it is done."""
+    """Write a request for the controller, and wait until the controller removes it because it is done."""
     if zookeeper.read(path) is not None:
         raise PreconditionError(f"{where}: {path} is there already; expected no other request under way")
     zookeeper.write(path, json.dumps({"version": 1, "partitions": [about]}).encode())

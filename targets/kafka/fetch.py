@@ -1,8 +1,8 @@
 """
-Bring the jars of releases into this user's cache: through Maven where it is installed, else plainly over HTTPS.
+Download the jars of releases into this user's cache: through Maven if installed, else over HTTPS.
 
-Each jar gets its name in the cache only once it is what the lock pins, so that a fetch that was killed goes on
-where it ended. One fetch at a time fills a cache; a second one waits, and takes what the first has brought.
+A jar gets its name in the cache only after its checksum matched the lock, so that a killed fetch resumes where it
+stopped. One fetch at a time fills a cache; a second one waits, and uses the jars of the first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from targets.kafka.jars import Jar, digest, is_right, jars_of
 from targets.kafka.releases import Release
 
 MAVEN_CENTRAL: Final = "https://repo.maven.apache.org/maven2"
-# How long one read of a download may take, and how long a fetch waits for another one.
+# Timeout of one read of a download, and of the wait for another fetch.
 READ_S_MAX: Final = 30.0
 TURN_S_MAX: Final = 1800.0
 LOCK_NAME: Final = "fetch.lock"
@@ -37,47 +37,52 @@ Say = Callable[[str], None]
 
 
 class Source(Protocol):
-    """Where jars come from. `text` names it for people."""
+    """A source of jars; `text` is its name in messages."""
 
     text: str
 
     def bring(self, jars: Sequence[Jar], work: Path) -> Iterator[tuple[Jar, Path]]:
-        """Give each jar's file below `work` as it comes, unchecked; UsageError when it cannot be had."""
+        """
+        Yield each jar with its file below `work` as it arrives, unchecked.
+
+        Raises:
+            UsageError: the source cannot be reached or lacks a jar.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a fetch has to do: all jars of the releases, each once, and those of them that are not here yet."""
+    """The work of a fetch: all jars of the releases, each once, and those that the cache lacks."""
 
     jars: tuple[Jar, ...]
     wanted: tuple[Jar, ...]
 
     @property
     def size(self) -> int:
-        """How many bytes are wanted."""
+        """Return the number of bytes to download."""
         return sum(jar.size for jar in self.wanted)
 
 
 class MavenSource:
-    """An installed Maven: one call for all."""
+    """An installed Maven: one call for all jars."""
 
     def __init__(self, executable: Path) -> None:
-        """Name the executable."""
+        """Use this Maven executable."""
         self.text = f"Maven Central, with Maven ({executable})"
         self._executable = executable
 
     def bring(self, jars: Sequence[Jar], work: Path) -> Iterator[tuple[Jar, Path]]:
-        """Have Maven copy them; what it has fetched before a failure it keeps itself."""
+        """Let Maven copy the jars; after a failure Maven keeps what it has downloaded."""
         found = maven.copy(self._executable, jars, work)
         for jar in jars:
             yield jar, found / jar.path
 
 
 class PlainSource:
-    """A Maven repository over HTTP: one request a jar."""
+    """A Maven repository over HTTP: one request per jar."""
 
     def __init__(self, url: str = MAVEN_CENTRAL) -> None:
-        """Name the repository's root."""
+        """Use the repository at this root URL."""
         self.text = url
         self._url = url.rstrip("/")
 
@@ -105,22 +110,23 @@ class PlainSource:
 
 
 def default_source() -> Source:
-    """Maven where it is installed, else Maven Central itself."""
+    """Return Maven if it is installed, else Maven Central."""
     executable = maven.find_maven()
     return PlainSource() if executable is None else MavenSource(executable)
 
 
 def plan(releases: Sequence[Release], folder: Path) -> Plan:
-    """See what of the releases is not in the folder, or is there and not as it should be."""
+    """Return the jars of the releases that the folder lacks or has damaged."""
     jars = tuple({jar.path: jar for release in releases for jar in jars_of(release)}.values())
     return Plan(jars=jars, wanted=tuple(jar for jar in jars if not is_right(jar, folder / jar.path)))
 
 
 def fetch(releases: Sequence[Release], folder: Path, source: Source, say: Say) -> Plan:
     """
-    Bring what is missing; say first what and how much. Give the plan that was carried out.
+    Download the missing jars, after saying which and how many bytes; return the plan.
 
-    Raises:  UsageError when the source cannot be reached, or gives something else than the locks pin.
+    Raises:
+        UsageError: the source cannot be reached, or a jar differs from the locks.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,7 +170,7 @@ def _bring(jars: Sequence[Jar], folder: Path, source: Source) -> None:
 
 @contextmanager
 def _turn(folder: Path, say: Say) -> Iterator[None]:
-    """Be the only one who fills the folder; what a killed fetch left half done is removed."""
+    """Lock the folder against other fetches; remove the unfinished downloads of a killed fetch."""
     with (folder / LOCK_NAME).open("a") as handle:
         if not _locked(handle):
             say(f"another fetch fills {folder}: waiting for it")
@@ -190,7 +196,7 @@ def _locked(handle: IO[str]) -> bool:
 
 
 def _copy_at_most(answer: IO[bytes], target: IO[bytes], size: int) -> None:
-    """Copy an answer; one byte more than expected shows that it is wrong, and no more is read of it."""
+    """Copy an answer, at most one byte more than expected: that byte shows that it is too long."""
     left = size + 1
     while left and (chunk := answer.read(min(left, _CHUNK_BYTES))):
         target.write(chunk)

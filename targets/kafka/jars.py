@@ -1,9 +1,8 @@
 """
-The jars of a release: what its lock pins, and what of it lies in this user's cache.
+The jars of a release: those that its lock pins, and those in this user's cache.
 
 A lock has one line for every jar, `SHA256  BYTES  MAVEN/PATH.jar`, sorted by path. The cache keeps each jar
-once, at its Maven path, whichever releases share it; what stands there under its name was checked before it got
-that name.
+once, at its Maven path, for all releases that use it; a file gets that name only after its checksum matched.
 
     $XDG_CACHE_HOME/fencepost/kafka, else ~/.cache/fencepost/kafka
 """
@@ -26,7 +25,7 @@ _CHUNK_BYTES: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jar:
-    """One jar as a lock pins it; path is its place in a Maven repository."""
+    """One jar of a lock; path is its place in a Maven repository."""
 
     sha256: str
     size: int
@@ -34,11 +33,11 @@ class Jar:
 
     @property
     def name(self) -> str:
-        """The file's name."""
+        """Return the file's name."""
         return PurePosixPath(self.path).name
 
     def line(self) -> str:
-        """Give the jar's line of a lock."""
+        """Return the jar's line of a lock."""
         return f"{self.sha256}  {self.size}  {self.path}"
 
 
@@ -46,7 +45,8 @@ def read_lock(path: Path) -> tuple[Jar, ...]:
     """
     Read a lock.
 
-    Raises:  UsageError when there is none, or naming the line that is none.
+    Raises:
+        UsageError: there is no lock, or a line of it is invalid; names the line.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -56,34 +56,34 @@ def read_lock(path: Path) -> tuple[Jar, ...]:
 
 
 def write_lock(path: Path, jars: Iterable[Jar]) -> None:
-    """Write a lock, by path."""
+    """Write a lock, sorted by path."""
     lines = (jar.line() for jar in sorted(jars, key=lambda jar: jar.path))
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def jars_of(release: Release) -> tuple[Jar, ...]:
-    """Give all that a release needs."""
+    """Return all jars of a release."""
     return read_lock(release.lock)
 
 
 def cache_dir() -> Path:
-    """Give the folder that keeps jars between runs; it may not be there yet."""
+    """Return the folder that keeps jars between runs; it may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "fencepost" / "kafka"
 
 
 def missing(jars: Iterable[Jar], folder: Path) -> tuple[Jar, ...]:
-    """Give the jars that are not in the folder with the size that the lock says."""
+    """Return the jars that the folder lacks or has in another size than the lock's."""
     return tuple(jar for jar in jars if _size(folder / jar.path) != jar.size)
 
 
 def is_right(jar: Jar, file: Path) -> bool:
-    """Whether a file is that very jar."""
+    """Return True if a file is exactly that jar."""
     return _size(file) == jar.size and digest(file) == jar.sha256
 
 
 def digest(file: Path) -> str:
-    """Give a file's SHA-256 as hex."""
+    """Return a file's SHA-256 as hex."""
     found = hashlib.sha256()
     with file.open("rb") as stream:
         while chunk := stream.read(_CHUNK_BYTES):
@@ -94,9 +94,10 @@ def digest(file: Path) -> str:
 @cache
 def class_path(release: Release, folder: Path) -> tuple[Path, ...]:
     """
-    Give a release's jars in the cache, in the lock's order, every one held against its checksum.
+    Return a release's jars in the cache, in the lock's order, after checking every checksum.
 
-    Raises:  UsageError when one is missing or changed; says which, and how to have it.
+    Raises:
+        UsageError: a jar is missing or changed; says which, and how to get it.
     """
     jars = jars_of(release)
     if lacking := missing(jars, folder):
@@ -121,7 +122,7 @@ def _read_line(where: str, line: str) -> Jar:
         len(words) == 3
         and len(words[0]) == hashlib.sha256().digest_size * 2
         and words[1].isdecimal()
-        # What is read here names files that are written: never outside the folder.
+        # Lock paths name files that are written: never outside the folder.
         and not path.is_absolute()
         and ".." not in path.parts
         and len(path.parts) >= 4

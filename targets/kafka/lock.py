@@ -1,9 +1,9 @@
 """
-Make the lock of a release anew: what Maven resolves for its coordinates, each jar with its checksum.
+Write the lock of a release again: the jars that Maven resolves for its coordinates, with their checksums.
 
     python -m targets.kafka.lock RELEASE...
 
-For whoever adds a release to releases.toml; what is checked in pins what everybody else gets.
+Run it after adding a release to releases.toml; the lock in the repository pins the jars for every user.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from targets.kafka.releases import Release, release_of
 
 
 def make_lock(release: Release) -> tuple[Jar, ...]:
-    """Resolve a release with Maven and write its lock; UsageError without Maven, or with what it said."""
+    """
+    Resolve a release with Maven and write its lock.
+
+    Raises:
+        UsageError: Maven is missing, or failed; with Maven's message.
+    """
     maven = find_maven()
     if maven is None:
         raise UsageError("Maven (mvn) is not on the PATH; only it resolves what a release asks for: install it")
@@ -35,7 +40,7 @@ def make_lock(release: Release) -> tuple[Jar, ...]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make the locks of the releases that are named."""
+    """Write the locks of the named releases."""
     for name in arguments:
         release = release_of(name)
         jars = make_lock(release)

@@ -1,7 +1,7 @@
 """
-Have Maven copy artifacts: it knows this machine's mirrors, proxies and credentials, and keeps what it has.
+Copy artifacts with Maven, which knows this machine's mirrors, proxies and credentials, and caches its downloads.
 
-Two uses: a release with all that it asks for, to make its lock, and exactly the jars that a lock pins.
+Two uses: a release with its dependencies, to make its lock, and exactly the jars of a lock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PROJECT: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 _DEPENDENCIES: Final = "<dependencies>\n{items}\n</dependencies>"
-# As a plug-in's own items, two versions of one artifact may stand side by side, and nothing else is fetched.
+# As a plug-in's own items, two versions of one artifact can coexist, and nothing else is downloaded.
 _ITEMS: Final = """<build><plugins><plugin>
 <groupId>org.apache.maven.plugins</groupId><artifactId>maven-dependency-plugin</artifactId>
 <configuration><artifactItems>
@@ -36,17 +36,20 @@ _ITEMS: Final = """<build><plugins><plugin>
 
 
 def find_maven() -> Path | None:
-    """Give Maven's executable, None where it is not installed."""
+    """Return Maven's executable, None if it is not installed."""
     found = shutil.which("mvn")
     return Path(found) if found else None
 
 
 def resolve(maven: Path, coordinates: Iterable[str], work: Path) -> Path:
     """
-    Copy artifacts and all that they ask for at run time; give the folder, laid out as a repository.
+    Copy artifacts and their runtime dependencies; return the folder, laid out as a repository.
 
-    Shapes:  coordinates are group:artifact:version; those win over what an artifact asks for.
-    Raises:  UsageError with what Maven said.
+    Args:
+        coordinates: group:artifact:version; these versions override the versions of dependencies.
+
+    Raises:
+        UsageError: Maven failed; with Maven's message.
     """
     found = work / "found"
     body = _DEPENDENCIES.format(items="\n".join(_tags("dependency", each.split(":")) for each in coordinates))
@@ -56,7 +59,7 @@ def resolve(maven: Path, coordinates: Iterable[str], work: Path) -> Path:
 
 
 def copy(maven: Path, jars: Iterable[Jar], work: Path) -> Path:
-    """Copy exactly these jars and nothing that they ask for; give the folder, laid out as a repository."""
+    """Copy exactly these jars, without dependencies; return the folder, laid out as a repository."""
     found = work / "found"
     items = [
         _tags("artifactItem", coordinates_of(jar), outputDirectory=str((found / jar.path).parent)) for jar in jars
@@ -67,7 +70,7 @@ def copy(maven: Path, jars: Iterable[Jar], work: Path) -> Path:
 
 def coordinates_of(jar: Jar) -> tuple[str, ...]:
     """
-    Read a jar's Maven path: group, artifact, version, and its classifier where it has one.
+    Parse a jar's Maven path: group, artifact, version, and its classifier if it has one.
 
     Source:  Maven's repository layout: group/as/folders/artifact/version/artifact-version[-classifier].jar
     """

@@ -1,15 +1,15 @@
 """
-What lines of a broker's log tell of its replicas, release by release; nothing else of Apache Kafka tells it.
+Lines of a broker's log about its replicas, release by release; Apache Kafka reports this nowhere else.
 
-    truncate   a follower has learned where to cut, whether there is anything to cut or not. 0.10 says so at every
-               become-follower; from 2.7 on it is silent where its fetch finds nothing to cut
-    stuck      a partition's fetcher has given up: a failed append or truncation ended its thread, or (from 2.3 on)
+    truncate   a follower has learned where to truncate, even if there is nothing to remove. 0.10 prints it at
+               every become-follower; from 2.7 on it prints nothing if its fetch finds nothing to truncate
+    stuck      a partition's fetcher has stopped: a failed append or truncation ended its thread, or (from 2.3 on)
                marked the partition failed
-    fenced     the leader refused its fetch as one of an older epoch (from 2.1 on)
-    exiting    KAFKA-3924: its log is longer than its leader's, and the process ends itself (to 2.0.0). 0.10.2 says
-               so and hangs in its exit: the line is the sign, not the process
+    fenced     the leader refused its fetch for an older epoch (from 2.1 on)
+    exiting    KAFKA-3924: its log is longer than its leader's, and the process exits (up to 2.0.0). 0.10.2 prints
+               it and hangs in its exit: rely on the line, not on the process
 
-A line is no proof that a log was cut: whoever wants one reads the files.
+A line does not prove that a log was truncated: only the files do.
 
 Source:  log statements of kafka.log.Log and kafka.server's fetcher threads, 0.10.2 to 3.9.
 """
@@ -25,7 +25,7 @@ _PARTITION: Final = r"(?P<topic>[\w.-]+)-(?P<partition>\d+)"
 _OLD_PARTITION: Final = r"\[(?P<topic>[\w.-]+),(?P<partition>\d+)\]"
 _LOG: Final = rf"\[(?:Unified)?Log partition={_PARTITION}, dir=[^]]*\]"
 
-# In the order in which they are tried; the first that is found in a line is what it tells.
+# Tried in this order; the first pattern found in a line decides.
 PATTERNS: Final = tuple(
     (what, re.compile(pattern))
     for what, pattern in (
@@ -44,7 +44,7 @@ PATTERNS: Final = tuple(
 
 
 def read(line: str) -> Printed | None:
-    """Say what a line tells; None for nothing that anybody waits for."""
+    """Return what a line reports; None for any other line."""
     for what, pattern in PATTERNS:
         if found := pattern.search(line):
             groups = found.groupdict()

@@ -1,7 +1,7 @@
 """
-What a broker of Apache Kafka is started with: server.properties, log4j.properties and its Java's arguments.
+The files and arguments of an Apache Kafka broker: server.properties, log4j.properties and its Java's arguments.
 
-Every property here is a documented one and known to every release of the table; none is a test's own switch.
+Every property here is documented and known to every release of the table; none is a test's own switch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from targets.kafka.releases import FORMAT, Entry, version
 SERVER: Final = "server.properties"
 LOG4J: Final = "log4j.properties"
 
-# Times of a run, ms. A session outlives every run: only the harness ends sessions. Nobody leaves the ISR for being
-# slow, since holds last as long as the machine is busy. The rest is small, so that a run is quick.
+# Times of a run, ms. A session outlives every run: only the harness ends sessions. Followers never leave the
+# ISR for lag, since holds last as long as the machine is busy. All other times are short, to keep a run short.
 SESSION_TIMEOUT_MS: Final = 90_000
 REPLICA_LAG_MS: Final = 60_000
 
-# The newest message format without epochs, and the protocol version from which on there is no choice (KIP-724).
+# The newest message format without epochs, and the protocol version that ended the choice of formats (KIP-724).
 FORMAT_WITHOUT_EPOCHS: Final = "0.10.2"
 FORMAT_FIXED_SINCE: Final = (3, 0)
 
@@ -32,7 +32,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "inter.broker.listener.name": "INTERNAL",
     "zookeeper.session.timeout.ms": str(SESSION_TIMEOUT_MS),
     "zookeeper.connection.timeout.ms": "30000",
-    # What a scenario elects or makes is its own doing, never a broker's.
+    # Only a scenario creates topics and causes elections, never a broker by itself.
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
     "controlled.shutdown.enable": "false",
@@ -40,11 +40,11 @@ ALWAYS: Final[Mapping[str, str]] = {
     "replica.fetch.wait.max.ms": "50",
     "replica.fetch.backoff.ms": "50",
     "replica.high.watermark.checkpoint.interval.ms": "50",
-    # Consumers ask for it, even those that commit nothing.
+    # Consumers create this topic, even those that commit nothing.
     "offsets.topic.num.partitions": "1",
     "offsets.topic.replication.factor": "1",
     "log.retention.ms": "-1",
-    # Kept small, since a disk may be: indexes are preallocated, and the cleaner buffers 128 MB.
+    # Small, since a disk may be small: indexes are preallocated, and the cleaner buffers 128 MB.
     "log.index.size.max.bytes": "65536",
     "log.cleaner.enable": "false",
     "num.network.threads": "2",
@@ -52,7 +52,7 @@ ALWAYS: Final[Mapping[str, str]] = {
     "background.threads": "2",
 }
 
-# What the harness decides for each node, so that no rule may.
+# The harness sets these for each node; rules must not.
 _OWNED: Final = ("broker.id", "listeners", "advertised.listeners", "zookeeper.connect", "log.dirs")
 OWNED: Final = frozenset((*_OWNED, "listener.security.protocol.map", "inter.broker.listener.name"))
 
@@ -66,9 +66,11 @@ log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss,SSS} %p %m (%c)%n
 
 def server_properties(spec: NodeSpec, entry: Entry) -> str:
     """
-    Give a node's server.properties: what all nodes have, the scenario's settings, the entry's, the node's own.
+    Return a node's server.properties: the common ones, the scenario's settings, the entry's, the node's own.
 
-    Raises:  UsageError when the entry cannot have what the scenario asks for.
+    Raises:
+        UsageError: the entry does not support the scenario's settings.
+
     Source:  KIP-103: the second listener puts brokers' own traffic, and nothing else, behind the fabric.
     """
     place = spec.place
@@ -86,9 +88,10 @@ def server_properties(spec: NodeSpec, entry: Entry) -> str:
 
 def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
     """
-    Put a scenario's settings into Kafka's words.
+    Translate a scenario's settings to Kafka's properties.
 
-    Raises:  UsageError for batches without epochs where a release writes no others (from protocol version 3.0 on).
+    Raises:
+        UsageError: batches without epochs, on a release that cannot write them (protocol version 3.0 on).
     """
     found = {
         "unclean.leader.election.enable": str(settings.unclean_election).lower(),
@@ -107,7 +110,7 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
 
 
 def command_line(java: Path, jvm: Sequence[str], class_path: Sequence[Path], conf_dir: str) -> tuple[str, ...]:
-    """Give the command that starts a broker whose files lie in conf_dir."""
+    """Return the command that starts a broker with the files in conf_dir."""
     return (
         str(java),
         *jvm,

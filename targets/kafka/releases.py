@@ -1,5 +1,5 @@
 """
-The table of releases: releases.toml as values, and which protocol of ours each entry corresponds to.
+The table of releases: releases.toml as values, and the protocol of ours that each entry corresponds to.
 
 An entry is a release by its own number (`2.1.1`) or a release with some of its properties set (`2.1.1@1.1`).
 """
@@ -27,9 +27,11 @@ class Release:
     """
     One release of Apache Kafka.
 
-    Shapes:  coordinates are Maven's, group:artifact:version, the broker's own first; models is the protocol of
-             ours that it corresponds to, speaks its own inter.broker.protocol.version; properties are those that a
-             run needs on this release.
+    Attributes:
+        coordinates: Maven's group:artifact:version, the broker's own first.
+        models: the protocol of this repository that the release corresponds to.
+        speaks: its own inter.broker.protocol.version.
+        properties: those that a run needs on this release.
     """
 
     name: str
@@ -42,13 +44,13 @@ class Release:
 
     @property
     def lock(self) -> Path:
-        """The file that pins its jars."""
+        """Return the file that pins its jars."""
         return LOCKS / f"{self.name}.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One column of a table: a release, and the properties that differ from what a run sets anyway."""
+    """One column of a table: a release, and the properties that differ from a run's defaults."""
 
     name: str
     release: Release
@@ -56,18 +58,18 @@ class Entry:
 
     @property
     def speaks(self) -> str:
-        """Its inter.broker.protocol.version."""
+        """Return its inter.broker.protocol.version."""
         return self.properties.get(SPEAKS, self.release.speaks)
 
     @property
     def models(self) -> str:
-        """The protocol of ours that it corresponds to: what its release can, as far as its version allows."""
+        """Return the older of two protocols: its release's, and the one that its protocol version allows."""
         return older(self.release.models, allowed(self.speaks))
 
 
 @cache
 def releases() -> Mapping[str, Release]:
-    """Give every release by its number, oldest first."""
+    """Return every release by its number, oldest first."""
     table = _table()
     return {
         name: Release(
@@ -85,7 +87,7 @@ def releases() -> Mapping[str, Release]:
 
 @cache
 def entries() -> Mapping[str, Entry]:
-    """Give every entry by its name: all releases, oldest first, each before its variants."""
+    """Return every entry by its name: all releases, oldest first, each before its variants."""
     found: dict[str, Entry] = {}
     for name, release in releases().items():
         found[name] = Entry(name=name, release=release)
@@ -96,21 +98,27 @@ def entries() -> Mapping[str, Entry]:
 
 
 def release_of(name: str) -> Release:
-    """Give a release by its number; UsageError, with those that there are, for one that is not in the table."""
+    """
+    Return a release by its number.
+
+    Raises:
+        UsageError: the table lacks it; lists the known releases.
+    """
     return pick("release of Apache Kafka", releases(), name)
 
 
 def older(one: str, other: str) -> str:
-    """Give the older of two protocols on the ladder."""
+    """Return the older of two protocols on the ladder."""
     ladder: list[str] = _table()["ladder"]
     return min(one, other, key=ladder.index)
 
 
 def allowed(speaks: str) -> str:
     """
-    Give the newest protocol that an inter.broker.protocol.version allows.
+    Return the newest protocol that an inter.broker.protocol.version allows.
 
-    Raises:  UsageError for one that is no version, or is older than all that the table knows.
+    Raises:
+        UsageError: it is no version, or older than all in the table.
     """
     number = version(speaks)
     found = [protocol for since, protocol in _table()["allows"].items() if version(since) <= number]
@@ -120,7 +128,7 @@ def allowed(speaks: str) -> str:
 
 
 def version(text: str) -> tuple[int, ...]:
-    """Read a version as Kafka writes it: 1.1, 0.10.2, 2.7-IV1 (of which only the numbers count)."""
+    """Parse a version as Kafka writes it: 1.1, 0.10.2, 2.7-IV1 (only the numbers count)."""
     try:
         return tuple(int(part) for part in text.partition("-")[0].split("."))
     except ValueError as error:

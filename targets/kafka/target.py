@@ -1,7 +1,7 @@
 """
 Apache Kafka as a target: a protocol is a release, or a release with some of its properties set (releases.toml).
 
-Its brokers tell the harness nothing: what they do is seen in ZooKeeper, on the wire and in their logs.
+Its brokers emit no events: the harness watches ZooKeeper, the wire and the brokers' logs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from targets.kafka.jars import cache_dir, class_path
 from targets.kafka.properties import LOG4J, LOG4J_TEXT, OWNED, SERVER, command_line, server_properties
 from targets.kafka.releases import Entry, entries, release_of, version
 
-# What stands among an entry's rules beside those names that the harness knows, and is no property.
+# A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
 _NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, NAMED})
-# Record batches came with 0.11 (KIP-98): before it a broker takes message sets alone.
+# Record batches came with 0.11 (KIP-98): older brokers accept message sets only.
 BATCHES_SINCE: Final = (0, 11)
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
 
@@ -45,11 +45,11 @@ class KafkaTarget:
     name = "kafka"
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
-        """Every release and variant of releases.toml."""
+        """Return every release and variant of releases.toml."""
         return {name: _rules(entry) for name, entry in entries().items()}
 
     def rules(self, protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
-        """An entry with some more of its properties set; what it models follows its protocol version."""
+        """Return an entry with more of its properties set; its protocol version decides what it models."""
         entry = pick("release of Apache Kafka", entries(), protocol)
         set_now = dict(_property(change) for change in changes)
         made = Entry(name=entry.name, release=entry.release, properties={**entry.properties, **set_now})
@@ -57,7 +57,7 @@ class KafkaTarget:
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
         """`java … kafka.Kafka server.properties`, from the jars of the cache."""
-        del protocol  # its rules say all
+        del protocol  # its rules determine everything
         entry, place, library = entry_of(rules), spec.place, cache_dir()
         inside = Path(place.library or library)
         jars = [inside / jar.relative_to(library) for jar in class_path(entry.release, library)]
@@ -70,16 +70,16 @@ class KafkaTarget:
         )
 
     def first_question(self, rules: Mapping[str, str]) -> str:
-        """Before KIP-101 a follower cut its log and fetched; since 2.7 (KIP-595) the fetch itself asks."""
+        """Before KIP-101 a follower truncated its log and fetched; since 2.7 (KIP-595) the fetch itself asks."""
         asks = (0, 11) <= version(entry_of(rules).speaks) < (2, 7)
         return "OffsetForLeaderEpoch" if asks else "Fetch"
 
     def registration_path(self, broker_id: int) -> str:
-        """Where a broker registers."""
+        """Return the path of a broker's registration."""
         return elections.broker_path(broker_id)
 
     def controller_path(self) -> str:
-        """Where the controller's office stands."""
+        """Return the path of the controller's node."""
         return elections.CONTROLLER
 
     def controller_id(self, data: bytes) -> int:
@@ -87,7 +87,7 @@ class KafkaTarget:
         return elections.controller_id(data)
 
     def partition_path(self, topic: str, partition: int) -> str:
-        """Where a partition's leader and ISR stand."""
+        """Return the path of a partition's leader and ISR."""
         return elections.state_path(topic, partition)
 
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
@@ -99,15 +99,15 @@ class KafkaTarget:
         return elections.elect(zookeeper, topic, partition, broker_id)
 
     def emits_events(self) -> bool:
-        """It does not."""
+        """Return False."""
         return False
 
     def printed(self, line: str) -> Printed | None:
-        """What a line of its log tells of a replica."""
+        """Return what a line of its log reports about a replica."""
         return printed.read(line)
 
     def client(self, rules: Mapping[str, str]) -> str:
-        """Our own where record batches are known (from 0.11 on); librdkafka knows message sets too."""
+        """Return `raw` if the release knows record batches (0.11 on), else `librdkafka` for message sets."""
         return "raw" if version(entry_of(rules).release.speaks) >= BATCHES_SINCE else "librdkafka"
 
 
@@ -123,7 +123,7 @@ def _rules(entry: Entry, *, changed: bool = False) -> dict[str, str]:
 
 
 def entry_of(rules: Mapping[str, str]) -> Entry:
-    """Give the entry that rules of this target stand for."""
+    """Return the entry that these rules belong to."""
     properties = {name: value for name, value in rules.items() if name not in _NO_PROPERTIES}
     return Entry(name=rules[RELEASE], release=release_of(rules[RELEASE]), properties=properties)
 
@@ -138,7 +138,7 @@ def _property(change: str) -> tuple[str, str]:
 
 
 def _java_and_archive(entry: Entry) -> tuple[Path, tuple[str, ...]]:
-    """Give this machine's Java, and what has it use the release's class archive, if there is one."""
+    """Return this machine's Java, and the arguments that use the release's class archive, if there is one."""
     java = _java()
     return java.executable, archive.flags(entry.release, java)
 

@@ -1,7 +1,7 @@
 """
-Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, no time, no producer id.
+Write a record batch (format v2) as a producer sends it: offsets from 0, no epoch, no timestamp, no producer id.
 
-A record without a time (-1) is of no age, so no retention deletes it, and equal values give equal batches.
+Without a timestamp (-1) a record has no age, so retention keeps it, and equal values make equal batches.
 Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java and DefaultRecord.java.
 """
 
@@ -17,12 +17,12 @@ import crc32c
 from harness.model import UsageError
 from harness.registry import pick
 
-# attributes, last offset delta, base and max timestamp, producer id, producer epoch, base sequence, record count:
-# what the checksum covers, before the records.
+# The fields under the checksum, before the records: attributes, last offset delta, base and max timestamp,
+# producer id, producer epoch, base sequence, record count.
 _COVERED: Final = struct.Struct(">hiqqqhii")
 # base offset, length, leader epoch, magic, checksum.
 _BEFORE: Final = struct.Struct(">qiibI")
-# How much of that the length does not count: base offset and itself.
+# The bytes that the length does not count: base offset and the length itself.
 _UNCOUNTED_BYTES: Final = 12
 _MAGIC: Final = 2
 _NONE: Final = -1
@@ -30,10 +30,14 @@ _NONE: Final = -1
 
 def write_batch(values: Sequence[bytes], codec: str) -> bytes:
     """
-    Write one batch with a record for every value, their keys null.
+    Write one batch with a record for every value; keys are null.
 
-    Shapes:  codec is a name of CODECS.
-    Raises:  UsageError for another codec, and for no values, of which there is no batch.
+    Args:
+        values: the records' values, at least one.
+        codec: a name of CODECS.
+
+    Raises:
+        UsageError: the codec is unknown, or there are no values.
     """
     if not values:
         raise UsageError("a batch of no records; expected at least one")
@@ -45,7 +49,7 @@ def write_batch(values: Sequence[bytes], codec: str) -> bytes:
 
 
 def _record(at: int, value: bytes) -> bytes:
-    """Write attributes, time delta, offset delta, key, value and no headers, their length before them."""
+    """Write the record's length, then attributes, time delta, offset delta, key, value and no headers."""
     body = b"\x00" + _varint(0) + _varint(at) + _varint(_NONE) + _varint(len(value)) + value + _varint(0)
     return _varint(len(body)) + body
 
@@ -66,7 +70,7 @@ def _gzip(records: bytes) -> bytes:
 
 
 def _snappy(records: bytes) -> bytes:
-    # One raw block, as librdkafka has it.
+    # One raw block, as librdkafka writes it.
     return bytes(cramjam.snappy.compress_raw(records))
 
 
@@ -78,7 +82,7 @@ def _zstd(records: bytes) -> bytes:
     return bytes(cramjam.zstd.compress(records))
 
 
-# Name -> Kafka's number for the codec, and how it is done.
+# Name -> Kafka's number for the codec, and its compressor.
 CODECS: Final[dict[str, tuple[int, Callable[[bytes], bytes]]]] = {
     "none": (0, bytes),
     "gzip": (1, _gzip),

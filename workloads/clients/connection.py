@@ -1,7 +1,7 @@
 """
-One blocking connection to a broker, with a deadline: a request goes out once, and an answer is awaited or not.
+One blocking connection to a broker, with a deadline: each request is sent once, with or without an answer.
 
-Whoever asks must know whether anything can have come of it: NotSent says that nothing can, NoAnswer that it may.
+The errors say whether a request can have had an effect: NotSent says no, NoAnswer says that it may.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
 
 
 class NotSent(FencepostError):
-    """Nothing came of it: it never left."""
+    """The request was never sent and had no effect."""
 
 
 class NoAnswer(FencepostError):
-    """It may have been done or not: it left, and no sound answer came in time."""
+    """The request was sent, but no valid answer came in time: its effect is unknown."""
 
 
 def left(deadline: float) -> float:
-    """Seconds until a deadline of the monotonic clock; never 0 or less, which sockets take for something else."""
+    """Return the seconds until a monotonic deadline; always above 0, since sockets treat 0 differently."""
     return max(deadline - time.monotonic(), 0.001)
 
 
@@ -41,8 +41,11 @@ class Connection:
     """
     A connection to "host:port".
 
-    Units:   deadline is in seconds of the monotonic clock, and holds for all that the connection does.
-    Raises:  NotSent when there is no connecting.
+    Args:
+        deadline: in seconds of the monotonic clock, for all use of the connection.
+
+    Raises:
+        NotSent: it cannot connect.
     """
 
     def __init__(self, address: str, client_id: str, deadline: float) -> None:
@@ -68,7 +71,8 @@ class Connection:
         """
         Send a request, one of kio's entities.
 
-        Raises:  NoAnswer when it did not leave whole.
+        Raises:
+            NoAnswer: it was not sent whole.
         """
         self._correlation_id += 1
         kind = type(request)
@@ -90,9 +94,10 @@ class Connection:
 
     def ask(self, request: Any, answer: type[T]) -> T:
         """
-        Send a request and give its answer.
+        Send a request and return its answer.
 
-        Raises:  NoAnswer when none came in time, or one that cannot be read.
+        Raises:
+            NoAnswer: no answer came in time, or it cannot be read.
         """
         self.send(request)
         frame = self._receive()

@@ -1,9 +1,9 @@
 """
-Clients on librdkafka (confluent-kafka): topics, records, and reading back, each an operation in the history.
+Clients on librdkafka (confluent-kafka): create a topic, produce and read, each an operation in the history.
 
 Retries and idempotence are off: a retry hides from the history what happened to the first try. One kind of retry
-cannot be switched off: a record that is refused because who was asked leads no more is sent again to the new
-leader, and counts as no retry. So it may stand in a log twice, and its ok is that of the last try.
+cannot be switched off: a record refused by a broker that no longer leads is sent again to the new leader, and does
+not count as a retry. So a log may hold it twice, and its ok is that of the last try.
 
 Source:  librdkafka, rdkafka_request.c, rd_kafka_handle_Produce_error: metadata that are refreshed count no retry.
 """
@@ -27,7 +27,7 @@ from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.model import OpType, PreconditionError, UsageError
 
-# Long enough that a batch leaves because it is full or flushed, never because it waited.
+# Long enough that batches are sent when full or flushed, never because they waited.
 LINGER_MS: Final = 2_000
 POLL_S: Final = 0.05
 METADATA_S_MAX: Final = 2.0
@@ -38,19 +38,22 @@ class LibrdkafkaClient:
     """
     The clients of one run; every call is one process of the history, client-1, client-2, ...
 
-    Shapes:  bootstrap gives "host:port" of the nodes that run, anew for each call.
-    Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
+    Args:
+        bootstrap: returns "host:port" of the running nodes; called again for each call.
+
+    Raises:
+        PreconditionError: the cluster does not do what the scenario needs.
     """
 
     history: History
     bootstrap: Callable[[], Sequence[str]]
-    sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` say
+    sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` is
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Make a topic of one partition on these brokers; return when the request was answered."""
+        """Create a topic of one partition on these brokers; return when the request was answered."""
         admin = AdminClient(self._config())
-        # A node may name no controller yet, and librdkafka asks it again only when a connection changes.
+        # A node may know no controller yet, and librdkafka asks it again only when a connection changes.
         if not until(lambda: _knows_controller(admin), limits.CLIENT_OPERATION_S_MAX):
             raise PreconditionError(f"create topic {topic} on {list(replicas)}: no node names a controller")
         created = admin.create_topics(
@@ -78,11 +81,13 @@ class LibrdkafkaClient:
         timeout_s: float | None = None,
     ) -> list[int]:
         """
-        Send the values in one batch, or each in one of its own when `singly`; give their offsets.
+        Send the values in one batch, or each in its own when `singly`; return their offsets.
 
-        Shapes:  with acks=0 nobody tells the offsets: [], and the history's ok means no more than sent.
-        Raises:  PreconditionError when one of them was not acknowledged; the history has them all. UsageError for
-                 via, which this library cannot.
+        With acks=0 brokers return no offsets: the result is [], and the history's ok means only sent.
+
+        Raises:
+            PreconditionError: one of them was not acknowledged; the history has them all.
+            UsageError: via is set, which librdkafka does not support.
         """
         self._refuse(via)
         wait_s = limits.CLIENT_OPERATION_S_MAX if timeout_s is None else timeout_s
@@ -132,10 +137,10 @@ class LibrdkafkaClient:
         wait_s: float,
     ) -> None:
         """
-        Serve delivery reports until these records have theirs, or time is out.
+        Serve delivery reports until these records have theirs, or the time is over.
 
-        Not flush(): it has records leave as soon as one is there, while others of their batch are still on
-        their way to the queue, and a batch would be torn in two.
+        Not flush(): it sends records as soon as one is queued, while others of their batch are still on their way
+        to the queue, and so splits the batch in two.
         """
 
         def delivered() -> bool:
@@ -167,7 +172,7 @@ class LibrdkafkaClient:
         return InThread(lambda: self.produce(topic, partition, name, values, **options))
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
+        """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
         self._refuse(via)
         process = f"client-{next(self._numbers)}"
         asked = Read(topic=topic, partition=partition)
@@ -177,7 +182,7 @@ class LibrdkafkaClient:
             try:
                 records, end = self._read(process, TopicPartition(topic, partition, 0))
             except KafkaException as error:
-                # Who was asked led a moment ago, or has not heard yet who leads now: a consumer asks again.
+                # The broker led a moment ago, or does not know the new leader yet: ask again, as a consumer does.
                 if error.args[0].code() in MOVED and time.monotonic() < deadline:
                     continue
                 self.history.record(process, OpType.FAIL, replace(asked, error=str(error)))
@@ -192,7 +197,7 @@ class LibrdkafkaClient:
             consumer.assign([place])
             return self._read_to(consumer, end), end
         except KafkaException:
-            # Asked again at once, it would say the same: the library has this long to learn who leads now.
+            # An immediate retry would get the same error; the poll lets the library learn the new leader.
             consumer.poll(POLL_S)
             raise
         finally:
@@ -234,7 +239,7 @@ class LibrdkafkaClient:
 
 
 def _knows_controller(admin: AdminClient) -> bool:
-    """Whether a node names the controller when it is asked now."""
+    """Return True if the node that answers names a controller."""
     try:
         told = admin.list_topics(timeout=METADATA_S_MAX)
     except KafkaException:

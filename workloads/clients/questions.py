@@ -1,7 +1,7 @@
 """
-What a client asks of brokers, one request and its answer each, in the oldest versions that record batch v2 has.
+A client's requests to brokers, with their answers, in the oldest versions that have record batch v2.
 
-Those versions every release since 0.11 knows, so nobody needs to be asked for them first.
+Every release since 0.11 knows those versions, so the client need not ask for versions first.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from kio.schema.errors import ErrorCode
 
 from workloads.clients.connection import Connection, NoAnswer
 
-# Version -> its messages. The later ones are those that know zstd (KIP-110). kio's phantom types would have every
-# number parsed here, though its writers check them all the same: hence Any.
+# Version -> its messages. The later versions know zstd (KIP-110). kio's phantom types would require parsing every
+# number here, though its writers check them all the same: hence Any.
 _PRODUCE: Final[dict[int, tuple[Any, Any]]] = {
     3: (produce_v3_request, produce_v3_response),
     7: (produce_v7_request, produce_v7_response),
@@ -48,7 +48,7 @@ FETCH_BYTES_MAX: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Where the leader of a partition and the controller are ("host:port"), "" where there is none, and why."""
+    """ "host:port" of the partition's leader and of the controller, "" for none, and the error."""
 
     leader: str
     controller: str
@@ -57,7 +57,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """Where the records went; base_offset -1 on error."""
+    """Where the records were appended; base_offset is -1 on error."""
 
     error: ErrorCode
     base_offset: int
@@ -65,7 +65,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Whole batches from before or at the offset asked, as bytes."""
+    """The bytes of whole batches; the first may begin before the requested offset."""
 
     error: ErrorCode
     high_watermark: int
@@ -73,7 +73,7 @@ class Fetched:
 
 
 def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
-    """Ask who leads; a topic that is not there is not made by it."""
+    """Ask for the leader; the request does not create a missing topic."""
     request, response = _METADATA
     asked = request.MetadataRequest(
         topics=(request.MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False
@@ -91,7 +91,7 @@ def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
 
 
 def create_topic(connection: Connection, topic: str, replicas: Sequence[int], timeout_s: float) -> str:
-    """Ask for a topic of one partition on these brokers; give why not, "" when it is made."""
+    """Create a topic of one partition on these brokers; return the error, "" if it was created."""
     request, response = _CREATE
     asked = request.CreateTopicsRequest(
         topics=(
@@ -114,7 +114,7 @@ def create_topic(connection: Connection, topic: str, replicas: Sequence[int], ti
 def produce(
     connection: Connection, topic: str, partition: int, batch: bytes, *, acks: int, timeout_s: float, zstd: bool
 ) -> Produced | None:
-    """Send a batch once; give what came of it, None with acks=0, where nobody answers."""
+    """Send a batch once; return the result, None with acks=0, which has no answer."""
     request, response = _PRODUCE[7 if zstd else 3]
     data = request.PartitionProduceData(index=partition, records=batch)
     asked = request.ProduceRequest(
@@ -133,7 +133,7 @@ def produce(
 
 
 def fetch(connection: Connection, topic: str, partition: int, offset: int) -> Fetched:
-    """Read on from an offset as a consumer does, waiting a little when there is nothing yet."""
+    """Fetch from an offset as a consumer does, waiting a little when there is no data yet."""
     found = _fetch(connection, topic, partition, offset, 4)
     if found.error is ErrorCode.unsupported_compression_type:
         found = _fetch(connection, topic, partition, offset, 10)
@@ -160,7 +160,7 @@ def _fetch(connection: Connection, topic: str, partition: int, offset: int, vers
 
 
 def _one(items: Sequence[Any]) -> Sequence[Any]:
-    """Give the items back when there is one, as there must be."""
+    """Return the items if there is exactly one, as there must be."""
     if len(items) != 1:
         raise NoAnswer(f"{len(items)} entries in an answer; expected 1, for what was asked")
     return items

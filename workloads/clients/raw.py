@@ -1,14 +1,14 @@
 """
-A client of our own on plain sockets: topics, records, and reading back, each an operation in the history.
+A client on plain sockets: create a topic, produce and read, each an operation in the history.
 
-Every request that changes anything is sent once; who leads may be asked again. So what happened to the first try
-is what the history has, and a record can be sent to a broker that metadata would not name.
+Every request with an effect is sent once; only metadata requests are repeated. So the history shows what happened
+to the first try, and a record can be sent to a broker that metadata would not name.
 
-    produce   ok      acknowledged, with its offset; with acks=0 no more than sent
-              fail    surely not appended: nothing left, or the broker refused before it appended
-              info    all else: no answer in time, or an answer that came after the append
+    produce   ok      acknowledged, with its offset; with acks=0 only sent
+              fail    certainly not appended: not sent, or refused before the append
+              info    all else: no answer in time, or an error after the append
     read      ok      every record from 0 to the high watermark of the first answer
-              fail    it did not come so far; a read moves nothing
+              fail    it did not reach that; a read has no effect
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from workloads.clients import questions
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
 
-# After so many empty answers below the high watermark no more comes: it may lie inside a batch, of which a broker
-# of Apache Kafka then gives nothing.
+# After so many empty answers below the high watermark the read ends: the high watermark may lie inside a batch,
+# which an Apache Kafka broker then does not return.
 EMPTY_ANSWERS_MAX: Final = 6
-# How long one node may take to say who leads before another is asked: it may be paused.
+# Timeout of one node's metadata answer, before the next node is asked: the node may be paused.
 METADATA_S_MAX: Final = 2.0
-# The part of its time that a producer leaves to the broker, so that it hears "timed out" rather than nothing.
+# The share of a producer's time that the broker gets, so that "timed out" arrives before the client gives up.
 _BROKERS_SHARE: Final = 0.8
 _ADMIN: Final = "client-admin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """What became of a batch; base is None where no offset is told."""
+    """The result of a batch; base is None without an offset."""
 
     type: OpType
     base: int | None = None
@@ -56,7 +56,7 @@ class _Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class _Reading:
-    """How far a read has come: the next offset, where it ends (None while unknown), and what stood in its way."""
+    """A read's progress: the next offset, its end (None while unknown), and the last error."""
 
     records: list[tuple[int, str]] = field(default_factory=list)
     position: int = 0
@@ -70,9 +70,12 @@ class RawClient:
     """
     The clients of one run; every call is one process of the history, client-1, client-2, ...
 
-    Shapes:  bootstrap gives "host:port" of the nodes that run, anew whenever one is asked who leads.
-    Units:   timeout_s is for one call with all that it asks.
-    Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
+    Args:
+        bootstrap: returns "host:port" of the running nodes; called again for every metadata request.
+        timeout_s: for one call with all its requests.
+
+    Raises:
+        PreconditionError: the cluster does not do what the scenario needs.
     """
 
     history: History
@@ -82,7 +85,7 @@ class RawClient:
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Make a topic of one partition on these brokers; return when the request was answered."""
+        """Create a topic of one partition on these brokers; return when the request was answered."""
         deadline = time.monotonic() + self.timeout_s
         try:
             controller = self._find(_ADMIN, deadline, topic, 0, lambda found: found.controller)
@@ -108,13 +111,17 @@ class RawClient:
         timeout_s: float | None = None,
     ) -> list[int]:
         """
-        Send the values in one batch, or each in one of its own when `singly`; give their offsets.
+        Send the values in one batch, or each in its own when `singly`; return their offsets.
 
-        Shapes:  via is the "host:port" that is sent to, whoever leads; "" for who leads by metadata. With acks=0
-                 nobody tells the offsets: [], and the history's ok means no more than sent.
-        Units:   timeout_s is for this call, None: as for any.
-        Raises:  PreconditionError when one of them was not acknowledged; the history has all that were sent, and
-                 none is sent after one that was not acknowledged.
+        With acks=0 brokers return no offsets: the result is [], and the history's ok means only sent.
+
+        Args:
+            via: "host:port" of the broker to send to, leader or not; "" for the leader that metadata names.
+            timeout_s: for this call; None for the default.
+
+        Raises:
+            PreconditionError: one of them was not acknowledged. The history has all that were sent; none is sent
+                after one that was not acknowledged.
         """
         process = self._process()
         deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
@@ -174,7 +181,7 @@ class RawClient:
         return InThread(lambda: self.produce(topic, partition, name, values, **options))
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
+        """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
         process = self._process()
         asked = Read(topic=topic, partition=partition)
         self.history.record(process, OpType.INVOKE, asked)
@@ -193,7 +200,7 @@ class RawClient:
         return reading.records
 
     def _read_on(self, process: str, deadline: float, asked: Read, reading: _Reading, via: str) -> bool:
-        """Read on from the leader of this moment; False when it must be asked again who that is."""
+        """Read from the current leader up to the end; return False if the leader must be found again."""
         topic, partition = asked.topic, asked.partition
         try:
             leader = via or self._find(process, deadline, topic, partition, lambda found: found.leader)
@@ -226,7 +233,12 @@ class RawClient:
         partition: int,
         pick: Callable[[questions.Metadata], str],
     ) -> str:
-        """Ask node after node until one names whom we look for; NotSent when none does in time."""
+        """
+        Ask node after node until one names the wanted broker.
+
+        Raises:
+            NotSent: none named it in time.
+        """
         found: list[str] = []
         saw = ["no node runs"]
 
@@ -246,7 +258,7 @@ class RawClient:
             return False
 
         if not until(looked, left(deadline)):
-            raise NotSent(f"{saw[-1]}; expected who leads")
+            raise NotSent(f"{saw[-1]}; expected its address")
         return found[0]
 
     def _process(self) -> str:
@@ -254,7 +266,7 @@ class RawClient:
 
 
 def _take(records: bytes, reading: _Reading) -> None:
-    """Take the records between where a read has come and where it ends."""
+    """Add the records between the read's position and its end."""
     found = walk(records)
     if found.stopped and not found.headers:
         raise PreconditionError(f"records at {reading.position}: {found.stopped}")
