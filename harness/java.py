@@ -150,7 +150,7 @@ def main(arguments: list[str]) -> int:
         refused: list[str] = []
         java = _installed(refused)
         for reason in refused:
-            print(f"Java: {reason}; not taken", file=sys.stderr)
+            print(f"Java: {reason}; rejected", file=sys.stderr)
         return 0 if java is not None else 1
     try:
         java = find_java()

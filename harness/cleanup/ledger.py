@@ -261,7 +261,7 @@ def _reopen(folder: Path, lock: int) -> Ledger:
             continue
         read.take(line)
     lines = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    # A torn last line must not swallow the first one that we append.
+    # End a torn last line, so that the first line that we append does not continue it.
     os.write(lines, b"\n")
     return Ledger(folder=folder, token=folder.name, lock=lock, lines=lines, entries=read.entries)
 

@@ -77,7 +77,7 @@ def unmount(mount_point: Path, backing: Path) -> str:
         # A mount's own loop device frees itself; this one is left from a mount that failed.
         subprocess.run(["losetup", "--detach", device], capture_output=True, check=False)
     if not until(lambda: not loops_of(backing), limits.PROCESS_END_S_MAX):
-        return f"{backing}: still behind {', '.join(loops_of(backing))}; expected no loop device"
+        return f"{backing}: still backs {', '.join(loops_of(backing))}; expected no loop device"
     return ""
 
 

@@ -20,7 +20,7 @@ from harness import limits
 
 # The environment variable with a child's token; see tokens_alive.
 TOKEN_VARIABLE: Final = "FENCEPOST_TOKEN"
-# States of /proc/PID/stat: a zombie, or past that; stopped, by a signal or a tracer.
+# States of /proc/PID/stat: a zombie or dead; stopped by a signal or a tracer.
 _ENDED: Final = "ZX"
 _STOPPED: Final = "Tt"
 

@@ -41,7 +41,7 @@ class Cursor:
         """Read an array's length; a null array counts as empty."""
         found: int = self._varint() - 1 if self._flexible else self.take(_INT)[0]
         if not -1 <= found <= len(self._buffer) - self.offset:
-            raise Unreadable(f"at {self.offset}: {found} elements; expected no more than bytes that follow")
+            raise Unreadable(f"at {self.offset}: {found} elements; expected no more than the bytes that follow")
         return max(found, 0)
 
     def numbers(self) -> tuple[int, ...]:

@@ -85,8 +85,8 @@ class Fabric(LinkVerbs[Hold]):
         """Open and return the inter-broker address that this broker advertises; it forwards to upstream."""
         if name in self._nodes or broker_id in self._names:
             raise UsageError(
-                f"fabric: broker {name!r} with id {broker_id} is there already, or is a reserved name; "
-                f"expected a name beside {sorted(self._nodes)} and an id beside {sorted(self._names)}"
+                f"fabric: broker {name!r} with id {broker_id} already exists, or is a reserved name; "
+                f"expected a name not in {sorted(self._nodes)} and an id not in {sorted(self._names)}"
             )
         self._names[broker_id] = name
         self._nodes[name] = name

@@ -112,7 +112,7 @@ class NodeContainer:
 
         if not until(frozen, limits.PROCESS_END_S_MAX):
             why = f": {refusals[-1]}" if refusals else ""
-            raise PreconditionError(f"pause {self.name}: the engine says that it is not paused{why}")
+            raise PreconditionError(f"pause {self.name}: the engine reports that it is not paused{why}")
         return "container frozen"
 
     def resume(self) -> str:
@@ -122,7 +122,7 @@ class NodeContainer:
         with self._refused("resume"):
             self._container.unpause()
         if self._state()["Paused"]:
-            raise PreconditionError(f"resume {self.name}: the engine says that it is still paused")
+            raise PreconditionError(f"resume {self.name}: the engine reports that it is still paused")
         return "container runs"
 
     def log_text(self) -> str:

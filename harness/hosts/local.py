@@ -50,7 +50,7 @@ class LocalHost(NodesHost[NodeProcess]):
         return LOOPBACK
 
     def open(self) -> None:
-        """Reap killed runs, check the machine, take the run's lock, choose the power tier."""
+        """Reap killed runs, check the machine, acquire the run's lock, choose the power tier."""
         self._site.open()
         self.power_tier = self._site.power_tier
         self._ports = PortClaims(self._range)

@@ -113,7 +113,7 @@ class LoopDisk:
         _run(self._ledger, "mount", "-t", "ext4", "-o", MOUNT_OPTIONS, str(self._image), str(self._mount_point))
         backing = mounts.backing_file(self._mount_point.stat().st_dev)
         if backing != self._image:
-            raise UsageError(f"mount {self._mount_point}: {backing} is behind it; expected {self._image}")
+            raise UsageError(f"mount {self._mount_point}: backed by {backing}; expected {self._image}")
 
 
 def shut_down(mount_point: Path, folder: Path) -> float:
@@ -168,7 +168,7 @@ def _require_own_loop(handle: int, mount_point: Path, folder: Path) -> None:
     backing = mounts.backing_file(device)
     if backing is None or folder.resolve() not in backing.resolve().parents:
         raise PreconditionError(
-            f"power loss of {mount_point}: {backing or 'no loop device'} is behind it; expected a file in {folder}"
+            f"power loss of {mount_point}: backed by {backing or 'no loop device'}; expected a file in {folder}"
         )
 
 

@@ -31,7 +31,7 @@ class Site:
             raise UsageError(f"power tier {power_tier!r}: expected one of {', '.join(TIERS)}")
         self.run_dir = run_dir.absolute()
         self.power_tier = power_tier or ""
-        self.power_reason = "asked for" if power_tier else ""
+        self.power_reason = "requested" if power_tier else ""
         self.reaped = Reaped()
         self._drain = drain
         self._ledger: Ledger | None = None

@@ -159,9 +159,9 @@ def _scan(directory: Path) -> tuple[ReplicaLog, str]:
     as_is = epochs_file.read_bytes() if epochs_file.is_file() else b""
     after = found.attempt(lambda: list_log(directory)) or before
     if found.gone or as_was != as_is or is_disturbed(before, after):
-        return log, f"its files went on changing for {SETTLE_S_MAX:g} s while they were read"
+        return log, f"its files kept changing for {SETTLE_S_MAX:g} s while they were read"
     if found.torn and (found.locked or has_grown(before, after)):
-        return log, f"a broker is at work on it, and did not end the write at its end within {SETTLE_S_MAX:g} s"
+        return log, f"a broker is writing to it, and did not finish its last write within {SETTLE_S_MAX:g} s"
     return log, ""
 
 

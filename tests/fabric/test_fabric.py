@@ -114,8 +114,8 @@ def test_fabric_can_be_called_from_its_own_thread() -> None:
         (lambda f: f.cut("X", "B"), "unknown node 'X'"),
         (lambda f: f.close_links("A", "X"), "unknown node 'X'"),
         (lambda f: f.add_zookeeper_link("X", Address(host=LOOPBACK, port=1)), "unknown node 'X'"),
-        (lambda f: f.add_broker("A", 7, Address(host=LOOPBACK, port=1)), "'A' with id 7 is there already"),
-        (lambda f: f.add_broker("C", 1, Address(host=LOOPBACK, port=1)), "'C' with id 1 is there already"),
+        (lambda f: f.add_broker("A", 7, Address(host=LOOPBACK, port=1)), "'A' with id 7 already exists"),
+        (lambda f: f.add_broker("C", 1, Address(host=LOOPBACK, port=1)), "'C' with id 1 already exists"),
         (lambda f: f.add_broker("zookeeper", 7, Address(host=LOOPBACK, port=1)), "reserved"),
     ],
 )

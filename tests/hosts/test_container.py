@@ -64,7 +64,7 @@ def test_pause_that_never_comes_about_is_told_with_what_the_engine_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "PROCESS_END_S_MAX", 0.05)
-    with pytest.raises(PreconditionError, match=f"pause A: the engine says that it is not paused: {UNABLE}"):
+    with pytest.raises(PreconditionError, match=f"pause A: the engine reports that it is not paused: {UNABLE}"):
         container(Engine(refusals=1_000_000), tmp_path).pause()
 
 

@@ -46,7 +46,7 @@ def test_shutdown_of_a_folder_whose_mount_failed_is_refused(tmp_path: Path, no_i
 
 
 def test_shutdown_of_a_mount_without_a_loop_device_is_refused(tmp_path: Path, no_ioctl: list[object]) -> None:
-    with pytest.raises(PreconditionError, match="no loop device is behind it"):
+    with pytest.raises(PreconditionError, match="backed by no loop device"):
         shut_down(Path("/proc"), tmp_path)
     assert no_ioctl == []
 
@@ -61,7 +61,7 @@ class TestOwnLoop:
     ) -> None:
         LoopDisk(folder=tmp_path / "theirs", ledger=ledger)
         (tmp_path / "ours").mkdir()
-        with pytest.raises(PreconditionError, match=r"theirs/disk.img is behind it; expected a file in .*ours"):
+        with pytest.raises(PreconditionError, match=r"theirs/disk.img; expected a file in .*ours"):
             shut_down(tmp_path / "theirs" / "mount", tmp_path / "ours")
         assert no_ioctl == []
 

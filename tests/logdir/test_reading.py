@@ -109,7 +109,7 @@ def test_write_under_way_is_told_as_one_when_it_does_not_end(
     assert (11, 11) == (dead.log_end_offset, found.log_end_offset)
     assert 1 == len(dead.problems)
     assert dead.problems == found.problems[:1]
-    assert "a broker is at work on it, and did not end the write at its end" in found.problems[1]
+    assert "a broker is writing to it, and did not finish its last write" in found.problems[1]
 
 
 def test_zeros_at_the_end_are_a_running_broker_s_room_and_a_dead_one_s_problem(
@@ -166,7 +166,7 @@ def test_log_is_listed_again_when_a_segment_goes_before_it_is_read(
 def test_log_that_never_stands_still_is_told_as_such(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "SETTLE_S_MAX", 0.0)
     monkeypatch.setattr(scan, "is_disturbed", lambda before, after: True)
-    assert "its files went on changing" in scan_partition(directory).problems[0]
+    assert "its files kept changing" in scan_partition(directory).problems[0]
 
 
 def test_epochs_are_read_again_when_they_change_with_the_log(
