@@ -1,9 +1,9 @@
 """
-`fencepost agree SUITE SUITE`: hold two stored suites against each other, cell by cell.
+`fencepost agree SUITE SUITE`: compare two stored suites, run by run.
 
-Two hosts, two commits, two nights: each cell that both played must have found the same anomalies at the same
-offsets, and every replica's log must have ended with the same records of the same epochs. Records are drawn from
-the seed, so that only suites of one seed can be compared.
+The suites may come from two hosts, two commits or two nights. In each run that both have, the anomalies must be
+the same at the same offsets, and every replica's log must end with the same records of the same epochs. Records
+are drawn from the seed, so the suites must have the same seed.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.run.suite import Suite
 
-# A node's records at the end: offset, leader epoch, value.
+# Node -> the records in its final log: offset, leader epoch, value.
 Lineage: TypeAlias = dict[str, list[tuple[int, int, str]]]
-# An anomaly without its sentence, which tells times.
+# An anomaly without its sentence, which contains times.
 Finding: TypeAlias = tuple[str, tuple[tuple[int, int], ...], tuple[str, ...], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a cell ended: what was found, and what every log holds."""
+    """The end of a run: its anomalies, and the records of every log."""
 
     findings: list[Finding]
     logs: Lineage
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print each cell in which they differ; 0 when none does, 4 when one does, 3 when they share no cell."""
+    """Print every difference; return 0 if there is none, 4 if there is one, 3 if the suites share no run."""
     console = Console(highlight=False, soft_wrap=True)
     first, second = (_read(folder) for folder in arguments.suites)
     if first.seed != second.seed:
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def differences(one: End, other: End) -> list[str]:
-    """Say in lines what two ends of a cell do not share; nothing when they are alike."""
+    """Return a line for each difference between two ends of a run."""
     told = [f"only the first found {_said(finding)}" for finding in one.findings if finding not in other.findings]
     told += [
         f"only the second found {_said(finding)}" for finding in other.findings if finding not in one.findings
@@ -84,12 +84,12 @@ def differences(one: End, other: End) -> list[str]:
 
 
 def findings(anomalies: Sequence[Anomaly]) -> list[Finding]:
-    """What was found, without the sentences, which tell times."""
+    """Return the anomalies without their sentences, which contain times."""
     return sorted((str(a.kind), a.ranges, a.nodes, a.epoch) for a in anomalies)
 
 
 def lineages(ops: Sequence[Op]) -> Lineage:
-    """What every replica's log holds at the end."""
+    """Return the records of every replica's final log."""
     found: Lineage = {}
     for op, batch in events_of(ops, Batch):
         records = found.setdefault(op.process, [])

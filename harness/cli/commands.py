@@ -1,8 +1,8 @@
 """
 Every command of `fencepost`, one entry each.
 
-The values name modules with configure(parser) and run(arguments) -> exit code, which are imported when they are
-asked for: what one command needs, another must not wait for.
+Each entry names a module with configure(parser) and run(arguments) -> exit code. A module is imported only when
+its command is used, so that a command does not wait for the imports of another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command: the module that has it, and what is said of it in one line."""
+    """A command: its module, and one line of help."""
 
     module: str
     help: str
@@ -32,7 +32,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "play": Command(
         module="harness.cli.play",
-        help="play every scenario under every protocol and mutant that it names, and print the tables",
+        help="play every scenario under every protocol and mutant that it has an expectation for",
     ),
     "scenarios": Command(
         module="harness.cli.scenarios",
@@ -44,7 +44,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "test-kafka": Command(
         module="harness.cli.kafka_suite",
-        help="play the scenarios on releases of Apache Kafka and on our broker, and print ours beside theirs",
+        help="play the scenarios on releases of Apache Kafka and on our broker, and print both in one table",
     ),
     "lineage": Command(
         module="harness.cli.lineage",
@@ -52,7 +52,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "agree": Command(
         module="harness.cli.agree",
-        help="hold two stored suites against each other, cell by cell: anomalies, and every record of every log",
+        help="compare two stored suites, run by run: anomalies, and every record of every log",
     ),
     "kafka": Command(
         module="harness.cli.kafka",

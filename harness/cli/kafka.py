@@ -1,7 +1,8 @@
 """
-`fencepost kafka list|fetch RELEASE…`: which releases of Apache Kafka can be run, and having their jars.
+`fencepost kafka list|fetch RELEASE…`: list the supported releases of Apache Kafka, or fetch their jars.
 
-Exit codes:  0 done; 2 a release is unknown, Maven Central cannot be reached, or a jar is not as it was pinned.
+Exit codes: 0 done; 2 a release is unknown, Maven Central cannot be reached, or a jar differs from its pinned
+checksum.
 """
 
 from __future__ import annotations
@@ -19,25 +20,26 @@ from targets.kafka.releases import Entry, Release, entries, release_of, releases
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("what", choices=("list", "fetch"), help="show the table of releases, or bring jars")
+    parser.add_argument("what", choices=("list", "fetch"), help="print the table of releases, or fetch jars")
     parser.add_argument(
         "releases",
         metavar="RELEASE",
         nargs="*",
-        help="which ones, such as 3.9.1; for list all when none is named",
+        help="the releases, such as 3.9.1 (default of list: all)",
     )
     parser.add_argument(
         "--repository",
         metavar="URL",
-        help=f"take the jars from this Maven repository; else Maven does, or without it {MAVEN_CENTRAL}",
+        help=f"fetch the jars from this Maven repository (default: Maven's; {MAVEN_CENTRAL} without Maven)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """
-    List or fetch; give the exit code.
+    List or fetch; return the exit code.
 
-    Raises:  UsageError, which is exit code 2, when there is no such release or its jars cannot be had.
+    Raises:
+        UsageError: there is no such release, or its jars cannot be fetched; exit code 2.
     """
     console = Console(highlight=False, soft_wrap=True, markup=False)
     wanted = [release_of(name) for name in dict.fromkeys(args.releases)]
@@ -56,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lines(wanted: Sequence[Release]) -> Iterator[str]:
-    """One line for each release, one below it for each of its variants."""
+    """Yield a line for each release, each followed by the lines of its variants."""
     for entry in entries().values():
         if entry.release not in wanted:
             continue

@@ -1,7 +1,7 @@
 """
 `fencepost test-kafka`: the scenarios that both can play, on releases of Apache Kafka and on our broker.
 
-PrintedLines one table scenario x release, ours beside theirs, and names the report to open.
+Prints one table scenario x release with both results, and the path of the report.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     Fetch missing jars, play, judge, compare; return the exit code.
 
     Raises:
-        UsageError: also when jars are missing and cannot be fetched.
+        UsageError: an option is wrong, or jars are missing and cannot be fetched.
     """
     console, options = Console(), Options.of(arguments)
     chosen = [pick("release of Apache Kafka", entries(), name) for name in arguments.release or entries()]
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
-    """Return the scenarios that were asked for, else all that both can play."""
+    """Return the scenarios that the options name, else all that both can play."""
     files = scenario_files(("*",))
     return [
         read_scenario(pick("scenario", files, name)) for name in arguments.scenario or scenario_files(PATTERNS)

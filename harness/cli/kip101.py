@@ -1,7 +1,7 @@
 """
-`fencepost test-kip101`: KIP-101's scenarios and KAFKA-6361 under the protocols that they tell apart.
+`fencepost test-kip101`: KIP-101's scenarios and KAFKA-6361 under the protocols that they distinguish.
 
-PrintedLines a table scenario x protocol of what was expected and what was found, and names the report to open.
+Prints a table scenario x protocol with expected and found, and the path of the report.
 """
 
 from __future__ import annotations
@@ -22,5 +22,5 @@ configure = suites.configure
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play them; see EXIT_CODES."""
+    """Play the scenarios; return one of EXIT_CODES."""
     return suites.run(SELECTION, arguments)

@@ -1,11 +1,11 @@
 """
-`fencepost lineage DIR…`: hold the log directories of one cluster's brokers against each other, read-only.
+`fencepost lineage DIR…`: compare the log directories of one cluster's brokers, read-only.
 
-Each DIR is a partition's directory (`orders-0/`) or a data directory that holds several. Directories are
-compared partition by partition; with one DIR each replica is only checked alone.
+Each DIR is a partition's directory (`orders-0/`) or a data directory with several partitions. Directories are
+compared partition by partition; with one DIR, each replica is only checked for contradictions within itself.
 
-Exit codes:  0 equal, or one is merely behind; 3 something could not be read, and nothing that was differs;
-             4 directories disagree, or a replica contradicts itself; 2 a DIR is no log directory.
+Exit codes: 0 equal, or one is only behind; 2 a DIR is not a log directory; 3 something could not be read, and the
+rest does not differ; 4 directories disagree, or a replica contradicts itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SAYS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All that is to be said of one partition; logs and notes by directory as it was typed."""
+    """The comparison of one partition; logs and notes are by directory, as typed."""
 
     name: str
     logs: dict[str, ReplicaLog]
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Invalid when directories disagree or one contradicts itself, unknown when one is not all read."""
+        """Invalid if directories disagree or one contradicts itself; else unknown if one was not wholly read."""
         kinds = [note.kind for found in self.notes.values() for note in found if note.kind is not None]
         kinds += [Kind.DIVERGED for _ in self.differences]
         kinds += [Kind.UNREADABLE for log in self.logs.values() if log.problems]
@@ -70,9 +70,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """
-    Compare the directories, print what was found, give the exit code.
+    Compare the directories, print the findings, return the exit code.
 
-    Raises:  UsageError when a path is no log directory, or no partition lies in two of several directories.
+    Raises:
+        UsageError: a path is not a log directory, or no partition is in two of several directories.
     """
     places = _places(args.directories)
     compared = (_compare(name, directories) for name, directories in places.items())
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _places(directories: list[Path]) -> dict[str, dict[str, Path]]:
-    """Give partition -> typed directory -> where that partition lies in it, by partition."""
+    """Return partition -> directory as typed -> path of that partition in it, sorted by partition."""
     places: dict[tuple[str, int], dict[str, Path]] = {}
     for directory in directories:
         found = find_partitions(directory)
@@ -109,14 +110,14 @@ def _places(directories: list[Path]) -> dict[str, dict[str, Path]]:
                 raise UsageError(f"{directory}: named twice; expected a directory for each broker")
             held[str(directory)] = path
     if len(directories) > 1 and all(len(held) == 1 for held in places.values()):
-        raise UsageError("no partition lies in two of these directories: there is nothing to compare")
+        raise UsageError("no partition is in two of these directories: there is nothing to compare")
     return {f"{topic}-{partition}": held for (topic, partition), held in sorted(places.items())}
 
 
 def _compare(name: str, directories: dict[str, Path]) -> Comparison:
     logs = {label: scan_partition(path) for label, path in directories.items()}
     ids = {label: log.topic_id for label, log in logs.items() if log.topic_id is not None}
-    # Two topics of one name, one of them deleted: none of their records belongs to the other.
+    # Two topics with one name, one of them deleted: they have no records in common.
     apart = len(set(ids.values())) > 1
     compared = {} if apart else logs
     named = ", ".join(f"{label} has {topic_id}" for label, topic_id in ids.items())
@@ -132,7 +133,7 @@ def _compare(name: str, directories: dict[str, Path]) -> Comparison:
 
 
 def _to_dict(found: Comparison) -> dict[str, Any]:
-    """Give plain JSON data: everything but the records."""
+    """Return plain JSON data: everything except the records."""
     return {
         "partition": found.name,
         "verdict": found.verdict.name.lower(),
@@ -160,7 +161,7 @@ def _to_dict(found: Comparison) -> dict[str, Any]:
 
 
 def _lines(found: Comparison) -> Iterator[Text]:
-    """Give the partition's paragraph; values and names come from disks, so nothing in them is markup."""
+    """Yield the partition's paragraph as Text: values and names come from disks and must not be read as markup."""
     yield Text(found.name, style="bold")
     for label, log in found.logs.items():
         yield Text(f"  {label}: {_log_line(log)}")
@@ -214,7 +215,7 @@ def _span(first: int, end: int) -> str:
 
 
 def _summary(verdicts: list[Verdict], alone: int) -> Text:
-    """One line: how many partitions are at fault, else how many were compared, and how many could not be."""
+    """Return one line: the number of faulty partitions, else of unreadable ones, else of those compared."""
     invalid, unknown = verdicts.count(Verdict.INVALID), verdicts.count(Verdict.UNKNOWN)
     total = f"of {len(verdicts)} partitions"
     if invalid:

@@ -19,7 +19,7 @@ INTERRUPTED: Final = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; say in one line what the person or the machine has to change when it cannot run."""
+    """Run a command and return its exit code; print an error as one line."""
     INTERRUPTS.catch()
     words = sys.argv[1:] if arguments is None else arguments
     try:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Make the parser for these words: of the commands that they do not name it has a line of help alone."""
+    """Return the parser for these words; it has arguments only for the command that they name."""
     parser = argparse.ArgumentParser(prog="fencepost")
     parser.description = (
         "Fault injection for replicated logs. One set of rules judges every run: suites and single runs on "

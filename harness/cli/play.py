@@ -1,7 +1,7 @@
 """
-`fencepost play`: every scenario under every protocol and mutant that it says something of.
+`fencepost play`: every scenario under every protocol and mutant that it has an expectation for.
 
-PrintedLines one table scenario x protocol and one of mutants, and names the report to open.
+Prints one table scenario x protocol, one table of mutants, and the path of the report.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ configure = suites.configure
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play them; see EXIT_CODES."""
+    """Play the scenarios; return one of EXIT_CODES."""
     return suites.run(SELECTION, arguments)

@@ -1,10 +1,10 @@
 """
 `fencepost run`: random schedules of faults, each drawn from one seed, played and judged.
 
-One seed is played on any host, checked on Spark, and reported. Many seeds, or seeds for some time, are searched
-in the simulator or played one after another on real processes, and judged in this process by the same rules; each
-finding is kept as if it had been played alone. With --compare-with the same seeds are played on our broker too,
-and the kinds of verdicts are compared.
+One seed is played on any host, checked on Spark, and reported. Many seeds, or seeds for some time, are searched in
+the simulator or played one after another on real processes. They are judged in this process by the same rules, and
+each finding is kept with the same files as a single run. With --compare-with, the same seeds are also played on
+our broker, and the kinds of verdicts are compared.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Play one seed, or many, or seeds for some time, or compare; return the exit code."""
     console = Console()
-    if arguments.host is None:  # only our own broker's core plays in the simulator
+    if arguments.host is None:  # the simulator runs only our own broker's core
         arguments.host = SIM if arguments.target.partition(":")[0] == BROKER else LOCAL
     runs, options = runs_of(arguments), Options.of(arguments)
     _refuse(arguments)
-    runs.spec(options.seed)  # a wrong name is an error before anything is started
+    runs.spec(options.seed)  # raises UsageError for a wrong name before anything is started
     if arguments.compare_with:
         say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
         ours = RandomRuns(
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def runs_of(arguments: argparse.Namespace) -> RandomRuns:
-    """Return the runs that the options draw; UsageError where --target and --protocol name two protocols."""
+    """Return the runs of the options; raise UsageError if --target and --protocol name two protocols."""
     target, _, named = arguments.target.partition(":")
     if named and arguments.protocol not in (None, named):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""`fencepost scenarios`: every scenario with its title, where it comes from, and what it expects of whom."""
+"""`fencepost scenarios`: every scenario with its title, its sources, and its expectations by protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print them."""
+    """Print the scenarios."""
     console = Console()
     files = scenario_files(("*",))
     for name in arguments.names or files:
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe(scenario: Scenario) -> list[Text]:
-    """Say a scenario in lines: its name and title, its sources, and one line for each outcome."""
+    """Return a scenario as lines: its name and title, its sources, and one line for each outcome."""
     lines = [Text(scenario.name, "bold").append(f"  {scenario.title}", "not bold")]
     lines += [Text(f"  source  {source}", "dim") for source in scenario.sources]
     by_outcome: dict[str, list[str]] = {}

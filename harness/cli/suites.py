@@ -1,7 +1,7 @@
 """
-What the commands that play written scenarios have in common: options, specs, playing, judging, table, exit code.
+The common part of the commands that play written scenarios: options, specs, playing, judging, table, exit code.
 
-A command chooses which scenarios it plays under which protocols (`Selection`); all else is the same for each.
+A command selects the scenarios and protocols (`Selection`); the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ from workloads import SCENARIOS
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """
-    What a command plays when it is given no more options.
+    The scenarios and protocols that a command plays by default.
 
     Attributes:
-        name: the suite's; make: the target of the Makefile that plays it; patterns: of scenario files.
-        protocols: the columns; () for every protocol and mutant that a scenario names.
+        name: the name of the suite.
+        make: the Makefile target that plays it.
+        patterns: patterns of scenario files.
+        protocols: the columns; () for every protocol and mutant that a scenario has an expectation for.
     """
 
     name: str
@@ -95,7 +97,7 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
 
 
 def exit_code(results: Collection[RunResult]) -> int:
-    """Return 0 when every run is exactly as expected, 4 at a mismatch, else 3: a run is unknown."""
+    """Return 4 if a run is a mismatch, else 3 if a run is unknown or there is none, else 0."""
     statuses = {result.status for result in results}
     if Status.MISMATCH in statuses:
         return EXIT_CODES["invalid"]
@@ -103,14 +105,14 @@ def exit_code(results: Collection[RunResult]) -> int:
 
 
 def target_of(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:
-    """Split TARGET[:PROTOCOL]; return the target, and the protocols asked for there and by --protocol."""
+    """Split TARGET[:PROTOCOL]; return the target, and the protocols named there and by --protocol."""
     name, _, protocol = arguments.target.partition(":")
     found: Target = load("target", TARGETS, name, "TARGET")
     return found, (*filter(None, [protocol]), *(arguments.protocol or ()))
 
 
 def scenario_files(patterns: Sequence[str]) -> Mapping[str, Path]:
-    """Return the scenarios whose files match, by name; pattern by pattern, each in the order of names."""
+    """Return name -> file of the scenarios that match, pattern by pattern, each sorted by name."""
     found = (path for pattern in patterns for path in sorted(SCENARIOS.glob(f"{pattern}.txt")))
     return {path.stem: path for path in found}
 
@@ -119,10 +121,14 @@ def specs_of(
     selection: Selection, target: Target, options: Options, names: Sequence[str], protocols: Sequence[str]
 ) -> list[RunSpec]:
     """
-    Return every run asked for, scenario by scenario: protocols in the order of the ladder, then mutants.
+    Return the specs of all runs, scenario by scenario: protocols in the order of the target's table, then mutants.
 
     Args:
-        names: of scenarios, () for all of the selection; protocols: likewise, or mutants of one.
+        selection: the default scenarios and protocols.
+        target: the target.
+        options: how the runs are played.
+        names: names of scenarios, () for all of the selection.
+        protocols: names of protocols and mutants, () for all of the selection.
     """
     files = scenario_files(selection.patterns)
     scenarios = [read_scenario(pick("scenario", files, name)) for name in names or files]
@@ -148,12 +154,12 @@ def specs_of(
                 made.append(spec)
             elif names:
                 raise UsageError(
-                    f"scenario {scenario.name}: says nothing of protocol {variant}; expected a line "
+                    f"scenario {scenario.name}: no expectation for protocol {variant}; expected a line "
                     "'expect PROTOCOL: OUTCOME', or one of " + ", ".join(scenario.expectations)
                 )
     if not made:
         raise UsageError(
-            f"no scenario of {', '.join(selection.patterns)} says what it expects of "
+            f"no scenario of {', '.join(selection.patterns)} has an expectation for "
             f"{', '.join(map(str, asked)) or target.name}; expected one that does"
         )
     return made
@@ -161,10 +167,12 @@ def specs_of(
 
 def variants_of(scenario: Scenario, target: Target, columns: Sequence[str]) -> list[Variant]:
     """
-    Return what a scenario is played under: the target's protocols that it expects something of, then its mutants.
+    Return the scenario's variants: the target's protocols with an expectation, then the scenario's mutants.
 
     Args:
-        columns: those protocols alone and no mutant, also where a release corresponds to one of them.
+        scenario: the scenario.
+        target: the target.
+        columns: if not empty, only these protocols, and releases that correspond to one of them; no mutants.
     """
     ladder = [(Variant(protocol=name), rules) for name, rules in target.protocols().items()]
     known = [one for one in ladder if expectation_of(*one, scenario.expectations) is not None]

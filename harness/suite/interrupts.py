@@ -1,9 +1,9 @@
 """
-Ctrl-C, SIGTERM and SIGHUP end a command in order: work stops, then everything is taken down, undisturbed.
+Ctrl-C, SIGTERM and SIGHUP end a command in order: work stops, then the clean-up runs to its end.
 
-The first signal raises KeyboardInterrupt in the main thread, unless `shielded` puts it off; those that follow
-are ignored, since taking down is under way by then. Work that makes things on the machine runs `apart`, in a
-thread: a signal can then never tear an operation in two.
+The first signal raises KeyboardInterrupt in the main thread, unless `shielded` delays it. Later signals are
+ignored, since the clean-up has begun. Work that changes the machine runs `apart`, in a thread, so that a signal
+cannot interrupt an operation halfway.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOK_S: Final = 0.05
 
 
 class Interrupts:
-    """What came of the signals so far; the main thread's alone."""
+    """Handles the signals; only the main thread may use it."""
 
     def __init__(self) -> None:
         self._shields = 0
@@ -30,20 +30,20 @@ class Interrupts:
         self._raised = False
 
     def catch(self) -> None:
-        """Begin: take the signals, but those that whoever started us wants ignored (nohup)."""
+        """Install the handlers, except for signals that the parent process set to be ignored (nohup)."""
         self._shields, self._pending, self._raised = 0, False, False
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._on_signal)
 
     def ignore(self) -> None:
-        """End: all is down, and a last signal would only hide the exit code that says so."""
+        """Ignore all further signals: everything is down, and a signal would only hide the exit code."""
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
     @contextmanager
     def shielded(self) -> Iterator[None]:
-        """Put a signal off until the block has ended."""
+        """Delay a signal until the block has ended."""
         self._shields += 1
         try:
             yield
@@ -70,9 +70,11 @@ INTERRUPTS: Final = Interrupts()
 
 def apart(function: Callable[[], T], name: str) -> T:
     """
-    Run a function in a thread of its own and wait for it; an interrupted wait leaves it to the thread.
+    Run a function in a separate thread, wait for it and return its result.
 
-    Raises:  what the function raised; KeyboardInterrupt at once, while the function goes on.
+    Raises:
+        BaseException: the exception of the function.
+        KeyboardInterrupt: at once, while the function continues in its thread.
     """
     given: list[T] = []
     failed: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""The options that every command has which plays runs: where, from which seed, how many at a time."""
+"""The options of all commands that play runs: the host, the seed, the number of jobs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ SEED_MAX: Final = 1_000_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """
-    Where and how runs are played, as the command line says.
+    Where and how runs are played, from the command line.
 
     Attributes:
-        jobs: runs side by side, None for what the environment suggests.
-        rules: rules changed in every variant played, as "rule=value".
+        jobs: the number of parallel runs, None for the environment's default.
+        rules: rules that are changed in every variant, as "rule=value".
     """
 
     host: str
@@ -34,7 +34,7 @@ class Options:
 
     @staticmethod
     def of(arguments: argparse.Namespace) -> Options:
-        """Return the options that were given, with a seed drawn by chance where none was."""
+        """Return the given options, with a random seed if none was given."""
         return Options(
             host=arguments.host,
             seed=secrets.randbelow(SEED_MAX) if arguments.seed is None else int(arguments.seed),
@@ -68,14 +68,14 @@ def configure_options(
 
 
 def jobs(text: str) -> int:
-    """Read how many runs are played side by side."""
+    """Parse the number of parallel runs."""
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1")
     return int(text)
 
 
 def ports(text: str) -> range:
-    """Read FIRST-LAST; both are in the range."""
+    """Parse FIRST-LAST, both inclusive."""
     first, _, last = text.partition("-")
     if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) < 65536):
         raise argparse.ArgumentTypeError(f"{text!r}: expected FIRST-LAST, from 1 to 65535, as in 20000-20999")

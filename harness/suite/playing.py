@@ -1,4 +1,4 @@
-"""Play the runs of a suite, some of them side by side."""
+"""Play the runs of a suite, some of them in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def play_all(
     Play the specs, `jobs` at a time, and return their runs in the order of `specs`.
 
     Raises:
-        BaseException: what the first failing run raised, and KeyboardInterrupt, once every cluster is down.
+        BaseException: the exception of the first failing run, or KeyboardInterrupt, after every cluster is down.
     """
     todo: queue.SimpleQueue[RunSpec] = queue.SimpleQueue()
     for spec in specs:

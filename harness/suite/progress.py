@@ -1,4 +1,4 @@
-"""What is under way: a live line for each run under way on a terminal, a line at start and end elsewhere."""
+"""The progress of a suite: a live line for each current run on a terminal, else a line for each finished run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 
 class RunProgress:
-    """Shown from `with` to its end; safe to call from the threads that play runs."""
+    """A context manager that shows the progress; thread-safe."""
 
     def __init__(self, console: Console, runs: int, unit: str = "runs") -> None:
         self._console = console
@@ -40,17 +40,17 @@ class RunProgress:
         self._progress.stop()
 
     def begin(self, name: str) -> None:
-        """A run begins."""
+        """Show that a run begins."""
         with self._lock:
             self._tasks[name] = self._progress.add_task(f"  {name}", total=None)
 
     def step(self, name: str, text: str) -> None:
-        """A run takes a step."""
+        """Show the current step of a run."""
         if name in self._tasks:
             self._progress.update(self._tasks[name], description=f"  {name}: {text}")
 
     def end(self, name: str, seconds: float) -> None:
-        """A run is played."""
+        """Show that a run has ended."""
         with self._lock:
             self._done += 1
             self._progress.advance(self._total)

@@ -1,7 +1,7 @@
 """
 Scenarios on releases of Apache Kafka, and on our broker under the protocol to which each release corresponds.
 
-Each release is expected to show what that protocol shows, or what the scenario's file says of that very release.
+A release has the expectation of that protocol, or its own expectation in the scenario's file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from targets.kafka.releases import Entry
 from targets.kafka.target import entry_of
 
 KAFKA: Final = "kafka"
-# What both can play.
+# The scenarios that both can play.
 PATTERNS: Final = (
     "kip101-1-elect",
     "kip101-1b-elect",
@@ -50,8 +50,9 @@ class ReleasePair:
     One scenario on one release, and on our broker.
 
     Attributes:
-        theirs: None when the release cannot play it, for the reason in why.
-        ours: None when the scenario expects nothing of our broker there.
+        theirs: the run on the release, None if it cannot play the scenario.
+        ours: the run on our broker, None if the scenario expects nothing of it.
+        why: the reason why the release cannot play it.
     """
 
     scenario: Scenario
@@ -64,7 +65,7 @@ class ReleasePair:
 def pairs_of(
     scenarios: Sequence[Scenario], chosen: Sequence[Entry], targets: Mapping[str, Target], options: Options
 ) -> list[ReleasePair]:
-    """Return what is to be played, scenario by scenario, releases in the order of the table."""
+    """Return the pairs to play, scenario by scenario, releases in the order of the table."""
     found: list[ReleasePair] = []
     for scenario in scenarios:
         for entry in chosen:
@@ -97,7 +98,7 @@ def _spec(scenario: Scenario, target: Target, protocol: str, options: Options, *
 
 
 def why_not(scenario: Scenario, entry: Entry, spec: RunSpec) -> str:
-    """Return why a release cannot play a scenario, "" when it can."""
+    """Return why a release cannot play a scenario, "" if it can."""
     if spec.expectation is None:
         return f"nothing is expected of {entry.models}"
     try:
@@ -110,7 +111,7 @@ def why_not(scenario: Scenario, entry: Entry, spec: RunSpec) -> str:
 def play_pairs(
     runner: SuiteRunner, make_host: MakeHost, targets: Mapping[str, Target], pairs: Sequence[ReleasePair]
 ) -> None:
-    """Play theirs, then ours, in environments that share one ZooKeeper."""
+    """Play the runs on releases, then those on our broker, in environments that share one ZooKeeper."""
     specs = {KAFKA: once(one.theirs for one in pairs), BROKER: once(one.ours for one in pairs)}
     options = runner.options
     theirs = RealEnvironment(
@@ -137,13 +138,13 @@ def play_pairs(
 def archive_classes(
     runner: SuiteRunner, make_host: MakeHost, zookeeper: Address | None, specs: Sequence[RunSpec]
 ) -> None:
-    """Make the class archives that are missing, so that brokers start in less time; report one that fails."""
+    """Make the missing class archives, so that brokers start faster; print a failure and continue without."""
     releases = {release.name: release for spec in specs if (release := entry_of(spec.rules).release)}
     wanted = [release for release in releases.values() if archive.lacks(release, runner.java)]
     if not wanted or zookeeper is None:
         return
     host = make_host(runner.folder.path / "archives")
-    if host.java:  # an archive is of one Java, and the nodes have another
+    if host.java:  # the nodes have another Java, which cannot use our archive
         return
     try:
         host.open()
@@ -164,7 +165,7 @@ def once(specs: Iterable[RunSpec | None]) -> list[RunSpec]:
 
 
 def compared(pairs: Sequence[ReleasePair], results: Sequence[RunResult]) -> list[Pair]:
-    """Return the pairs as the report shows them, with their results."""
+    """Return the report's pairs, with the results."""
     by_name = {(result.scenario, result.protocol): result for result in results}
     return [
         Pair(

@@ -1,5 +1,5 @@
 """
-`SuiteRunner`: from specs to a suite: play them, judge all histories on Spark, write the table and the report.
+`SuiteRunner` turns specs into a suite: it plays them, judges all histories on Spark, and writes the report.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nemesis import NEMESES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRunner:
-    """One suite from its begin on: how it is played, and where it is kept."""
+    """One suite in progress: its options, its folder, and the runs that were played."""
 
     name: str
     options: Options
@@ -49,13 +49,17 @@ class SuiteRunner:
     @staticmethod
     def begin(name: str, options: Options, about: str, console: Console, *, folder: str = "") -> SuiteRunner:
         """
-        Print what will be played, and make the suite's folder.
+        Print what will be played, and create the suite's folder.
 
         Args:
-            folder: a word in the folder's name, "" for none.
+            name: the name of the suite.
+            options: how the runs are played.
+            about: a text about the runs, for the printed line.
+            console: where to print.
+            folder: a word for the folder's name, "" for none.
 
         Raises:
-            UsageError: when the machine lacks something.
+            UsageError: the machine lacks something.
         """
         java, started, playing = find_java(), datetime.now(UTC), commit()
         word = f"-{folder}" if folder else ""
@@ -73,11 +77,11 @@ class SuiteRunner:
         return runner
 
     def say(self, text: str) -> None:
-        """Print a line, however long."""
+        """Print a line without wrapping it."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def play(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
-        """Play the specs in one environment, which is closed again whatever happens."""
+        """Open the environment, play the specs in it, and close it in any case."""
         try:
             apart(lambda: environment.open(self.folder.path / "zookeeper"), "environment")
             self.play_in(environment, specs)
@@ -86,7 +90,7 @@ class SuiteRunner:
                 environment.close()
 
     def play_in(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
-        """Play the specs in an environment that is open."""
+        """Play the specs in an open environment."""
         player = Player(environment=environment, faults=NEMESES)
         side_by_side = min(self.options.jobs or environment.jobs, len(specs))
         with RunProgress(self.console, len(specs)) as progress:
@@ -98,7 +102,7 @@ class SuiteRunner:
         return int(self.options.jobs or environment.jobs) < (os.cpu_count() or 1)
 
     def conclude(self, spark: SparkWorker, target: str) -> tuple[Suite, Path]:
-        """Judge every run that was played, and write the report; return the suite and the report's path."""
+        """Judge every run that was played, write the report, and return the suite and the report's path."""
         with self.console.status("checking on Spark"):
             found = spark.check([run.parquet for _, run in self.runs.values()])
         histories = {name: read_history(run.history) for name, (_, run) in self.runs.items()}

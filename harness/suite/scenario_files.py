@@ -1,4 +1,4 @@
-"""Scenario files read with the tables of this project: its faults, its targets, its broker's protocols."""
+"""Read scenario files with the project's tables of faults, targets and protocols."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from targets.broker_target import TARGET
 
 
 def read_scenario(path: Path) -> schedule.Scenario:
-    """Read a scenario file; UsageError for whatever in it is wrong, with file, line and the nearest word."""
+    """Read a scenario file; raise UsageError for an error in it, with file, line and the nearest valid word."""
     others: dict[str, dict[str, str]] = {name: {} for name in TARGETS if name != TARGET.name}
     return schedule.read_scenario(path, NEMESES, {**TARGET.protocols(), **others})

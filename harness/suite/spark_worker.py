@@ -1,9 +1,9 @@
 """
-Spark beside a suite that is being played: a process of its own, started early, warm when there is a run to check.
+Spark in a separate process, started while a suite is played, so that it is warm when the runs are checked.
 
-The start takes seconds of a processor, and a suite leaves one idle for as long, or mostly waits. In a process of
-its own Spark takes no signal that is ours, and nothing of it outlives us: see checkers/spark/process.py, whose
-standard input ends when we do.
+The start takes seconds of processor time; meanwhile a suite leaves a core idle, or mostly waits. In a separate
+process Spark does not receive our signals, and it does not outlive us: its standard input ends with this process
+(checkers/spark/process.py).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Found = dict[str, list[Anomaly]]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROGRAM: Final = (sys.executable, "-P", "-m", "checkers.spark.process")
-# Spark is up in two seconds; a machine with ten other things to do takes many times as long.
+# Spark is up in two seconds; on a busy machine it takes many times as long.
 START_S_MAX: Final = 120.0
 _FOLDER: Final = "fencepost-spark"
 
 
 class SparkWorker:
-    """Spark, down, on its way up, or up; `spark_worker` makes one and ends it."""
+    """A Spark process, which may be down, starting, or up; `spark_worker` creates it and ends it."""
 
     def __init__(self, java_home: Path) -> None:
         self._java_home = java_home
@@ -52,7 +52,7 @@ class SparkWorker:
         self._up = False
 
     def start(self) -> None:
-        """Begin to start Spark, if that has not begun; return at once."""
+        """Start Spark if it was not started yet; return at once."""
         if self._process is not None:
             return
         self._folder = _new_folder()
@@ -67,16 +67,16 @@ class SparkWorker:
                 "PYTHONPATH": path,
                 "TMPDIR": str(self._folder),
             },
-            # Ctrl-C in a terminal is for us, and we end it.
+            # Ctrl-C in a terminal must not reach it; we end it.
             process_group=0,
         )
 
     def check(self, parquet_paths: Sequence[Path]) -> Found:
         """
-        Check the runs; wait until Spark is up. Paths and result are those of checkers.spark.runs.check_runs.
+        Check the runs, after Spark is up. Paths and result are those of checkers.spark.runs.check_runs.
 
         Raises:
-            UsageError: the machine lacks what Spark needs.
+            UsageError: the machine lacks something that Spark needs.
             FencepostError: Spark is not up within START_S_MAX, or ended before it answered.
             RuntimeError: the check crashed; the text is its traceback.
             KeyboardInterrupt: at once.
@@ -89,7 +89,7 @@ class SparkWorker:
         return {run: [Anomaly.from_dict(raw) for raw in anomalies] for run, anomalies in found.items()}
 
     def finish(self) -> None:
-        """Let Spark end in its own time, and wait until it has."""
+        """Ask Spark to end, and wait until it has."""
         if self._process is not None:
             self._ask(None)
             with suppress(subprocess.TimeoutExpired):
@@ -97,15 +97,15 @@ class SparkWorker:
         self.end()
 
     def end(self) -> None:
-        """End Spark in whatever state it is: its processes at once, then what they wrote for themselves."""
+        """Kill Spark's processes in any state, then delete their files."""
         if self._process is None:
             return
         if self._process.poll() is None:
-            # All at once: one that outlives another would report it.
+            # All at once: a process that outlives another would print errors about it.
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         deadline = time.monotonic() + 2 * limits.PROCESS_END_S_MAX
-        # Python workers have a group of their own, and may just have been started.
+        # Python workers are in another process group, and may have been started just now.
         while time.monotonic() < deadline and (bearers := list(tokens_alive(self._token, self._since))):
             for bearer in bearers:
                 end(bearer)
@@ -117,7 +117,7 @@ class SparkWorker:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _ask(self, request: list[str] | None) -> None:
-        """Send a request; a process that has ended is found when its answer is read."""
+        """Send a request; if the process has ended, `_answer` raises."""
         stream = self._stream("stdin")
         with suppress(BrokenPipeError):
             stream.write(json.dumps(request).encode() + b"\n")
@@ -128,18 +128,18 @@ class SparkWorker:
         deadline = time.monotonic() + START_S_MAX
         while not select.select([stream], [], [], LOOK_S)[0]:
             if time.monotonic() > deadline:
-                raise FencepostError(f"Spark: not up after {START_S_MAX:.0f} s; expected it to be within that")
+                raise FencepostError(f"Spark: not up after {START_S_MAX:.0f} s; expected it to be up by then")
         self._up = bool(self._answer()["up"])
 
     def _answer(self) -> dict[str, Any]:
-        """Read the next answer; raise what it says, or that there is none."""
+        """Read the next answer; raise the error that it reports, or FencepostError if there is none."""
         assert self._process is not None, "it was asked"
         line = self._stream("stdout").readline()
         if not line:
             code = self._process.wait()
             raise FencepostError(
-                f"Spark: its process ended with exit code {code} before it answered; expected an answer; what it "
-                "said stands above"
+                f"Spark: its process ended with exit code {code} before it answered; expected an answer; see its "
+                "output above"
             )
         answer: dict[str, Any] = json.loads(line)
         if "usage" in answer:
@@ -157,9 +157,9 @@ class SparkWorker:
 @contextmanager
 def spark_worker(java_home: Path) -> Iterator[SparkWorker]:
     """
-    Have a Spark that starts when the block says so, while it does other things; an error in it ends Spark at once.
+    Yield a Spark worker, which is not started yet, and end it after the block; an error in the block kills it.
 
-    What is wrong with Spark is raised where it is asked to check, and nowhere else.
+    Errors of Spark are raised by `check` only.
     """
     worker = SparkWorker(java_home)
     try:
@@ -173,7 +173,7 @@ def spark_worker(java_home: Path) -> Iterator[SparkWorker]:
 
 
 def _new_folder() -> Path:
-    """Make a folder whose name says whose it is; delete those whose owner is dead."""
+    """Create a folder whose name identifies this process; delete folders whose owner is dead."""
     base, uid = Path(tempfile.gettempdir()), os.geteuid()
     for old in base.glob(f"{_FOLDER}-*"):
         whose = re.fullmatch(rf"{_FOLDER}-(\d+)-(\d+)-\w+", old.name)

@@ -1,4 +1,4 @@
-"""The commit that is played, for reports."""
+"""The commit of this checkout, for reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 def commit() -> str:
-    """Return the commit that is checked out, with + when files differ from it; "unknown" without git."""
+    """Return the commit that is checked out, with + if files differ from it; "unknown" without git."""
     try:
         found = subprocess.run(
             ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+"],

@@ -1,4 +1,4 @@
-"""Threads that play side by side, of which an interrupted main thread need not wait."""
+"""Threads that play runs in parallel; an interrupt cancels their runs and ends them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.run.player import Player
 from harness.suite.interrupts import INTERRUPTS
 
 LOOK_S: float = 0.1
-# A cancelled run ends with the operation that it is in; a client's takes longest.
+# A cancelled run ends after its current operation; a client's operation takes longest.
 END_S_MAX: float = limits.CLIENT_OPERATION_S_MAX + limits.PROCESS_END_S_MAX
 
 
@@ -25,12 +25,19 @@ def play_side_by_side(
     look: Callable[[float], bool],
 ) -> None:
     """
-    Have `jobs` threads play one after another, until there is none left.
+    Play runs in `jobs` threads until there are none left.
 
-    Shapes:  play_next plays one and gives False when there was none left; look is called in this thread meanwhile,
-             with the seconds that it may wait, and gives False when it had nothing to do.
-    Raises:  what the first of play_next and look raised, and KeyboardInterrupt, after every cluster of the players
-             was taken down.
+    Args:
+        play_next: plays one run; returns False if there was none left.
+        players: the players, whose clusters are taken down on an error.
+        jobs: the number of threads.
+        name: the prefix of the threads' names.
+        look: called in this thread meanwhile, with the seconds that it may wait; returns False if there was
+            nothing to do.
+
+    Raises:
+        BaseException: the first exception of play_next or look, or KeyboardInterrupt, after every cluster of the
+            players is down.
     """
     failed: list[BaseException] = []
 
@@ -58,7 +65,7 @@ def play_side_by_side(
 
 
 def _end(players: Sequence[Player], threads: Sequence[threading.Thread]) -> None:
-    """Take every cluster down and wait for the threads that play; FencepostError when something is left."""
+    """Take every cluster down and wait for the threads; raise FencepostError if one does not end."""
     for player in players:
         player.cancel()
     deadline = time.monotonic() + END_S_MAX

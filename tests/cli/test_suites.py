@@ -128,9 +128,9 @@ def test_what_is_asked_for_is_played_and_no_more(words: tuple[str, ...], expecte
     [
         (
             ("--scenario", "a-1", "--protocol", "kip101"),
-            "scenario a-1: says nothing of protocol kip101; expected a",
+            "scenario a-1: no expectation for protocol kip101; expected a",
         ),
-        (("--protocol", "kip279"), "no scenario of * says what it expects of kip279; expected one that does"),
+        (("--protocol", "kip279"), "no scenario of * has an expectation for kip279; expected one that does"),
         (("--protocol", "kip999"), "unknown protocol 'kip999'"),
         (("--protocol", "kip320+fence=no"), "rule 'fence': no such rule"),
         (
