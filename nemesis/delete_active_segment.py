@@ -15,7 +15,7 @@ from harness.model import PreconditionError
 def inject(cluster: Cluster, name: str) -> str:
     """Delete the segment; the probe is that the log ends at a lower offset."""
     if name not in cluster.down:
-        raise PreconditionError(f"delete-active-segment {name}: it runs; expected it down")
+        raise PreconditionError(f"delete-active-segment {name}: it runs; expected it to be down")
     before = cluster.log_end(name)
     seen = cluster.host.delete_active_segment(name, TOPIC, PARTITION)
     after = cluster.log_end(name)

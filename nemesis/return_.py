@@ -12,7 +12,7 @@ def inject(cluster: Cluster, name: str) -> str:
     """Heal the node's link; the probe is a registration in a new session, unless the node is down."""
     cut = cluster.in_force.of(name, Effect.CUT_OFF)
     if cut is None:
-        raise PreconditionError(f"return {name}: it is no zombie; expected one of {sorted(cluster.zombies)}")
+        raise PreconditionError(f"return {name}: it is not a zombie; expected one of {sorted(cluster.zombies)}")
     cluster.fabric.heal(cut.handle)
     if name in cluster.down:
         return "its link is healed; it is down"

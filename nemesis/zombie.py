@@ -18,7 +18,7 @@ from nemesis import return_
 def inject(cluster: Cluster, name: str) -> str:
     """Cut the link to ZooKeeper, then end the session; the probe is a process that runs without a registration."""
     if name in cluster.zombies:
-        raise PreconditionError(f"zombie {name}: it is one already; expected a node that reaches ZooKeeper")
+        raise PreconditionError(f"zombie {name}: it is a zombie already; expected a node that reaches ZooKeeper")
     cut = cluster.fabric.cut(name, ZOOKEEPER, close=True)
     # Recorded here, because the cut must be undone even if the next step fails.
     cluster.in_force.begin(FaultInForce(fault="zombie", effect=Effect.CUT_OFF, node=name, handle=cut))

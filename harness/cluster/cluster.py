@@ -64,7 +64,7 @@ class Cluster:
     in_force: InForce = field(default_factory=InForce)
     before_down: dict[str, tuple[int, int]] = field(default_factory=dict)
     cancelled: bool = False
-    _told: dict[str, int] = field(default_factory=dict)
+    _leads_in: dict[str, int] = field(default_factory=dict)
     _heard: dict[str, int] = field(default_factory=dict)
     _stuck: set[str] = field(default_factory=set)
     _awaiting: set[str] = field(default_factory=set)
@@ -124,16 +124,16 @@ class Cluster:
         lines = [line for line in self.host.log_text(name).splitlines() if not line.startswith(STACK_FRAME)]
         return "it said: " + " | ".join(lines[-3:])
 
-    def standing(self, name: str) -> tuple[int, int]:
+    def _state_in_zookeeper(self, name: str) -> tuple[int, int]:
         """Return a node's session and the version of the partition's state, for the condition `unseen`."""
         truth = self.zookeeper_view.truth(TOPIC, PARTITION)
         return self.zookeeper_view.registered(name), truth.version if truth else -1
 
     def take_down(self, name: str, how: Callable[[str], str]) -> str:
         """End a node's process by `how`, after noting what ZooKeeper holds; return what `how` saw."""
-        standing = self.standing(name)
+        before = self._state_in_zookeeper(name)
         seen = how(name)
-        self.before_down[name] = standing
+        self.before_down[name] = before
         return seen
 
     def clients_addresses(self) -> list[str]:
@@ -185,7 +185,7 @@ class Cluster:
 
     def reported_epoch(self, name: str) -> int:
         """Return the epoch in which a node last reported that it leads, -1 if it never did or follows since."""
-        return self._told.get(name, -1)
+        return self._leads_in.get(name, -1)
 
     def claims_leadership(self, name: str, epoch: int) -> bool:
         """
@@ -221,15 +221,15 @@ class Cluster:
         name = op.process
         match op.event:
             case Leader(epoch=epoch):
-                self._heard[name] = self._told[name] = epoch
+                self._heard[name] = self._leads_in[name] = epoch
                 self._note_moving(name)
             case Follower(epoch=epoch, kept=kept):
                 self._heard[name] = epoch
-                self._told.pop(name, None)
+                self._leads_in.pop(name, None)
                 if not kept:
                     self._note_moving(name)
             case Started():
-                self._told.pop(name, None)
+                self._leads_in.pop(name, None)
                 self._note_moving(name)
             case Stuck() | Printed(what="stuck"):
                 self._stuck.add(name)

@@ -44,10 +44,10 @@ def why_not(
             try:
                 links.hold_of(api, src, dst, direction)
             except UsageError:
-                return "no such hold stands"
+                return "there is no such hold"
         case Heal(src, dst):
             if not any((src, dst) in rule.ends for rule in links.rules):
-                return "no such rule stands"
+                return "there is no such rule"
     return ""
 
 
@@ -75,7 +75,7 @@ def _may_restart(cluster: Cluster, name: str) -> str:
 
 def _may_return(cluster: Cluster, name: str) -> str:
     if name not in cluster.zombies:
-        return f"{name} is no zombie"
+        return f"{name} is not a zombie"
     return f"{name} is paused" if name in cluster.paused else ""
 
 
@@ -95,7 +95,7 @@ def _why_no_election(cluster: Cluster) -> str:
     if controller is None or controller in (*cluster.down, *cluster.paused, *cluster.zombies):
         return f"controller {controller} is not at work"
     if cluster.zookeeper_view.office() != cluster.zookeeper_view.registered(controller):
-        return f"the session in which {controller} is controller is not {controller}'s any more"
+        return f"{controller} is controller in a session that is not its own any more"
     able = (name for name in cluster.isr() if name in cluster.ids and name not in cluster.down)
     at_hand = {
         name for name in able if name not in cluster.zombies and cluster.zookeeper_view.registered(str(name))

@@ -6,7 +6,7 @@ Scenarios: a written schedule with the outcome expected under each protocol, rea
     nodes    B A replicas, C controller
     records  m1 1..4, m2 1..3
     settings min_isr=2 unclean_election=yes
-    # Comment lines are the story; the report shows them above the step that they introduce.
+    # Comment lines explain; the report shows them above the step that they introduce.
     produce m1 acks=all
     await checkpoint A = end(m1)
     under kip380: await isr = B
@@ -112,12 +112,12 @@ class Scenario:
         A step without a comment inherits the comment of the step above it, if that step is left out.
         """
         steps: list[Step] = []
-        story = ""
+        comment = ""
         for step in self.steps:
-            told = step.narrative or story
+            narrative = step.narrative or comment
             if step.is_for(names):
-                steps.append(replace(step, narrative=told))
-            story = "" if step.is_for(names) else told
+                steps.append(replace(step, narrative=narrative))
+            comment = "" if step.is_for(names) else narrative
         return replace(self, steps=tuple(steps))
 
 
@@ -168,7 +168,7 @@ def parse(
     replicas, nodes = nodes_of(*heads["nodes"][0])
     records = tuple(counts_of(heads["records"]))
     names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults)
-    steps, expectations = _course(lines, names, protocols)
+    steps, expectations = _body(lines, names, protocols)
     check_order([(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps])
     settings: dict[str, Any] = {}
     for place, words in heads.get("settings", ()):
@@ -221,21 +221,21 @@ def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]
     return heads
 
 
-def _course(
+def _body(
     lines: Sequence[_Raw], names: Names, protocols: Protocols | None
 ) -> tuple[tuple[Step, ...], dict[str, str]]:
     """Read the lines below the head: steps with the comments above them, and expectations."""
     steps: list[Step] = []
     expectations: dict[str, str] = {}
-    story: list[str] = []
+    comment: list[str] = []
     for line in lines:
         if line.text.startswith("#"):
-            story.append(line.text.lstrip("# "))
+            comment.append(line.text.lstrip("# "))
         elif line.word == "expect":
             _expect(expectations, line, names, protocols)
         elif line.text and line.word not in _HEADS:
-            steps.append(_step(line, " ".join(story), names, protocols))
-            story = []
+            steps.append(_step(line, " ".join(comment), names, protocols))
+            comment = []
     return tuple(steps), expectations
 
 
@@ -288,5 +288,5 @@ def _expect(expectations: dict[str, str], line: _Raw, names: Names, protocols: P
     for text in named.split(","):
         variant = _variant(text, line.where, protocols)
         if variant in expectations:
-            raise UsageError(f"{line.where}: {variant} is expected to show {expectations[variant]!r} already")
+            raise UsageError(f"{line.where}: {variant} has the expectation {expectations[variant]!r} already")
         expectations[variant] = outcome.strip()

@@ -79,7 +79,9 @@ def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:
             near = nearest(base, known)
             raise UsageError(f"{where}: records {part!r}: {base!r} is not counted before it{near}")
         if int(low["number"]) > int(high["number"]):
-            raise UsageError(f"{where}: records {part!r}: from more to less; expected the smaller number first")
+            raise UsageError(
+                f"{where}: records {part!r}: the first number is the larger one; expected the smaller number first"
+            )
         if name in known:
             raise UsageError(f"{where}: records {part!r}: {name!r} is counted already; expected each group once")
         known.append(name)

@@ -23,7 +23,7 @@ DIRECTIONS: Final = {"requests": "request", "answers": "answer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ActiveRule:
     """
     A cut, a delay or a doubling that the scenario made and has not healed.
 
@@ -82,7 +82,7 @@ class LinkSteps:
         self._recent = recent
         self._api_of = api_of
         self._holds: list[_Hold] = []
-        self.rules: list[Standing] = []
+        self.rules: list[ActiveRule] = []
 
     def act(self, step: LinkAct) -> None:
         """Execute a link step."""
@@ -100,19 +100,19 @@ class LinkSteps:
                 self._drop(api, src, dst)
             case Cut(src, both_ways, dst, close):
                 cut = partial(fabric.cut, src, dst, both_ways=both_ways, close=close)
-                self._stand(step, cut, bites="lost")
+                self._add_rule(step, cut, bites="lost")
             case Delay(direction, word, src, dst, seconds):
                 api = self._api_of(word)
                 delay = partial(fabric.delay, api, src, dst, DIRECTIONS[direction], float(seconds))
-                self._stand(step, delay, bites="delayed", api=api)
+                self._add_rule(step, delay, bites="delayed", api=api)
             case Double(word, src, dst):
                 api = self._api_of(word)
-                self._stand(step, partial(fabric.double, api, src, dst), bites="doubled", api=api)
+                self._add_rule(step, partial(fabric.double, api, src, dst), bites="doubled", api=api)
             case HealAll():
-                standing, self.rules = self.rules, []
+                active, self.rules = self.rules, []
                 self._holds.clear()
                 fabric.heal_all()
-                for rule in standing:
+                for rule in active:
                     self._prove(rule)
             case Heal(src, dst):
                 self._heal(src, dst)
@@ -151,21 +151,23 @@ class LinkSteps:
         named = self._api_of(api)
         mine = [r for r in self.rules if r.bites == bites and (src, dst) in r.ends and named in ("", r.api)]
         if not mine:
-            raise UsageError(f"{bites} {src} -> {dst}: no such rule stands; expected one of {self._rule_names()}")
+            raise UsageError(f"{bites} {src} -> {dst}: no such rule; expected one of {self._rule_names()}")
         return any(map(self._bit, mine))
 
-    def _bit(self, rule: Standing) -> bool:
+    def _bit(self, rule: ActiveRule) -> bool:
         return any(
             self._recent.bit(rule.bites, src, dst, api=rule.api, since=rule.since) for src, dst in rule.ends
         )
 
-    def _prove(self, rule: Standing) -> None:
+    def _prove(self, rule: ActiveRule) -> None:
         if not self._bit(rule):
             raise PreconditionError(f"{rule.step}: no frame was {rule.bites}; expected one at least")
 
-    def _stand(self, step: Cut | Delay | Double, make: Callable[[], object], *, bites: str, api: str = "") -> None:
+    def _add_rule(
+        self, step: Cut | Delay | Double, make: Callable[[], object], *, bites: str, api: str = ""
+    ) -> None:
         since = self._recent.bites  # before it is made: it may bite at once
-        self.rules.append(Standing(step=step, api=api, bites=bites, since=since, handle=make()))
+        self.rules.append(ActiveRule(step=step, api=api, bites=bites, since=since, handle=make()))
 
     def _take(self, api: str, src: str, dst: str, direction: str = "") -> list[Held]:
         """Remove the named holds from the list; return them, oldest first."""

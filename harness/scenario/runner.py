@@ -129,7 +129,7 @@ class Play:
                 self._await(condition)
             case Require(condition):
                 if not self.conditions.holds(condition):
-                    raise PreconditionError(f"required and not so: {self.conditions.saw(condition)}")
+                    raise PreconditionError(f"required, but does not hold: {self.conditions.saw(condition)}")
             case Produce():
                 self.produces.act(act)
             case Read(None):

@@ -83,20 +83,20 @@ class _Made:
             case Doubled(api, src, dst):
                 self._need_rule(where, (src, dst), lambda rule: isinstance(rule, Double) and rule.api == api)
             case Acked(group) if group not in self.under_way:
-                _never(where, f"{group} is produced meanwhile", self.under_way, group)
+                _never(where, f"produces {group} meanwhile", self.under_way, group)
             case OneBatch(group) if group not in self.sent:
-                _never(where, f"{group} is produced", self.sent, group)
+                _never(where, f"produces {group}", self.sent, group)
 
     def _need_hold(self, where: str, name: tuple[str, str, str], direction: str) -> None:
         if not any(
             (hold.api, hold.src, hold.dst) == name and direction in ("", hold.direction) for hold in self.holds
         ):
             wanted = f"{direction} {name[0]} {name[1]} -> {name[2]}".strip()
-            _never(where, "such a hold is made", [str(hold).removeprefix("hold ") for hold in self.holds], wanted)
+            _never(where, "makes such a hold", [str(hold).removeprefix("hold ") for hold in self.holds], wanted)
 
     def _need_rule(self, where: str, link: tuple[str, str], fits: Callable[[Cut | Delay | Double], bool]) -> None:
         if not any(link in ends_of(rule) and fits(rule) for rule in self.rules):
-            _never(where, "such a rule of the link is made", list(map(str, self.rules)), " -> ".join(link))
+            _never(where, "makes such a rule of the link", list(map(str, self.rules)), " -> ".join(link))
 
 
 def ends_of(rule: Cut | Delay | Double) -> tuple[tuple[str, str], ...]:
@@ -107,4 +107,4 @@ def ends_of(rule: Cut | Delay | Double) -> tuple[tuple[str, str], ...]:
 
 def _never(where: str, what: str, made: Collection[str], wanted: str) -> NoReturn:
     known = f"one of {', '.join(made)}" if made else "a step that does so before it"
-    raise UsageError(f"{where}: no step above by which {what}; expected {known}{nearest(wanted, made)}")
+    raise UsageError(f"{where}: no step above {what}; expected {known}{nearest(wanted, made)}")

@@ -28,7 +28,7 @@ def test_follower_whose_segment_is_gone_copies_it_all_again(cluster: Cluster) ->
 
 
 def test_segment_of_a_node_that_runs_is_not_deleted(cluster: Cluster) -> None:
-    with pytest.raises(PreconditionError, match="delete-active-segment A: it runs; expected it down"):
+    with pytest.raises(PreconditionError, match="delete-active-segment A: it runs; expected it to be down"):
         inject("delete-active-segment", cluster, "A")
 
 

@@ -37,7 +37,7 @@ def test_returned_zombie_registers_anew_and_joins_again(cluster: Cluster) -> Non
     _, follower = roles(cluster)
     session = cluster.zookeeper_view.registered(follower)
     inject("zombie", cluster, follower)
-    with pytest.raises(PreconditionError, match=f"zombie {follower}: it is one already"):
+    with pytest.raises(PreconditionError, match=f"zombie {follower}: it is a zombie already"):
         inject("zombie", cluster, follower)
     probe = heal("zombie", cluster, follower)
     fresh = cluster.zookeeper_view.registered(follower)
@@ -48,7 +48,7 @@ def test_returned_zombie_registers_anew_and_joins_again(cluster: Cluster) -> Non
 
 
 def test_return_of_who_is_no_zombie_is_refused(cluster: Cluster) -> None:
-    with pytest.raises(PreconditionError, match=r"return A: it is no zombie; expected one of \[\]"):
+    with pytest.raises(PreconditionError, match=r"return A: it is not a zombie; expected one of \[\]"):
         inject("return", cluster, "A")
 
 

@@ -61,7 +61,7 @@ class FakeCluster(Cluster):
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
-        self._told, self._heard = {"B": 0}, {}
+        self._leads_in, self._heard = {"B": 0}, {}
         self._stuck, self._awaiting, self._exited = set(), set(), set()
         self.ends = {"A": 2, "B": 2}
         self.partition = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)

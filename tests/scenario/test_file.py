@@ -150,7 +150,7 @@ def test_three_replicas_beside_a_controller() -> None:
         ("m1 1..4", "m1 1-4", "records 'm1 1-4'"),
         ("m1 1..4", "m1 m0+1..m0+2", "'m0' is not counted before it"),
         ("expect hw: lost m2", "expect hw lost m2", "one.txt:13: expect 'hw lost m2'"),
-        ("expect hw: lost m2", "expect hw, kip101: lost m2", "kip101 is expected to show 'lost m2' already"),
+        ("expect hw: lost m2", "expect hw, kip101: lost m2", "kip101 has the expectation 'lost m2' already"),
         (
             "expect hw: lost m2",
             "expect hw+fence: lost m2",

@@ -74,12 +74,12 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (9, "delay requests Fetch A -> B 0", "seconds, a number above 0", ""),
         (8, "release answers Fetch A -> B", "one of requests Fetch A -> B", "requests Fetch A -> B"),
         (11, "heal A -> B", "one of cut A -> C", "cut A -> C"),
-        (8, "await delayed Fetch A -> C", "no step above by which such a rule", ""),
+        (8, "await delayed Fetch A -> C", "no step above makes such a rule", ""),
         # Conditions.
         (11, "await chekpoint A >= end(m2)", "one of elected", "checkpoint"),
         (11, "await checkpoint A > end(m2)", "one of =, >=", ">="),
         (11, "await leader is A", "'='", ""),
-        (11, "require acked m1", "no step above by which m1 is produced meanwhile", ""),
+        (11, "require acked m1", "no step above produces m1 meanwhile", ""),
         (11, "await elected = non", "a node or none", "none"),
         # For whom, and what is expected.
         (10, "under kip308: kill A", "protocol 'kip308'; expected one of hw", "kip380"),
