@@ -1,1 +1,1 @@
-"""Measurements that are run by hand: no test and no verdict depends on a wall clock."""
+"""Measurements, run by hand: no test and no verdict depends on a wall clock."""

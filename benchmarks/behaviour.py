@@ -1,11 +1,11 @@
 """
-What random seeds come to under each protocol, to compare two commits: `python -m benchmarks.behaviour`.
+Dump the outcome of random seeds under each protocol, to compare two commits: `python -m benchmarks.behaviour`.
 
     dump FOLDER [--seeds N] [--jobs J] [PROTOCOL …]   one line for each seed, in one file for each protocol
-    compare OLD NEW                                   every seed in which two dumps differ, and in what
+    compare OLD NEW                                   every seed in which two dumps differ, and how
 
-A change that keeps behaviour gives the same dump: verdict, anomalies, oracles, elections, acknowledged records,
-faults tried and in effect, and what every log holds at the end.
+A change that keeps behaviour has the same dump: verdict, anomalies, oracles, elections, acknowledged records,
+faults tried and in effect, and the content of every final log.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOLD_MAX: Final = 20
 
 
 def outcomes(protocol: str, seeds: range) -> Iterator[dict[str, Any]]:
-    """Play the seeds in order; return what each came to, as JSON data."""
+    """Play the seeds in order; yield the outcome of each as JSON data."""
     runs = RandomRuns(target="broker", variant=protocol, host=SIM)
     player = sim_player(runs.load_target())
     for seed in seeds:
@@ -65,19 +65,19 @@ def outcomes(protocol: str, seeds: range) -> Iterator[dict[str, Any]]:
 
 
 def _anomaly(anomaly: Anomaly) -> dict[str, Any]:
-    """Return an anomaly without its sentence and line numbers, which change with words and with other events."""
+    """Return an anomaly without its sentence and proof, which change with wording and with other events."""
     return {key: value for key, value in anomaly.to_dict().items() if key not in ("sentence", "proof")}
 
 
 def _digest(ops: Sequence[Op]) -> str:
-    """Return a hash of all that was read from the replicas' logs at the end."""
+    """Return a hash of the replicas' final logs."""
     raw = [json.loads(op.to_json()) for op in ops if op.source is Source.LOG]
     logs = [[each["process"], each["f"], each["type"], each["value"]] for each in raw]
     return sha256(json.dumps(logs, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def dump(folder: Path, seeds: int, protocol: str) -> str:
-    """Write a protocol's file; return its name."""
+    """Write a protocol's file; return its path."""
     path = folder / f"{protocol}.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for outcome in outcomes(protocol, range(seeds)):
@@ -86,7 +86,7 @@ def dump(folder: Path, seeds: int, protocol: str) -> str:
 
 
 def differences(old: Path, new: Path) -> tuple[int, list[str]]:
-    """Return how many seeds were compared, and a line for each in which the dumps differ."""
+    """Return the number of compared seeds, and a line for each seed in which the dumps differ."""
     compared, found = 0, []
     for path in sorted(new.glob("*.jsonl")):
         before = {one["seed"]: one for one in map(json.loads, _lines(old / path.name))}
@@ -106,12 +106,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Dump or compare; exit code 1 when two dumps differ."""
+    """Dump or compare; return 1 if two dumps differ or nothing was compared, else 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.behaviour", description="What random seeds come to, for comparing two commits."
+        prog="python -m benchmarks.behaviour", description="Dump the outcome of random seeds; compare two dumps."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    dumping = commands.add_parser("dump", help="play seeds under each protocol, and write what they came to")
+    dumping = commands.add_parser("dump", help="play seeds under each protocol, and write their outcomes")
     dumping.add_argument("folder", type=Path)
     dumping.add_argument("protocols", nargs="*", default=PROTOCOLS, metavar="PROTOCOL")
     dumping.add_argument("--seeds", type=int, default=SEEDS)

@@ -1,8 +1,8 @@
 """
-Measure our broker beside Apache Kafka:  python -m benchmarks.broker [--seconds 8] [--repeats 3] …
+Measure our broker and Apache Kafka:  python -m benchmarks.broker [--seconds 8] [--repeats 3] …
 
-Both clusters stand through the whole run, one of them idle while the other is loaded: every repeat of every load
-is measured on one and at once after it on the other. docs/benchmarks.md tells how to read the table.
+Both clusters run during the whole measurement, one of them idle while the other is loaded: each repeat of each
+load is measured on one cluster and immediately afterwards on the other. docs/benchmarks.md explains the table.
 
 Exit codes: 0 measured; 2 the machine lacks something, or a peer did not come up.
 """
@@ -37,11 +37,11 @@ from targets.kafka.releases import release_of
 RELEASE: Final = "3.9.1"
 CELLS: Final = tuple(Cell(acks=acks, record_bytes=size) for size in (1000, 100) for acks in (-1, 1))
 GOAL: Final = 0.5
-# Below it the table breaks its cells, also where nobody's terminal is as narrow.
+# Narrower tables break their cells; used also if the output is no terminal.
 WIDTH_MIN: Final = 120
-# What is measured in half the time: neither fills a log.
+# Measured in half the time: these do not fill a log.
 SHORTER: Final = (Work.ALONE, Work.CONSUME)
-# What a load process may take beside its own times: its start, and the drain of its queue.
+# The time that a load process may take besides its load: to start, and to drain its queue.
 LOAD_S_MORE: Final = 60.0
 
 Say = Callable[[str], None]
@@ -51,41 +51,41 @@ def parser() -> argparse.ArgumentParser:
     """Declare the command's arguments."""
     made = argparse.ArgumentParser(prog="python -m benchmarks.broker", description=__doc__.splitlines()[1])
     made.add_argument("--seconds", type=float, default=8.0, help="window of a load (alone and consume: half)")
-    made.add_argument("--warm", type=float, default=2.0, help="what of a load does not count, before its window")
-    made.add_argument("--warm-up", type=float, default=40.0, help="load on each cluster before anything counts")
-    made.add_argument("--repeats", type=int, default=3, help="how often each load is measured on each peer")
+    made.add_argument("--warm", type=float, default=2.0, help="seconds of a load before its window begins")
+    made.add_argument("--warm-up", type=float, default=40.0, help="seconds of load on each cluster at the start")
+    made.add_argument("--repeats", type=int, default=3, help="measurements of each load on each peer")
     made.add_argument("--partitions", type=int, default=1, help="partitions of the topic")
     made.add_argument("--acks", type=int, action="append", choices=(-1, 1, 0), help="only these (-1: all)")
     made.add_argument("--bytes", type=int, action="append", help="only these sizes of records")
-    made.add_argument("--alone", action="store_true", help="measure our broker alone")
+    made.add_argument("--alone", action="store_true", help="measure only our broker")
     made.add_argument("--protocol", default="kip380", help="our broker's protocol")
-    made.add_argument("--profile", type=Path, help="write cProfile's findings of our brokers into this folder")
-    made.add_argument("--json", type=Path, help="write every single measurement there")
+    made.add_argument("--profile", type=Path, help="write cProfile profiles of our brokers to this folder")
+    made.add_argument("--json", type=Path, help="write all measurements to this file")
     return made
 
 
 def cells_of(acks: Sequence[int] | None, sizes: Sequence[int] | None) -> list[Cell]:
-    """Give the loads that are asked for: all four when nothing is."""
+    """Return the loads that the options name, else all four."""
     if not acks and not sizes:
         return list(CELLS)
     return [Cell(acks=a, record_bytes=size) for size in sizes or (1000, 100) for a in acks or (-1, 1)]
 
 
 def peers_of(options: argparse.Namespace, say: Say) -> list[Peer]:
-    """Give who is measured; ours alone, and why, where Apache Kafka's jars cannot be had."""
+    """Return the peers; only ours, with a printed reason, if Apache Kafka's jars cannot be fetched."""
     found = [our_peer(OURS, profile=options.profile is not None, protocol=options.protocol)]
     if options.alone:
         return found
     try:
         fetch([release_of(RELEASE)], cache_dir(), default_source(), say)
     except FencepostError as error:
-        say(f"Apache Kafka {RELEASE} cannot be had, so that ours stands alone: {error}")
+        say(f"Apache Kafka {RELEASE} cannot be fetched; only our broker is measured: {error}")
         return found
     return [*found, their_peer(f"Apache Kafka {RELEASE}", RELEASE)]
 
 
 def measure(standing: Standing, cell: Cell, topic: str, options: argparse.Namespace) -> Round:
-    """Load a cluster in every way, on one topic that is made for it and goes afterwards."""
+    """Run every kind of load on a cluster, on a new topic that is deleted afterwards."""
     produce = Job(
         work=Work.PRODUCE,
         bootstrap=standing.bootstrap,
@@ -105,24 +105,25 @@ def measure(standing: Standing, cell: Cell, topic: str, options: argparse.Namesp
 
 
 def warm_up(standing: Standing, options: argparse.Namespace) -> None:
-    """Load a cluster as it will be loaded, and count nothing: a JVM compiles what it has run often."""
+    """Run the same loads without counting them, since a JVM compiles code that has run often."""
     cells = cells_of(options.acks, options.bytes) if options.warm_up else []
     for number, cell in enumerate(cells):
-        # The shorter works take half of a load's time each.
+        # Each of the shorter works takes half of a load's time.
         seconds = options.warm_up / len(cells) / (1 + len(SHORTER) / 2)
         measure(standing, cell, f"warm-{number}", replace_in(options, seconds=seconds, warm=0.0))
 
 
 def replace_in(options: argparse.Namespace, **changes: float) -> argparse.Namespace:
-    """Give the options with some of them changed."""
+    """Return a copy of the options with some of them changed."""
     return argparse.Namespace(**{**vars(options), **changes})
 
 
 def run_load(job: Job) -> Measured:
     """
-    Do a job in a process of its own.
+    Run a job in a separate process, and return its measurement.
 
-    Raises:  FencepostError when that process fails, with what it said.
+    Raises:
+        FencepostError: the process fails; the text has its output.
     """
     argv = (sys.executable, "-m", "benchmarks.load", job.to_json())
     limit = job.warm_s + job.window_s + LOAD_S_MORE
@@ -131,12 +132,12 @@ def run_load(job: Job) -> Measured:
     except subprocess.TimeoutExpired as error:
         raise FencepostError(f"{job.work} on {job.topic}: no end within {limit:g} s") from error
     if done.returncode != 0:
-        raise FencepostError(f"{job.work} on {job.topic}: exit code {done.returncode}; it said:\n{done.stderr}")
+        raise FencepostError(f"{job.work} on {job.topic}: exit code {done.returncode}; it printed:\n{done.stderr}")
     return Measured.from_json(done.stdout)
 
 
 def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Cell, dict[str, list[Round]]]:
-    """Measure every load on every peer, as often as asked; clusters stand below the folder."""
+    """Measure every load on every peer, with repeats; the clusters' files are below the folder."""
     results: dict[Cell, dict[str, list[Round]]] = {}
     with ExitStack() as stack:
         peers = peers_of(options, console.print)
@@ -159,14 +160,14 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Cel
 
 
 def line_of(cell: Cell, repeat: int, peer: str, taken: Round) -> str:
-    """Say in one line what a round gave, while the run goes on."""
+    """Return a progress line with the speeds of one repeat."""
     speeds = ", ".join(f"{work} {one.mb_per_s:.1f} MB/s" for work, one in taken.items() if work is not Work.ALONE)
     failed = sum(one.failed for one in taken.values())
     return f"{cell}, repeat {repeat + 1}: {peer}: {speeds}; {failed} failed; load {load_average():.1f}"
 
 
 def as_json(results: Mapping[Cell, Rounds]) -> list[dict[str, Any]]:
-    """Give every measurement as plain data, one entry for each (load, peer, repeat, work)."""
+    """Return every measurement as JSON data, one entry for each (load, peer, repeat, work)."""
     return [
         {
             "load": str(cell),
@@ -183,7 +184,7 @@ def as_json(results: Mapping[Cell, Rounds]) -> list[dict[str, Any]]:
 
 
 def verdict(results: Mapping[Cell, Rounds]) -> list[str]:
-    """Hold the shares of throughput against the goal: a line for each, the lowest first."""
+    """Return a line for each throughput ratio, compared with the goal, the lowest first."""
     return [
         f"{cell}, {name}: {share:.0%} of {peer}'s; "
         + ("the goal is met" if share >= GOAL else f"{GOAL - share:.0%} short of the goal of {GOAL:.0%}")
@@ -203,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     console.width = max(console.width, WIDTH_MIN)
     cores, before = os.cpu_count(), load_average()
-    console.print(f"{cores} cores, load average {before:.1f} before anything of this run")
+    console.print(f"{cores} cores, load average {before:.1f} before the start")
     results_folder = ROOT / "results"
     results_folder.mkdir(exist_ok=True)
     try:
@@ -219,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for row in rows:
         shown.add_row(*row, end_section=row is rows[-1])
     console.print(shown)
-    console.print("middle (least … most) of the repeats; ratios within a repeat")
+    console.print("median (min … max) of the repeats; ratios within a repeat")
     console.print(f"load average {before:.1f} before, {load_average():.1f} now, on {cores} cores")
     for line in verdict(results):
         console.print(line)

@@ -1,8 +1,9 @@
 """
-How long Spark takes to start, to warm up and to check a suite: `python -m benchmarks.checking [RUNS] [SUITE]`.
+Measure how long Spark takes to start, to warm up and to check a suite: `python -m benchmarks.checking [RUNS]
+[SUITE]`.
 
-The runs are the checkers' golden histories, again and again, or those of a suite's folder below results/.
-Wall times mean something on a machine that does nothing else; processor times nearly always do.
+The runs are the checkers' golden histories, repeated, or those of a suite's folder in results/. Wall times are
+only meaningful on an idle machine; processor times nearly always are.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ RUNS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a step took: wall time, and the processor time of Spark's Java."""
+    """The duration of a step: wall time, and processor time of Spark's Java."""
 
     name: str
     wall_s: float
@@ -44,14 +45,14 @@ class Step:
 
 
 class Steps:
-    """The steps of one process, which has one Java."""
+    """Measures the steps of one process, which has one Java."""
 
     def __init__(self) -> None:
         self.done: list[Step] = []
         self._wall, self._cpu = time.monotonic(), 0.0
 
     def end(self, name: str) -> None:
-        """Note a step that ends here."""
+        """Record a step that ends now."""
         wall, java = time.monotonic(), child_with("org.apache.spark")
         cpu = cpu_seconds([java]) if java is not None else self._cpu
         self.done.append(Step(name=name, wall_s=wall - self._wall, cpu_s=cpu - self._cpu))
@@ -59,7 +60,7 @@ class Steps:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Start Spark twice, once to check when cold and once when warm, and print what each step took."""
+    """Start Spark twice, once to check cold and once to check warm, and print the duration of each step."""
     count = int(arguments[0]) if arguments else RUNS
     found = Path(arguments[1]).glob("*/history.jsonl") if arguments[1:] else FOLDER.glob("*.jsonl")
     java = find_java()
@@ -79,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def steps_of(java_home: Path, paths: Sequence[Path], *, warm: bool) -> list[Step]:
-    """Start this process's Spark, and check twice."""
+    """Start Spark in this process, check twice, and return the steps."""
     steps = Steps()
     with spark_session(java_home) as session:
         steps.end("session")
@@ -93,7 +94,7 @@ def steps_of(java_home: Path, paths: Sequence[Path], *, warm: bool) -> list[Step
 
 
 def _suite(folder: Path, histories: Sequence[Path], count: int) -> list[Path]:
-    """Store so many runs, the histories again and again; give their Parquet."""
+    """Store so many runs, repeating the histories; return their Parquet files."""
     suite = create_suite(folder, "suite")
     paths: list[Path] = []
     for number, history in enumerate(islice(cycle(histories), count)):

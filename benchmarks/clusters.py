@@ -1,9 +1,9 @@
 """
-Clusters to be measured: three brokers of a peer on loopback, nothing between them and nobody watching.
+Clusters to measure: three brokers of a peer on loopback, without fabric and collector.
 
-A run of the harness puts its fabric between brokers, hears what ours tell, and wants small files and short times;
-here each peer stands as an operator would have it: its own defaults, and of Java the compiler that a broker has
-from Kafka's own scripts.
+A run of the harness puts its fabric between brokers, collects our brokers' events, and sets small files and short
+times. Here each peer runs as an operator would run it: with its own defaults, and with the JVM options of Kafka's
+own scripts.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from targets.kafka.target import KafkaTarget
 
 REPLICATION: Final = 3
 ASK_S_MAX: Final = 2.0
-# Where a broker's own profile is written, below its folder of configuration.
+# The file of a broker's profile, in its configuration folder.
 PROFILE: Final = "profile.pstats"
 
-# The core's own defaults, which are Kafka's, in place of the short times of a run.
+# The core's own defaults, which are Kafka's, instead of the short times of a run.
 OURS_SETTINGS: Final = {
     "replica_lag_ms_max": 30_000,
     "fetch_wait_ms_max": 500,
     "high_watermark_checkpoint_ms": 5_000,
 }
-# Kafka's defaults in place of what a run makes small, and deleted topics gone before the next load.
+# Kafka's defaults instead of the small values of a run; deleted topics are gone before the next load.
 THEIRS_PROPERTIES: Final = (
     "replica.lag.time.max.ms=30000",
     "replica.fetch.wait.max.ms=500",
@@ -52,14 +52,14 @@ THEIRS_PROPERTIES: Final = (
     "num.io.threads=8",
     "background.threads=10",
 )
-# A run's JVM starts quickly and compiles little; this one is for the long run (kafka-run-class.sh).
+# A run's JVM starts quickly and compiles little; this one is for long runs (kafka-run-class.sh).
 _JVM_OF_A_RUN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 JVM: Final = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """What is measured: a target's protocol, its rules, and how its launch is changed for it."""
+    """A system to measure: a target, a protocol, changed rules, and a function that changes the launch."""
 
     name: str
     target: Target
@@ -69,7 +69,7 @@ class Peer:
 
 
 def our_peer(name: str, *, profile: bool = False, protocol: str = "kip380") -> Peer:
-    """Our broker; with `profile` each process writes what cProfile saw when it ends."""
+    """Return our broker as a peer; with `profile`, each process writes a cProfile profile when it ends."""
 
     def tune(launch: Launch) -> Launch:
         config = json.loads(launch.files["broker.json"])
@@ -85,7 +85,7 @@ def our_peer(name: str, *, profile: bool = False, protocol: str = "kip380") -> P
 
 
 def their_peer(name: str, release: str) -> Peer:
-    """Apache Kafka, a release."""
+    """Return a release of Apache Kafka as a peer."""
 
     def tune(launch: Launch) -> Launch:
         java, *rest = (word for word in launch.argv if word not in _JVM_OF_A_RUN)
@@ -95,7 +95,7 @@ def their_peer(name: str, release: str) -> Peer:
 
 
 class Standing:
-    """A peer's cluster that runs, as clients and the kernel see it."""
+    """A running cluster of a peer: its address for clients, and its processes."""
 
     def __init__(self, peer: Peer, host: LocalHost, addresses: Mapping[str, str], pids: tuple[int, ...]) -> None:
         self.peer = peer
@@ -106,13 +106,13 @@ class Standing:
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create(self, topic: str, partitions: int) -> None:
-        """Make a topic with three replicas; return when every partition has a leader and all are in sync."""
+        """Create a topic with three replicas, and wait until each partition has a leader and a full ISR."""
         new = NewTopic(topic, num_partitions=partitions, replication_factor=REPLICATION)
         self._admin.create_topics([new])[topic].result(limits.CLIENT_OPERATION_S_MAX)
         self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole")
 
     def delete(self, topic: str) -> None:
-        """Delete a topic; its space is free soon after."""
+        """Delete a topic; brokers delete its files soon after."""
         self._admin.delete_topics([topic])[topic].result(limits.CLIENT_OPERATION_S_MAX)
 
     def await_brokers(self) -> None:
@@ -120,12 +120,12 @@ class Standing:
         self._await(lambda: len(self._metadata().brokers) == len(self._names), f"{len(self._names)} brokers")
 
     def end(self) -> None:
-        """Ask every broker to end, and wait for it."""
+        """Stop every broker, and wait until it has ended."""
         for name in self._names:
             self._host.stop(name)
 
     def last_words(self) -> str:
-        """The last lines that each broker printed."""
+        """Return the last printed lines of each broker."""
         return "\n".join(line for name in self._names for line in self._host.log_text(name).splitlines()[-5:])
 
     def _whole(self, topic: str, partitions: int) -> bool:
@@ -143,15 +143,19 @@ class Standing:
                 return False
 
         if not until(met, limits.CONDITION_WAIT_S_MAX):
-            raise PreconditionError(f"{self.peer.name}: not seen: {what}; its brokers said:\n{self.last_words()}")
+            raise PreconditionError(
+                f"{self.peer.name}: not seen: {what}; its brokers printed:\n{self.last_words()}"
+            )
 
 
 @contextmanager
 def running(peer: Peer, folder: Path) -> Iterator[Standing]:
     """
-    Three brokers of a peer and a ZooKeeper of their own, below the folder; everything down afterwards.
+    Run three brokers of a peer and their own ZooKeeper, below the folder; take everything down afterwards.
 
-    Raises:  UsageError when the machine lacks something; PreconditionError when the cluster does not come up.
+    Raises:
+        UsageError: the machine lacks something.
+        PreconditionError: the cluster does not come up.
     """
     with ExitStack() as stack:
         host = LocalHost(folder, power_tier="watermark")
@@ -173,7 +177,7 @@ def running(peer: Peer, folder: Path) -> Iterator[Standing]:
         yield standing
 
 
-# All peers keep their nodes below one, which nobody makes for them.
+# All peers keep their nodes below this one, which they do not create themselves.
 _ROOT: Final = "/benchmark"
 
 
@@ -193,7 +197,7 @@ def _launch(peer: Peer, host: LocalHost, name: str, number: int, zookeeper: Addr
         place=replace(place, python=sys.executable),
         advertised_internal=place.internal,
         zookeeper=f"{zookeeper}{_ROOT}",
-        collector=place.client,  # nobody collects: a tune takes it out again
+        collector=place.client,  # there is no collector; the peer's `tune` removes it
     )
     rules = peer.target.rules(peer.protocol, peer.changes)
     return peer.tune(peer.target.launch(spec, peer.protocol, rules)), place.client

@@ -1,4 +1,4 @@
-"""CPU time of processes, as the kernel counts it, and how busy the machine is besides."""
+"""The CPU time of processes from the kernel, and the load average of the machine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Final
 
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-# Among the fields after the name: utime and stime, fields 14 and 15 of /proc/PID/stat (proc(5)).
+# Indexes into the fields after the name: utime and stime are fields 14 and 15 of /proc/PID/stat (proc(5)).
 _UTIME: Final = 11
 _PPID: Final = 1
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
     """
-    Give the CPU time, user and system, that these processes have used since they began.
+    Return the CPU time in seconds, user and system, of these processes since their start.
 
-    Raises:  FileNotFoundError when one of them is gone: figures without it would be false.
+    Raises:
+        FileNotFoundError: one of them is gone; a sum without it would be wrong.
     """
     ticks = 0
     for pid in pids:
@@ -27,7 +28,7 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def child_with(word: str) -> int | None:
-    """Give the child of this process whose command line holds the text; None when there is none."""
+    """Return the pid of this process's child whose command line contains the text; None if there is none."""
     for name in os.listdir("/proc"):
         if not name.isdecimal():
             continue
@@ -42,10 +43,10 @@ def child_with(word: str) -> int | None:
 
 
 def load_average() -> float:
-    """Give how many processes wanted to run over the last minute, ours among them."""
+    """Return the load average of the last minute, which includes our own processes."""
     return os.getloadavg()[0]
 
 
 def _fields(stat: str) -> list[str]:
-    """Give /proc/PID/stat from its third field on; the second, the name, may hold blanks and brackets."""
+    """Return the fields of /proc/PID/stat from the third on; the second, the name, can have blanks."""
     return stat.rpartition(")")[2].split()

@@ -1,8 +1,8 @@
 """
-Whether both executors of the rules agree: `python -m benchmarks.executors [SUITE …] [--seeds N]`.
+Compare the two executors of the rules: `python -m benchmarks.executors [SUITE …] [--seeds N]`.
 
-Every run of the folders, and N random seeds played for this, is checked in this process and on PySpark; both
-must find the same anomalies, sentence by sentence. tests/checkers does so for all golden histories.
+Every run of the folders, and N random seeds played for this, is checked in this process and on PySpark. Both must
+find the same anomalies, with the same sentences. tests/checkers does so for all golden histories.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def unlike(runs: Sequence[Run], on_spark: dict[str, list[Anomaly]]) -> list[str]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Compare; exit code 1 when a run differs, or nothing was compared."""
+    """Compare; return 1 if a run differs or nothing was compared, else 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.executors", description="Whether both executors of the rules agree."
+        prog="python -m benchmarks.executors", description="Compare the two executors of the rules."
     )
     parser.add_argument("suites", nargs="*", type=Path, metavar="SUITE", help="a suite's folder: results/SUITE")
     parser.add_argument("--seeds", type=int, default=0, help="random seeds to play and compare (default: none)")

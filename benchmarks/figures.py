@@ -1,8 +1,8 @@
 """
-Arithmetic of the benchmark: percentiles, spreads over repeats, ours against theirs, and the table of it.
+The arithmetic of the benchmark: percentiles, spreads over repeats, ratios of ours to theirs, and the table.
 
-Ratios are taken within a repeat, where both peers were measured one after the other, and their median is shown:
-a machine that is busier in one repeat than in the next moves both of a pair alike.
+Ratios are taken within a repeat, in which the peers were measured one after the other, and the table has their
+median: if the machine is busier in one repeat, it slows both measurements of a ratio alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OURS: Final = "ours"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One kind of load: what is varied between rows of the table."""
+    """One kind of load, a group of rows of the table."""
 
     acks: int
     record_bytes: int
@@ -29,15 +29,15 @@ class Cell:
         return f"acks={'all' if self.acks == -1 else self.acks}, {size}"
 
 
-# One repeat of one cell on one peer.
+# One repeat of one load on one peer.
 Round: TypeAlias = Mapping[Work, Measured]
-# Peer -> its rounds, in order; the n-th of all peers were measured one after the other.
+# Peer -> its repeats, in order; the n-th repeats of all peers were measured one after the other.
 Rounds: TypeAlias = Mapping[str, Sequence[Round]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A line of the table: what is taken from a round."""
+    """A row of the table: a value of one repeat."""
 
     name: str
     work: Work
@@ -60,7 +60,7 @@ FIGURES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """Smallest, middle and largest of some repeats."""
+    """The minimum, median and maximum of some repeats."""
 
     least: float
     middle: float
@@ -68,7 +68,7 @@ class Spread:
 
     @staticmethod
     def of(values: Sequence[float]) -> Spread | None:
-        """Give the spread of the values; None for none."""
+        """Return the spread of the values, None if there are none."""
         return Spread(least=min(values), middle=median(values), most=max(values)) if values else None
 
     def __str__(self) -> str:
@@ -76,14 +76,14 @@ class Spread:
 
 
 def percentile(rising: Sequence[float], share: float) -> float:
-    """Give the smallest value that at least this share (0 to 1) of the values do not exceed (nearest rank)."""
+    """Return the smallest value that at least this share (0 to 1) of the values do not exceed (nearest rank)."""
     assert rising, "no values"
     rank = -(-len(rising) * share // 1)  # rounded up
     return rising[max(0, int(rank) - 1)]
 
 
 def short(value: float) -> str:
-    """Give three digits that count, and no exponent: 0.0123, 1.23, 12.3, 123, 12,345."""
+    """Format a value with three significant digits and no exponent: 0.0123, 1.23, 12.3, 123, 12,345."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     text = f"{value:.3g}"
@@ -91,21 +91,22 @@ def short(value: float) -> str:
 
 
 def values_of(rounds: Sequence[Round], figure: Figure) -> list[float | None]:
-    """Give a figure of every round, None where a round has none."""
+    """Return a figure of every repeat, None for a repeat without it."""
     return [figure.take(one[figure.work]) if figure.work in one else None for one in rounds]
 
 
 def ratios(ours: Sequence[float | None], theirs: Sequence[float | None]) -> list[float]:
-    """Give ours/theirs of every repeat in which both have a figure and theirs is not nothing."""
+    """Return ours/theirs of every repeat in which both have a figure and theirs is not zero."""
     return [a / b for a, b in zip(ours, theirs, strict=False) if a is not None and b]
 
 
 def table(results: Mapping[Cell, Rounds]) -> list[tuple[str, ...]]:
     """
-    Give the rows of the table, its head first.
+    Return the rows of the table, the head first.
 
-    Shapes:  one row for each (cell, figure): the cell (named in its first row only), the figure, each peer's
-             spread over the repeats, then for each peer but ours the ratio ours/theirs. "-" where there is none.
+    Returns:
+        One row for each (load, figure): the load (in its first row only), the figure, each peer's spread over the
+        repeats, then for each peer but ours the ratio ours/theirs; "-" for a missing value.
     """
     peers = list(dict.fromkeys(peer for rounds in results.values() for peer in rounds))
     others = [peer for peer in peers if peer != OURS and OURS in peers]
@@ -124,7 +125,7 @@ def _text(spread: Spread | None) -> str:
 
 
 def shares_of_throughput(results: Mapping[Cell, Rounds]) -> list[tuple[Cell, str, str, float]]:
-    """Give (load, figure, peer, middle ratio ours/theirs) of every throughput in MB/s that both have."""
+    """Return (load, figure, peer, median ratio ours/theirs) for every throughput in MB/s that both have."""
     found: list[tuple[Cell, str, str, float]] = []
     for cell, rounds in results.items():
         for figure in (one for one in FIGURES if one.name.endswith("MB/s")):

@@ -1,7 +1,7 @@
 """
-What a load process is told to do, and what it says that it measured: two values that cross a process border.
+The request to a load process, and its answer: two values that are passed between processes.
 
-Units:   times are seconds, latencies milliseconds, MB are 10**6 bytes of record values (no key, no framing).
+Times are in seconds, latencies in milliseconds; an MB is 10**6 bytes of record values, without keys and framing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ MB: Final = 1_000_000
 
 class Work(StrEnum):
     """
-    What a load process does.
+    The kind of load.
 
-    produce: as much as the brokers take. alone: one record at a time, each waits for its acknowledgement.
-    consume: read all from the beginning, and again, as fast as it comes.
+    produce: as many records as the brokers accept. alone: one record at a time, with a wait for each
+    acknowledgement. consume: read everything from the beginning, again and again, as fast as possible.
     """
 
     PRODUCE = "produce"
@@ -32,9 +32,11 @@ class Job:
     """
     One load process's work.
 
-    Shapes:  pids are the brokers', whose CPU time is read where the window begins and where it ends. acks is -1
-             (all of the ISR), 1 or 0; consume has no use for it.
-    Units:   nothing counts in the first warm_s seconds; the window takes window_s.
+    Attributes:
+        acks: -1 (all of the ISR), 1 or 0; consume ignores it.
+        warm_s: the seconds before the window, which do not count.
+        window_s: the length of the window in seconds.
+        pids: the brokers, whose CPU time is read at the begin and the end of the window.
     """
 
     work: Work
@@ -48,12 +50,12 @@ class Job:
     pids: tuple[int, ...]
 
     def to_json(self) -> str:
-        """Give one line of JSON; from_json reads it back."""
+        """Return one line of JSON, which from_json reads."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str) -> Job:
-        """Read what to_json gave."""
+        """Return the value of a line from to_json."""
         raw = json.loads(text)
         return Job(**{**raw, "work": Work(raw["work"]), "pids": tuple(raw["pids"])})
 
@@ -61,10 +63,13 @@ class Job:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """
-    What happened in a window.
+    The measurement of a window.
 
-    Shapes:  records are those acknowledged (or read) inside the window; failed those that the client gave up, at
-             any time. p50_ms and p99_ms are None where no latency was taken (consume).
+    Attributes:
+        records: the records acknowledged (or read) inside the window.
+        failed: the records that the client gave up, at any time.
+        p50_ms: the median latency, None if no latency was measured (consume).
+        p99_ms: likewise, the 99th percentile.
     """
 
     records: int
@@ -78,34 +83,34 @@ class Measured:
 
     @property
     def megabytes(self) -> float:
-        """MB of values in the window."""
+        """The MB of record values in the window."""
         return self.records * self.record_bytes / MB
 
     @property
     def mb_per_s(self) -> float:
-        """Throughput in MB."""
+        """The throughput in MB/s."""
         return self.megabytes / self.seconds
 
     @property
     def records_per_s(self) -> float:
-        """Throughput in records."""
+        """The throughput in records/s."""
         return self.records / self.seconds
 
     @property
     def broker_cpu_ms_per_mb(self) -> float | None:
-        """CPU time of all brokers for each MB; None where nothing came through."""
+        """The CPU time of all brokers per MB, None without records."""
         return self.broker_cpu_s * 1000 / self.megabytes if self.records else None
 
     @property
     def client_cpu_ms_per_mb(self) -> float | None:
-        """CPU time of the load process for each MB; None where nothing came through."""
+        """The CPU time of the load process per MB, None without records."""
         return self.client_cpu_s * 1000 / self.megabytes if self.records else None
 
     def to_json(self) -> str:
-        """Give one line of JSON; from_json reads it back."""
+        """Return one line of JSON, which from_json reads."""
         return json.dumps(asdict(self))
 
     @staticmethod
     def from_json(text: str) -> Measured:
-        """Read what to_json gave."""
+        """Return the value of a line from to_json."""
         return Measured(**json.loads(text))

@@ -3,7 +3,8 @@ The load process: librdkafka's producer or consumer, one Job in, one line of Mea
 
     python -m benchmarks.load JOB
 
-A process of its own, so that the client's work is no thread of whoever measures, and the same for every peer.
+It is a separate process, so that the client does not run in a thread of the benchmark, and is the same for all
+peers.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from benchmarks.cpu import cpu_seconds
 from benchmarks.figures import percentile
 from benchmarks.job import Job, Measured, Work
 
-# What may be under way at most, and what must be left of it before more is handed over: a client that is filled
-# up record by record, as acknowledgements come, sends them in batches of one.
+# The most bytes in flight, and the level at which the client is refilled: if it were refilled record by record, as
+# acknowledgements come, it would send batches of one.
 UNDER_WAY_BYTES: Final = 16 * 1024 * 1024
 REFILL_BYTES: Final = 8 * 1024 * 1024
 LINGER_MS: Final = 5
-# Records are handed over by so many, and every so many-th tells its latency.
+# The number of records in one call of the client; the latency of every SAMPLE_EVERY-th record is measured.
 BATCH: Final = 500
 SAMPLE_EVERY: Final = 50
 DRAIN_S_MAX: Final = 30.0
-# A client that has done nothing for so long is not waited for: its window opens or closes without a record.
+# After this time without a record, the window opens or closes anyway.
 IDLE_S_MAX: Final = 30.0
 POLL_S: Final = 0.05
 
@@ -36,10 +37,10 @@ POLL_S: Final = 0.05
 @dataclass(slots=True)
 class Window:
     """
-    The part of the run that counts: what was there when it began, and when it ended.
+    The part of the load that is measured.
 
-    It opens once the client has warmed up and done a record, so that its finding of the brokers is not measured,
-    and closes on one record at least: a window with none in it tells no speed.
+    It opens after the client has warmed up and completed a record, so that the look-up of the brokers is not
+    measured. It closes after at least one record, since a window without records has no speed.
     """
 
     job: Job
@@ -52,11 +53,11 @@ class Window:
     latencies_ms: list[float] = field(default_factory=list)
 
     def goes_on(self, records: int) -> bool:
-        """Open and close the window as time passes; False once it is closed. records: all so far."""
+        """Open or close the window if it is time; return False once it is closed. records: the total so far."""
         now = time.monotonic()
         if self.started < 0:
             self.started = now
-            cpu_seconds(self.job.pids)  # brokers that are gone are told of at once
+            cpu_seconds(self.job.pids)  # raises at once if a broker is gone
         if not self.began and _over(now - self.started, self.job.warm_s, records):
             self.latencies_ms.clear()
             self.records, self.began = records, now
@@ -68,12 +69,12 @@ class Window:
         return not self.ended
 
     def take(self, latency_ms: float) -> None:
-        """Take note of a latency, unless the window is over."""
+        """Record a latency, unless the window is closed."""
         if not self.ended:
             self.latencies_ms.append(latency_ms)
 
     def measured(self, failed: int) -> Measured:
-        """What was seen in it."""
+        """Return the measurement of the window."""
         taken = sorted(self.latencies_ms)
         return Measured(
             records=self.records,
@@ -92,7 +93,7 @@ def _over(passed_s: float, asked_s: float, records: int) -> bool:
 
 
 def produce(job: Job) -> Measured:
-    """Hand over as many records as the brokers take."""
+    """Produce as many records as the brokers accept."""
     producer = Producer(_producer_config(job, LINGER_MS))
     records = [{"value": bytes(job.record_bytes)}] * BATCH
     most, refill = (limit // job.record_bytes for limit in (UNDER_WAY_BYTES, REFILL_BYTES))
@@ -118,7 +119,7 @@ def produce(job: Job) -> Measured:
 
 
 def alone(job: Job) -> Measured:
-    """Hand over one record and wait for its acknowledgement, then the next."""
+    """Produce one record at a time, and wait for its acknowledgement."""
     producer = Producer(_producer_config(job, linger_ms=0))
     value = bytes(job.record_bytes)
     window = Window(job)
@@ -147,7 +148,7 @@ def _producer_config(job: Job, linger_ms: int) -> dict[str, object]:
 
 
 def consume(job: Job) -> Measured:
-    """Read every partition from its beginning to its end, and again, until time is out."""
+    """Read every partition from its beginning to its end, again and again, until the window closes."""
     config = {
         "bootstrap.servers": job.bootstrap,
         "group.id": "benchmark",
@@ -177,7 +178,7 @@ WORKS: Final = {Work.PRODUCE: produce, Work.ALONE: alone, Work.CONSUME: consume}
 
 
 def main(arguments: list[str]) -> int:
-    """Do the job that the one argument holds."""
+    """Run the job in the first argument, and print its measurement."""
     job = Job.from_json(arguments[0])
     print(WORKS[job.work](job).to_json())
     return 0

@@ -1,11 +1,11 @@
 """
-What a search finds, and how soon: `python -m benchmarks.search [--seeds N] [--hits K] [--jobs J] [VARIANT …]`.
+Measure how soon a search finds violations: `python -m benchmarks.search [VARIANT …]`.
 
-For each variant seeds are tried from 0 on, until K of them show a violation or N are tried. Printed are how many
-seeds there are from one violation to the next (the median), likewise to a mere hang, and seeds/s per core.
+For each variant, it plays seeds from 0 on, until K of them have a violation or N are played. It prints the median
+number of seeds from one violation to the next, the same for hangs without a violation, and seeds/s per core.
 
-`python -m benchmarks.search --twice N` tries the first N seeds twice, in processes with different hash seeds, and
-compares the rolling hashes of all steps; where two differ, it names the first step in which they do.
+`python -m benchmarks.search --twice N` plays the first N seeds twice, in processes with different hash seeds, and
+compares the rolling hashes of all steps. If two differ, it prints the first step in which they do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from harness.search.tally import Tally
 from targets.simulator.trace import Detail, Trace, first_difference
 
 PROTOCOL: Final = "kip380"
-# Each rule that was made for a bug, turned back; and whole protocols of old.
+# Each rule that fixes a bug, turned back; and whole older protocols.
 ABLATIONS: Final = (
     "fence_truncation_query=no",
     "fence_fetch=no",
@@ -54,7 +54,7 @@ VARIANTS: Final = (*LADDER, *(f"{PROTOCOL}+{change}" for change in ABLATIONS))
 
 @dataclass(slots=True)
 class Found:
-    """What was found of a variant: seeds with a violation, and those with a hang alone."""
+    """The findings of a variant: seeds with a violation, and seeds with only a hang."""
 
     variant: str
     violations: list[int] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Found:
             self.hangs.append(result.seed)
 
     def row(self) -> tuple[str, ...]:
-        """The variant's line of the table."""
+        """Return the variant's row of the table."""
         tally = self.tally
         kinds = [kind for kind in tally.kinds if kind.value not in ("unpromised", "permitted", "vacuous")]
         shown = sorted(kind.value for kind in kinds if kind.value not in _NAMED)
@@ -93,7 +93,7 @@ def _runs(variant: str) -> RandomRuns:
 
 
 def _median(seeds: Sequence[int]) -> str:
-    """How many seeds it takes to the next one of these, counted from each of them."""
+    """Return the median distance between neighbouring seeds, as text."""
     steps = [after - before for before, after in zip((-1, *seeds), seeds, strict=False)]
     return f"{median(steps):.0f}" if steps else "-"
 
@@ -120,7 +120,7 @@ def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, consol
 
 # --- twice ---------------------------------------------------------------------------------------------------
 def digests(variant: str, seeds: range) -> Iterator[str]:
-    """The rolling hash of each seed's run."""
+    """Yield the rolling hash of each seed's run."""
     runs = _runs(variant)
     for seed in seeds:
         trace = Trace(Detail.EVENTS)
@@ -129,7 +129,7 @@ def digests(variant: str, seeds: range) -> Iterator[str]:
 
 
 def events(variant: str, seed: int) -> Iterator[str]:
-    """Every step of a seed's run, as it went into the hash."""
+    """Yield every step of a seed's run, as it was hashed."""
     trace = Trace(Detail.EVENTS, keep=True)
     runs = _runs(variant)
     simulate(sim_player(runs.load_target(), trace), runs.spec(seed))
@@ -137,7 +137,7 @@ def events(variant: str, seed: int) -> Iterator[str]:
 
 
 def twice(variant: str, count: int, console: Console) -> int:
-    """Compare two runs of each seed, in processes of unlike hash seeds; 0 when all are the same, else 1."""
+    """Compare two runs of each seed, in processes with different hash seeds; return 0 if all are equal, else 1."""
     first, second = _in_two_processes(f"digests({variant!r}, range({count}))")
     unlike = [seed for seed in range(count) if first[seed : seed + 1] != second[seed : seed + 1]]
     console.print(f"{count} seeds of {variant} twice: {len(set(first))} different hashes, {len(unlike)} differ")
@@ -148,7 +148,7 @@ def twice(variant: str, count: int, console: Console) -> int:
 
 
 def _in_two_processes(expression: str) -> list[list[str]]:
-    """The lines that an expression of this module gives, once under each of two hash seeds, side by side."""
+    """Return the lines of an expression of this module under each of two hash seeds, run in parallel."""
     code = f"from benchmarks import search\nfor line in search.{expression}: print(line)"
     runs = [
         subprocess.Popen(
@@ -168,14 +168,16 @@ def _in_two_processes(expression: str) -> list[list[str]]:
 def main(arguments: Sequence[str]) -> int:
     """Print the figures, or compare."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.search", description="What a search finds, and how soon."
+        prog="python -m benchmarks.search", description="Measure how soon a search finds violations."
     )
     parser.add_argument(
         "variants", nargs="*", metavar="VARIANT", default=VARIANTS, help="protocols and mutants (default: all)"
     )
-    parser.add_argument("--seeds", type=int, default=3_000, help="tried at most, of each (default: 3000)")
-    parser.add_argument("--hits", type=int, default=15, help="violations after which it is enough (default: 15)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
+    parser.add_argument(
+        "--seeds", type=int, default=3_000, help="at most so many for each variant (default: 3000)"
+    )
+    parser.add_argument("--hits", type=int, default=15, help="stop after so many violations (default: 15)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
     parser.add_argument(
         "--twice", type=int, metavar="N", help=f"instead: run {PROTOCOL}'s first N seeds twice, compare the hashes"
     )

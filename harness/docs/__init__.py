@@ -1,1 +1,1 @@
-"""Printing the pages of docs/ that follow from tables in the code."""
+"""Print the pages of docs/ that are generated from tables in the code."""

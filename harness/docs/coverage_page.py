@@ -1,8 +1,8 @@
 """
-Print docs/coverage.md: what the tests cite, from the `Source:` lines of their docstrings.
+Print docs/coverage.md: the citations of the tests, from the `Source:` lines of their docstrings.
 
-A citation names a document and, where it has them, a section; citations are parted by semicolons. What stands in
-quotes, in parentheses or after a colon is said of the section and is not printed.
+A citation names a document and, if it has sections, a section; citations are separated by semicolons. Text in
+quotes, in parentheses or after a colon describes the section and is not printed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from harness.docs import markdown
 ROOT: Final = Path(__file__).resolve().parents[2]
 TESTS: Final = "tests"
 
-# A docstring's `Source:` entry, to the next blank line, the next entry or the end.
+# A docstring's `Source:` entry, up to the next blank line, the next entry or the end.
 _ENTRY: Final = re.compile(r"^Source:\s*(.*?)(?=\n\s*\n|\n[A-Z]\w+:|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED: Final = re.compile(r'"[^"]*"')
 _V3: Final = "Kafka Replication Design V3"
 _TLA: Final = "TLA+ specification"
 _MENTION: Final = re.compile(rf"KIP-\d+|KAFKA-\d+|{_V3}|{re.escape(_TLA)}|\b[A-Z]\w+Test\b")
-# Where a section ends; a dot within a name or a number ends none.
+# The end of a section; a dot within a name or a number does not end it.
 _STOP: Final = re.compile(r"[:;(]|\.(?=\s|$)")
-# The sections of KIP-101 that a citation may name; what else follows its name is prose.
+# The sections of KIP-101 that a citation may name; any other text after its name is prose.
 _PART: Final = re.compile(
     r"(?:steps? )?(?P<step>\d(?:\.\d)*)|(?:the )?(?P<footnote>footnote to step 3)|"
     r"(?P<section>(?:Scenario|Request Semantics) \d|[A-Z][a-z]+(?: [A-Z][a-z]+)*|returning leaders|"
@@ -53,7 +53,7 @@ class Citation:
 
 
 def coverage() -> str:
-    """Print every section that a test cites, document by document, with the tests that cite it."""
+    """Return docs/coverage.md: every section that a test cites, by document, with the tests that cite it."""
     found = citations(ROOT / TESTS)
     parts = []
     for document in DOCUMENTS:
@@ -65,15 +65,15 @@ def coverage() -> str:
     return markdown.page(
         "Test coverage",
         "the `Source:` lines in the docstrings of tests/",
-        "Which tests show that what a document says holds here; a test without a source shows a promise of ours.\n"
-        "Paths are below `tests/`; a path alone cites for all of its tests.\n"
-        "What does not apply here is in [protocol.md](protocol.md#test-vectors-of-apache-kafka).",
+        "The tests that verify a statement of a document; a test without a source verifies a promise of our own.\n"
+        "Paths are relative to `tests/`; a path without a test's name cites for all tests of the file.\n"
+        "Tests of Apache Kafka that do not apply here: [protocol.md](protocol.md#test-vectors-of-apache-kafka).",
         *parts,
     )
 
 
 def citations(folder: Path) -> list[Citation]:
-    """Find what the tests below a folder cite."""
+    """Return the citations of the tests below a folder."""
     return [
         Citation(document, section, f"{path.relative_to(folder).as_posix()}{name}")
         for path in sorted(folder.rglob("*.py"))
@@ -84,7 +84,7 @@ def citations(folder: Path) -> list[Citation]:
 
 
 def _docstrings(node: ast.Module | ast.ClassDef, before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield "::name" and docstring of a module's own, its classes' and its functions'."""
+    """Yield "::name" and docstring of a module, its classes and its functions."""
     yield before, ast.get_docstring(node) or ""
     for inner in node.body:
         if isinstance(inner, ast.ClassDef):
@@ -94,7 +94,7 @@ def _docstrings(node: ast.Module | ast.ClassDef, before: str = "") -> Iterator[t
 
 
 def cited(entry: str) -> list[tuple[str, str]]:
-    """Read the documents and sections that a `Source:` entry names."""
+    """Return the (document, section) pairs that a `Source:` entry names."""
     bare = _QUOTED.sub("", entry)
     found = []
     mentions = list(_MENTION.finditer(bare))
@@ -125,6 +125,6 @@ def _upto_stop(text: str) -> str:
 
 
 def _order(citation: Citation) -> tuple[list[tuple[int, str]], str]:
-    """Sort numbers within a section as numbers."""
+    """Return a sort key in which numbers within a section are compared as numbers."""
     words = re.findall(r"\d+|\D+", citation.section)
     return [(int(word), "") if word.isdigit() else (-1, word) for word in words], citation.test

@@ -1,4 +1,4 @@
-"""The page of histories: every event by the source that sees it, printed from the classes of harness/events."""
+"""Print docs/history.md: every event by its source, from the classes of harness/events."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _ANY_FAULT: Final = "the name of a fault"
 
 
 def history() -> str:
-    """Print docs/history.md from the classes of events."""
+    """Return docs/history.md, from the classes of events."""
     parts: list[str] = [_INTRODUCTION]
     for source in _ORDER:
         module = _module_of(source)
@@ -80,7 +80,7 @@ def _types(kind: type[Event]) -> str:
 
 
 def _said(kind: type[Event]) -> str:
-    """Return what the event means, and its keys with their types; one that may be absent has a question mark."""
+    """Return the event's meaning, and its keys with their types; an optional key has a question mark."""
     meaning = " ".join(markdown.docstring(kind).split())
     return " ".join((meaning, "; ".join(map(_key, keys_of(kind))))).strip()
 

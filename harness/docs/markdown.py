@@ -1,4 +1,4 @@
-"""Pieces of a printed page: its head, tables, code, and what a docstring says."""
+"""Pieces of a printed page: its head, tables, code, and docstrings."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from collections.abc import Sequence
 
 
 def page(title: str, source: str, *parts: str) -> str:
-    """Join a page's parts below its title and the line that says what it is printed from."""
+    """Return a page: its title, the line that names its source, and its parts."""
     return "\n\n".join((f"# {title}", f"Printed by `make docs` from {source}; change it there.", *parts)) + "\n"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a table; a bar stays within its cell."""
+    """Return a table; a bar within a cell is escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
 
 
 def code(text: str) -> str:
-    """Write text as it stands, but for the margin that its lines share."""
+    """Return the text as a code block, without the common margin of its lines."""
     return f"```text\n{textwrap.dedent(text)}\n```"
 
 
 def docstring(thing: object) -> str:
-    """Give what a thing says of itself."""
+    """Return the docstring of a thing, which must have one."""
     text = inspect.getdoc(thing)
     assert text, f"{thing!r} has no docstring; every public thing has one"
     return text
 
 
 def first_line(thing: object) -> str:
-    """Give the first line of what a thing says of itself."""
+    """Return the first line of the docstring of a thing."""
     return docstring(thing).splitlines()[0]
 
 
 def sentence(text: str) -> str:
-    """Make a sentence of a phrase."""
+    """Return a phrase as a sentence: with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:].rstrip('.?')}{'?' if text.endswith('?') else '.'}"

@@ -1,8 +1,8 @@
 """
-Print the pages of docs/ that come from tables in the code, so that they cannot say anything else.
+Print the pages of docs/ that are generated from tables in the code, so that they always agree with it.
 
     python -m harness.docs.pages                      write every page
-    python -m harness.docs.pages --check              write nothing; exit 1 when a page is stale
+    python -m harness.docs.pages --check              write nothing; exit 1 if a page is stale
     python -m harness.docs.pages --picture SUITE.json draw the verdict table of a suite as docs/images/table.svg
 """
 
@@ -42,35 +42,36 @@ PICTURE: Final = "docs/images/table.svg"
 PICTURE_COLUMNS: Final = 118
 
 EXIT_MEANINGS: Final[Mapping[str, str]] = {
-    "valid": "`test-kip101`, `play`: every cell is exactly as expected. `lineage`: no directories disagree. "
-    "`agree`: no cell differs.",
-    "crash": "The harness itself failed: a bug of ours, or something that it made and could not undo.",
-    "usage": "A wrong option, or a machine that lacks something; one line says what to change.",
-    "unknown": "A cell could not be judged, or what a directory holds could not be read; nothing is proven wrong.",
-    "invalid": "`test-kip101`, `play`: a cell is not as expected. `lineage`: directories disagree, one is faulty. "
-    "`agree`: a cell differs.",
-    "hang": "Not healed, or not caught up in time. A suite has it in the cell (`hang`, `stuck`) and exits 0 or 4.",
+    "valid": "`test-kip101`, `play`: every run is exactly as expected. `lineage`: no directories disagree. "
+    "`agree`: no run differs.",
+    "crash": "The harness itself failed: a bug, or something that it made and could not clean up.",
+    "usage": "An option is wrong, or the machine lacks something; one line says what to change.",
+    "unknown": "A run could not be judged, or a directory could not be read; nothing is proven wrong.",
+    "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
+    "faulty. `agree`: a run differs.",
+    "hang": "Not healed, or not caught up in time. A suite shows it in its table (`hang`, `stuck`) and exits 0 "
+    "or 4.",
 }
 
 KIND_MEANINGS: Final[Mapping[Kind, str]] = {
-    Kind.LOST: "An acknowledged record is gone, and a replica that should have kept it was there.",
-    Kind.PERMITTED: "An acknowledged record is gone, and every member of the ISR had lost it or was down.",
-    Kind.UNCLEAN: "An acknowledged record is gone, since a leader was elected from outside the ISR.",
-    Kind.RETURNED: "An acknowledged record is gone, since a broker that lost it came back before any controller "
-    "saw it go: a hole that Kafka leaves open while its state is in ZooKeeper (KIP-903, KIP-966).",
-    Kind.LAST_STANDING: "An acknowledged record is gone, since the last of the ISR lost it, and came back as "
-    "the only one that may lead: a hole that Kafka leaves open while its state is in ZooKeeper (KIP-966).",
-    Kind.UNPROMISED: "A record acknowledged with acks 0 or 1 is gone at a change of leader.",
+    Kind.LOST: "An acknowledged record is lost, though a replica that must hold it was up.",
+    Kind.PERMITTED: "An acknowledged record is lost; every member of the ISR had lost it or was down.",
+    Kind.UNCLEAN: "An acknowledged record is lost, because a leader was elected from outside the ISR.",
+    Kind.RETURNED: "An acknowledged record is lost, because a broker that lost it restarted before any controller "
+    "saw it go: a known gap of Kafka with its state in ZooKeeper (KIP-903, KIP-966).",
+    Kind.LAST_STANDING: "An acknowledged record is lost, because the last member of the ISR lost it and restarted "
+    "as the only broker that may lead: a known gap of Kafka with its state in ZooKeeper (KIP-966).",
+    Kind.UNPROMISED: "A record acknowledged with acks 0 or 1 is lost at a change of leader.",
     Kind.DIVERGED: "Two replicas hold different records at one offset.",
     Kind.TWO_LEADERS: "Two brokers led in one epoch.",
-    Kind.LED_TWICE: "One broker took up leading one epoch in two processes.",
-    Kind.DISORDER: "Offsets or epochs fall within a log.",
-    Kind.HOLE: "A log jumps over offsets.",
+    Kind.LED_TWICE: "One broker led one epoch in two processes.",
+    Kind.DISORDER: "Offsets or epochs decrease within a log.",
+    Kind.HOLE: "A log skips offsets.",
     Kind.CHECKPOINT: "An epoch checkpoint contradicts its log.",
     Kind.STUCK: "A replica has not caught up after healing, for the reason given.",
-    Kind.EXITED: "A broker ended itself, for the reason that it printed.",
+    Kind.EXITED: "A broker exited by itself, for the reason that it printed.",
     Kind.UNREADABLE: "A replica's log, or part of it, could not be read at the end.",
-    Kind.UNCHECKED: "A check could not be made: a source is missing, a step failed, or the rule crashed.",
+    Kind.UNCHECKED: "A check was not possible: a source is missing, a step failed, or the rule crashed.",
     Kind.VACUOUS: "A random run proves nothing: no fault took effect, or no record was acknowledged.",
     Kind.ORACLE_COMMITTED: "The simulator saw a committed record missing on a replica that may be elected.",
     Kind.ORACLE_PREFIX: "The simulator saw a follower that fetches from a leader and differs from it.",
@@ -79,17 +80,17 @@ KIND_MEANINGS: Final[Mapping[Kind, str]] = {
 
 _NEMESES_COLUMNS: Final = ("fault", "does", "and its probe", "effect", "healed by", "shaded in timelines")
 BAND_MEANINGS: Final[Mapping[Band, str]] = {
-    Band.DOWN: "until the node is back",
-    Band.PAUSED: "until it goes on",
+    Band.DOWN: "until the node restarts",
+    Band.PAUSED: "until it resumes",
     Band.ZOMBIE: "until it returns",
-    Band.IMPAIRED: "until it is healed, beside the node's role",
+    Band.IMPAIRED: "until it is healed, in a row below the node's role",
     Band.MARK: "a mark",
 }
 
 
 # --- pages ---------------------------------------------------------------------------------------------------
 def exit_codes() -> str:
-    """Print docs/exit-codes.md from the data model's tables."""
+    """Return docs/exit-codes.md, from the tables of the data model."""
     codes = [(code, word, EXIT_MEANINGS[word]) for word, code in EXIT_CODES.items()]
     codes.append((INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM; everything that was started is down again."))
     merged = [(each.name.lower(), EXIT_OF_VERDICT[each]) for each in reversed(Verdict)]
@@ -98,21 +99,22 @@ def exit_codes() -> str:
         "harness/model.py",
         "Every command of `fencepost` ends with one of these; `make` turns any but 0 into 2.",
         markdown.table(("code", "word", "meaning"), codes),
-        "A run has one verdict, the most severe of what was proven; so nothing masks a violation.",
+        "A run has one verdict, the most severe of its anomalies' verdicts; so nothing masks a violation.",
         markdown.table(("verdict, most severe first", "exit code of a single run"), merged),
-        "A suite is judged by its expectations: a cell of `hw` that loses what it must lose is as expected.",
+        "A suite is judged by its expectations: a run of `hw` with exactly the expected losses is as expected.",
     )
 
 
 def checkers() -> str:
-    """Print docs/checkers.md from the tables of checkers and of kinds."""
+    """Return docs/checkers.md, from the tables of checkers and kinds."""
     found = [(f"`{each.name}`", each.doc, _needs(each.needs), each.source) for each in CHECKERS.values()]
     kinds = [(f"`{kind.value}`", VERDICT_OF[kind].name.lower(), KIND_MEANINGS[kind]) for kind in Kind]
     return markdown.page(
         "Checkers",
         "checkers/__init__.py and harness/model.py",
-        "Each is a pure rule over one partition's ops; PySpark parts the ops of all runs and calls the rules.\n"
-        "A checker whose sources are missing from a history gives `unchecked`, never silence.",
+        "Each checker is a pure rule over one partition's ops; PySpark groups the ops of all runs and calls the "
+        "rules.\n"
+        "A checker whose sources are missing from a history returns `unchecked`; it is never silent.",
         markdown.table(("checker", "finds", "needs", "source"), found),
         "## Kinds of anomaly",
         markdown.table(("kind", "verdict", "meaning"), kinds),
@@ -122,7 +124,7 @@ def checkers() -> str:
 
 
 def nemeses() -> str:
-    """Print docs/nemeses.md from the table of faults."""
+    """Return docs/nemeses.md, from the table of faults."""
     rows = [
         (
             f"`{name}`",
@@ -137,22 +139,22 @@ def nemeses() -> str:
     return markdown.page(
         "Nemeses",
         "nemesis/__init__.py",
-        "A fault says what it does, proves that it bit, and says how it is undone before the final reads.\n"
-        "A probe that saw no bite ends the schedule, and makes the cell unknown.\n"
-        "How power is lost is told in [power-loss.md](power-loss.md).",
+        "Each fault has an injection, a probe that verifies its effect, and a healing before the final reads.\n"
+        "If a probe sees no effect, the schedule ends and the run is unknown.\n"
+        "[power-loss.md](power-loss.md) explains how a node loses power.",
         markdown.table(
             ("fault", "does", "and its probe", "effect on the node", "healed by", "shaded in timelines"), rows
         ),
-        "What is in force at the end is healed before the final reads, in this order of effects: "
+        "Faults in force at the end are healed before the final reads, in this order of effects: "
         f"{', '.join(f'`{effect}`' for effect in Effect if effect.lasts)}.\n"
-        "Each healing is proven; a fault that cannot be healed makes the run unknown, and a node that does not "
+        "Each healing is verified; a fault that cannot be healed makes the run unknown, and a node that does not "
         "come back makes it a hang.",
-        "What is done to links has words of its own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
+        "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
     )
 
 
 def command_line() -> str:
-    """Print docs/cli.md from the commands' own parsers and the Makefile."""
+    """Return docs/cli.md, from the commands' parsers and the Makefile."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^([a-z][a-z0-9-]*):.*?## (.*)$", makefile, re.MULTILINE)
     parts = ["## make", markdown.table(("target", "does"), [(f"`make {name}`", text) for name, text in targets])]
@@ -175,7 +177,7 @@ def command_line() -> str:
 
 
 def errors() -> str:
-    """Print docs/errors.md from the table of error codes."""
+    """Return docs/errors.md, from the table of error codes."""
     rows = [
         (each.code, f"`{each.name}`", each.definite.value, "yes" if each.moved else "", each.meaning)
         for each in KAFKA_ERRORS.values()
@@ -183,14 +185,14 @@ def errors() -> str:
     return markdown.page(
         "Error codes",
         "harness/kafka_errors.py",
-        "What an error proves about the records of a produce, for every client, the simulated one too.\n"
-        "A definite error says that nothing was appended: the history has `fail`. "
-        "After any other, and after a code that is not here, the records may be in the log: `info`.",
+        "What an error proves about the records of a produce, for every client, including the simulated one.\n"
+        "A definite error proves that nothing was appended: the history has `fail`. "
+        "After any other error, and after a code that is not in the table, the records may be in the log: `info`.",
         markdown.table(("code", "name", "definite", "look for the leader again", "meaning"), rows),
         "With acks=all a broker waits after its append, so a change of leader is reported for records that are "
         "in its log.\n"
-        "librdkafka sends such records again by itself, whatever `retries` says: with acks=all none of its errors "
-        "is definite, since the last answer says nothing of the tries before it.",
+        "librdkafka retries such records by itself, whatever the value of `retries`: with acks=all none of its "
+        "errors is definite, since the last answer proves nothing about earlier attempts.",
     )
 
 
@@ -209,7 +211,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def stale(root: Path, pages: Mapping[str, Callable[[], str]] = PAGES) -> list[str]:
-    """Name the pages below the root that are missing or not as they would be printed now."""
+    """Return the names of the pages that are missing or differ from the current output."""
     return [
         name
         for name, page in pages.items()
@@ -218,7 +220,7 @@ def stale(root: Path, pages: Mapping[str, Callable[[], str]] = PAGES) -> list[st
 
 
 def picture(suite: Suite) -> str:
-    """Draw a suite's verdict table as SVG, as a terminal shows it; nothing in it is fetched from elsewhere."""
+    """Return a suite's verdict table as SVG, as a terminal shows it, without external resources."""
     console = Console(record=True, width=PICTURE_COLUMNS, file=io.StringIO(), force_terminal=True)
     render_table(suite, console)
     drawn = console.export_svg(title=f"make {suite.name}", unique_id="table")

@@ -1,4 +1,4 @@
-"""The page of rules, printed from the broker's Rules and from what scenarios expect of a rule that is turned."""
+"""Print docs/rules.md, from the broker's Rules and the scenarios' expectations for mutants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NONE: Final = "none"
 
 
 def rules() -> str:
-    """Print docs/rules.md from the fields of the broker's Rules."""
+    """Return docs/rules.md, from the fields of the broker's Rules."""
     kinds = get_type_hints(Rules)
     written = {name: as_text(protocol) for name, protocol in PROTOCOLS.items()}
     rows = [(f"[`{name}`](#{name})", *(f"`{each[name]}`" for each in written.values())) for name in kinds]
@@ -38,7 +38,7 @@ def rules() -> str:
 
 
 def _shown() -> Iterator[str]:
-    """What each rule does is seen when it alone is changed: one line for each mutant of each scenario."""
+    """Yield the section that shows the effect of each rule: one line for each mutant of each scenario."""
     rows = sorted(
         (f"[`{change.partition('=')[0]}`](#{change.partition('=')[0]})", f"`{change}`", *rest)
         for change, *rest in _mutants()
@@ -46,9 +46,9 @@ def _shown() -> Iterator[str]:
     quiet = [f"`{name}`" for name in get_type_hints(Rules) if not any(f"`{name}`]" in row[0] for row in rows)]
     yield "## What shows each rule"
     yield (
-        "Each line is played by `make scenarios`: the scenario comes out one way under the protocol, and the "
-        "other way when that one rule is changed.\n"
-        f"No scenario tells {', '.join(quiet)} apart; the core's own tests do."
+        "`make scenarios` plays each line: the scenario has one outcome under the protocol, and another if only "
+        "that rule is changed.\n"
+        f"No scenario shows the effect of {', '.join(quiet)}; the core's own tests do."
     )
     yield markdown.table(("rule", "changed to", "scenario", "under", "as it is", "changed"), rows)
 

@@ -1,4 +1,4 @@
-"""The page of scenarios, printed from their files and from what the words in them say of themselves."""
+"""Print docs/scenarios.md, from the scenario files and the docstrings of the steps' classes."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _WORDS: Final[tuple[tuple[str, tuple[type[Statement], ...]], ...]] = (
     ("What it does to links", LINK_STEPS),
     ("What it awaits and requires", CONDITIONS),
 )
-# What is said of all words of a section.
+# The text below the words of a section.
 _NOTES: Final[Mapping[str, str]] = {
     "The words of a scenario": markdown.docstring(runner).split("\n\n", 1)[1],
     "What it does to links": markdown.docstring(step_kinds).split("\n\n", 1)[1],
     "What it awaits and requires": markdown.docstring(condition_kinds).split("\n\n", 1)[1],
 }
-# From so many characters on a form stands in a line of its own.
+# A form with this many characters or more has its own line.
 _FORM_CHARACTERS_MAX: Final = 46
 
 
 def scenarios() -> str:
-    """Print docs/scenarios.md from the scenario files."""
+    """Return docs/scenarios.md, from the scenario files."""
     read = [read_scenario(path) for path in sorted(SCENARIOS.glob("*.txt"))]
     parts = [
-        "Each is a text file in `workloads/scenarios`, played as it stands under every protocol, and every mutant "
-        "of one, that it has an expectation for.\n`fencepost scenarios` lists them, `make scenarios` plays them.\n"
-        "Why each outcome is what it is stands in [protocol.md](protocol.md#the-scenarios).",
+        "Each scenario is a text file in `workloads/scenarios`. It is played under every protocol and mutant that "
+        "it has an expectation for.\n`fencepost scenarios` lists them, `make scenarios` plays them.\n"
+        "[protocol.md](protocol.md#the-scenarios) explains each outcome.",
         markdown.table(
             ("scenario", "title", "source"),
             [(f"[{s.name}](#{s.name.replace('.', '')})", s.title, s.sources[0]) for s in read],
@@ -57,7 +57,7 @@ def scenarios() -> str:
 
 
 def _words(kind: type[Statement]) -> Iterator[str]:
-    """Print a form, and what it means beside it, or below it where the form is long."""
+    """Yield the lines of a form: its meaning is beside it, or below it if the form is long."""
     form, meaning = shape_of(kind), markdown.docstring(kind).split("\n")
     if len(form) < _FORM_CHARACTERS_MAX:
         yield f"{form:{_FORM_CHARACTERS_MAX}}{meaning[0]}".rstrip()
@@ -102,7 +102,7 @@ def _range(low: int, high: int) -> str:
 
 
 def _settings(settings: Settings) -> Iterator[str]:
-    """Say what is set otherwise than usual."""
+    """Yield the settings that differ from the defaults."""
     usual = Settings()
     changed = [f.name for f in fields(Settings) if getattr(settings, f.name) != getattr(usual, f.name)]
     if changed:

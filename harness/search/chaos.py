@@ -1,7 +1,7 @@
 """
-Chaos: seeds played one after another on real processes, until all were played or the time is up.
+Chaos: play seeds one after another on real processes, until all are played or the time is up.
 
-A run that shows nothing leaves nothing behind; a finding keeps all that an engineer needs who never saw the run.
+The folder of a run without a finding is deleted; the folder of a finding has all files that an engineer needs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ TARGET: Final = "target"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
     """
-    When enough was played.
+    The condition that ends a search.
 
     Attributes:
-        seeds: how many, where there is no time; seconds: for how long, None for as many seeds.
-        first: whether the first finding ends it.
+        seeds: the number of seeds, if there is no time limit.
+        seconds: the time limit, None for a number of seeds.
+        first: True if the first finding ends the search.
     """
 
     seeds: int
@@ -45,7 +46,7 @@ class Limit:
 
 def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Console) -> Verdict:
     """
-    Play seeds from the options' seed on, and return the verdict of all of them.
+    Play seeds from the options' seed on, and return the most severe verdict.
 
     Raises:
         KeyboardInterrupt: after the tally so far was printed.
@@ -78,7 +79,7 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
 
 
 def _enough(limit: Limit, tally: Tally, began: float) -> Callable[[int], bool]:
-    """Return whether no more seeds are begun, after so many; one is begun in any case."""
+    """Return a function that returns True if no seed should begin after so many; one always begins."""
 
     def enough(begun: int) -> bool:
         if limit.first and tally.findings:

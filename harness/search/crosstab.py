@@ -1,8 +1,8 @@
 """
-Two systems under the same seeds: verdict kinds crossed, the faults that bit on each, and the seeds that differ.
+Two systems under the same seeds: a cross table of verdict kinds, the effective faults, and the seeds that differ.
 
-Rules:   a kind is one word for a run, the worst that was proven of it. What one target does by itself where
-         another goes on (it ends, it hangs) stands behind what was lost or diverged, which all can show.
+The kind of a run is one word for its worst anomaly. Anomalies that depend on the target, such as an exit or a
+hang, rank below losses and divergence, which any target can show.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.table import Table
 from harness.model import Kind, Verdict
 from harness.run.result import RunResult
 
-# A run's kind is the first of these that was found in it.
+# The kind of a run is the first of these that was found in it.
 _WORST_FIRST: Final = (
     Kind.LOST,
     Kind.DIVERGED,
@@ -33,7 +33,7 @@ KINDS: Final = ("valid", "permitted", *(kind.value for kind in reversed(_WORST_F
 
 
 def kind_of(result: RunResult) -> str:
-    """Give a run's kind: what was proven at worst, else its verdict."""
+    """Return the kind of a run: its worst anomaly, else its verdict."""
     found = {anomaly.kind for anomaly in result.anomalies}
     worst = next((kind.value for kind in _WORST_FIRST if kind in found), None)
     return worst or result.verdict.name.lower()
@@ -48,21 +48,24 @@ class Pair:
 
     @property
     def seed(self) -> int:
-        """The seed that both played."""
+        """The seed of both runs."""
         return self.ours.seed
 
     @property
     def differs(self) -> bool:
-        """Whether the kinds differ."""
+        """True if the kinds differ."""
         return kind_of(self.ours) != kind_of(self.theirs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """
-    All seeds that were played on both, by seed.
+    All seeds that were played on both systems.
 
-    Shapes:  ours and theirs are how each system is called in what is printed.
+    Attributes:
+        ours: the printed name of our system.
+        theirs: the printed name of the other system.
+        pairs: the results, by seed.
     """
 
     ours: str
@@ -71,7 +74,7 @@ class Comparison:
 
     @property
     def crossed(self) -> Counter[tuple[str, str]]:
-        """How many seeds have which kinds, ours first."""
+        """The number of seeds by (our kind, their kind)."""
         return Counter((kind_of(pair.ours), kind_of(pair.theirs)) for pair in self.pairs)
 
     @property
@@ -81,20 +84,20 @@ class Comparison:
 
     @property
     def judged(self) -> list[Pair]:
-        """The seeds that prove something on both."""
+        """The seeds with a verdict other than unknown on both systems."""
         unknown = Verdict.UNKNOWN
         return [pair for pair in self.pairs if unknown not in (pair.ours.verdict, pair.theirs.verdict)]
 
     def invalid(self, side: str) -> int:
-        """How many seeds are invalid on a side."""
+        """Return the number of invalid seeds on a side."""
         return sum(result.verdict is Verdict.INVALID for result in self.results(side))
 
     def results(self, side: str) -> list[RunResult]:
-        """All that a side played."""
+        """Return the results of a side."""
         return [pair.ours if side == "ours" else pair.theirs for pair in self.pairs]
 
     def faults(self, side: str) -> dict[str, tuple[int, int]]:
-        """How often each fault was tried on a side, and how often it bit, by name."""
+        """Return, by fault, how often it was tried on a side and how often it took effect."""
         asked: Counter[str] = Counter()
         bit: Counter[str] = Counter()
         for result in self.results(side):
@@ -103,7 +106,7 @@ class Comparison:
         return {name: (asked[name], bit[name]) for name in sorted(asked.keys() | bit.keys())}
 
     def summary(self, commands: Mapping[int, Mapping[str, str]]) -> dict[str, Any]:
-        """Give it all as JSON data; commands play each differing seed again, by side."""
+        """Return the comparison as JSON data; commands are seed -> side -> command that plays it again."""
         return {
             "ours": self.ours,
             "theirs": self.theirs,
@@ -138,7 +141,7 @@ class Comparison:
 
 
 def print_comparison(found: Comparison, console: Console) -> None:
-    """Print the crossing of kinds, and the share of faults that bit on each."""
+    """Print the cross table of kinds, and the share of faults that took effect on each side."""
     console.print(_crossing(found))
     console.print(_faults(found))
 

@@ -1,8 +1,8 @@
 """
-Runs that show something are kept: schedule, history and what was proven, in a folder of their own.
+Keep the runs with findings: schedule, history and anomalies, each in its own folder.
 
-A simulated run is played once more from its seed, into files: the same seed gives the same run. A run on real
-processes comes only once, so its folder is completed with all that an engineer needs who never saw the run.
+A simulated run is played again from its seed, into files: the same seed gives the same run. A run on real
+processes cannot be repeated, so its folder is completed with all files that an engineer needs to understand it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from harness.search.real_runs import RealRun
 from harness.suite.version import commit
 
 FINDING: Final = "finding.md"
-# Findings that are kept whole; any other can be played again from its seed.
+# The number of findings that are kept; the others can be played again from their seeds.
 KEPT_MAX: Final = 5
 
 
 def keep_simulated(player: Player, spec: RunSpec, folder: SuiteDir) -> Run:
-    """Play a run again, into files: schedule, history and its table, anomalies, and what the oracles saw."""
+    """Play a run again, into files: schedule, history and its Parquet, anomalies, the oracles' violations."""
     run = player.play(spec, folder.create_run(spec.name))
     result = judge(spec, read_history(run.history))
     write_anomalies(run, result.anomalies)
@@ -39,10 +39,10 @@ def keep_simulated(player: Player, spec: RunSpec, folder: SuiteDir) -> Run:
 
 def keep_finding(found: RealRun) -> Path:
     """
-    Complete the folder of a run that showed something, and write the page that describes it; return the page.
+    Complete the folder of a run with a finding, write the page that describes it, and return the page's path.
 
-    The folder has its history, schedule and anomalies already, and in logs/ what the brokers printed and their log
-    directories as they ended; added is conf/, with what each node was started with.
+    The folder already has history, schedule and anomalies, and in logs/ the brokers' printed lines and final log
+    directories. This adds conf/, with the configuration of each node.
     """
     run = found.run
     for node in sorted((run.path / "nodes").iterdir()):
@@ -55,7 +55,7 @@ def keep_finding(found: RealRun) -> Path:
 
 
 def finding_text(spec: RunSpec, result: RunResult) -> str:
-    """Describe a finding in Markdown: what was found, in which system, and how it is played again."""
+    """Return a description of a finding in Markdown: the anomalies, the system, the command to play it again."""
     rules = spec.rules
     release = rules.get(NAMED, f"{spec.target}:{spec.variant}")
     models = f" (compared with what our {rules[MODELS]} promises)" if MODELS in rules else ""

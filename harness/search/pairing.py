@@ -1,8 +1,8 @@
 """
 Pairing: the same random schedules on two targets, on real processes, and a table of the kinds of their verdicts.
 
-What was played is kept, so that a comparison that was cut off goes on where it ended. Results are judged anew each
-time, from the histories, and by what can be seen of both targets alone.
+Runs are kept, so that an interrupted comparison continues where it ended. Each time, the results are judged anew
+from the histories, and only by events that both targets have.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from harness.suite.version import commit
 OURS: Final = "ours"
 THEIRS: Final = "theirs"
 SUMMARY: Final = "summary.json"
-# Deleted from a run that shows nothing: its verdict follows from the rest.
+# Deleted from a run without a finding: its verdict follows from the other files.
 _HEAVY: Final = ("nodes", "logs")
-# Seeds that are named on the screen; the summary has them all.
+# The number of seeds that are printed; the summary has all of them.
 TOLD_MAX: Final = 40
-# What is read off the lines that a broker prints, where it emits no events; ours reports itself that it is stuck.
+# Events from the printed lines of a broker that emits no events; our broker emits `stuck` itself.
 _PRINTED: Final = frozenset({"printed", "stuck"})
 
 
@@ -47,14 +47,14 @@ class Pairing:
     runs: Mapping[str, RandomRuns]
 
     def about(self) -> dict[str, Any]:
-        """Return what must be the same when a comparison goes on."""
+        """Return the data that must be the same when a comparison continues."""
         theirs = self.runs[THEIRS]
         names = {side: runs.name for side, runs in self.runs.items()}
         return {**names, "host": theirs.host, "power_tier": theirs.power_tier or "any"}
 
 
 def compare(pairing: Pairing, options: Options, seeds: range, console: Console) -> int:
-    """Play the seeds that lack a result on both sides; print and keep the comparison; return the exit code."""
+    """Play the seeds that were not played yet; print and store the comparison; return the exit code."""
     theirs, ours = pairing.runs[THEIRS], pairing.runs[OURS]
     if theirs.host == SIM:
         raise UsageError("--compare-with: expected a host of real processes; name one (--host local)")
@@ -67,7 +67,7 @@ def compare(pairing: Pairing, options: Options, seeds: range, console: Console) 
         if todo:
             _play(pairing, progress, todo, options, console)
     finally:
-        # Also of what was played until the command was interrupted.
+        # After an interrupt too: print the comparison of the seeds played so far.
         found = _judged(pairing, progress, seeds)
         _conclude(pairing, progress, found, console)
     return _exit_code(found)
@@ -85,7 +85,7 @@ def _play(
     with opened as players, RunProgress(console, len(todo)) as shown:
 
         def receive(ended: RealRun | Interrupted) -> None:
-            if isinstance(ended, Interrupted):  # played when the comparison goes on
+            if isinstance(ended, Interrupted):  # played again when the comparison continues
                 say(console, ended.sentence)
                 return
             played = PlayedSeed(
@@ -107,7 +107,7 @@ def _jobs(pairing: Pairing, todo: Sequence[tuple[str, int]]) -> Iterator[Job]:
 
 
 def lighten(run: Run, result: RunResult) -> None:
-    """Delete all but schedule and history of a run that shows nothing."""
+    """Delete the large files of a run without a finding, but not its schedule and history."""
     if result.verdict in (Verdict.VALID, Verdict.PERMITTED):
         for name in _HEAVY:
             shutil.rmtree(run.path / name, ignore_errors=True)
@@ -115,12 +115,12 @@ def lighten(run: Run, result: RunResult) -> None:
 
 
 def seen_of_any(ops: Iterable[Op]) -> list[Op]:
-    """Return what would be seen of any target: brokers of Apache Kafka emit no events, only printed lines."""
+    """Return the ops that any target has: brokers of Apache Kafka emit no events, only printed lines."""
     return [op for op in ops if op.source is not Source.BROKER or op.f in _PRINTED]
 
 
 def _judged(pairing: Pairing, progress: PairingProgress, seeds: range) -> Comparison:
-    """Judge every seed that was played on both, with today's checkers."""
+    """Judge every seed that was played on both sides, with the current checkers."""
 
     def result(side: str, seed: int) -> RunResult:
         played = progress.played[side, seed]
@@ -133,7 +133,7 @@ def _judged(pairing: Pairing, progress: PairingProgress, seeds: range) -> Compar
 
 
 def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, console: Console) -> None:
-    """Print the comparison, and keep it as JSON."""
+    """Print the comparison, and store it as JSON."""
     commands = {pair.seed: {OURS: pair.ours.rerun, THEIRS: pair.theirs.rerun} for pair in found.differing}
     summary = progress.folder / SUMMARY
     summary.write_text(json.dumps(found.summary(commands), indent=1) + "\n", encoding="utf-8")
@@ -152,7 +152,7 @@ def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, co
 
 
 def _exit_code(found: Comparison) -> int:
-    """0 when all kinds are the same, 4 when some differ, 3 when too little was judged to say so."""
+    """Return 4 if kinds differ, else 0 if more than half of the pairs were judged, else 3."""
     if found.differing:
         return EXIT_CODES["invalid"]
     return EXIT_CODES["valid"] if 2 * len(found.judged) > len(found.pairs) else EXIT_CODES["unknown"]

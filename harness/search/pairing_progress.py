@@ -1,12 +1,12 @@
 """
-The progress of a long comparison: what is compared, and which seeds were played, durable line by line.
+The stored progress of a long comparison: its options, and the seeds played so far; each line is durable.
 
-    FOLDER/conform.json        what is compared
+    FOLDER/conform.json        the options of the comparison
     FOLDER/rounds.jsonl        a line for each seed played on one side: side, seed, run, commit, seconds
-    FOLDER/play-1, play-2 …    the runs, a folder for each time that the comparison was started
+    FOLDER/play-1, play-2 …    the runs, a folder for each start of the comparison
 
-A comparison that was cut off goes on where it ended: a seed that has a line is not played again. A line that a
-kill has torn is dropped, and its seed is played again. No verdict is kept: it follows from the run's history.
+An interrupted comparison continues where it ended: a seed that has a line is not played again. A line torn by a
+kill is dropped, and its seed is played again. Verdicts are not stored: they follow from the runs' histories.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class PlayedSeed:
     A seed that was played on one side.
 
     Attributes:
-        side: "ours" or "theirs"; run: its folder, below the comparison's; commit: what was played.
+        side: "ours" or "theirs".
+        run: the run's folder, relative to the comparison's.
+        commit: the commit of the harness.
     """
 
     side: str
@@ -43,14 +45,14 @@ class PlayedSeed:
 
 
 class PairingProgress:
-    """The progress that a folder keeps, by side and seed."""
+    """The progress stored in a folder, by side and seed."""
 
     def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
         """
-        Open it, or begin one.
+        Open the progress in the folder, or begin a new one.
 
         Raises:
-            UsageError: when the folder holds a comparison of something else, or cannot be written.
+            UsageError: the folder has a comparison with other options, or is not writable.
         """
         self.folder = folder
         self.played: dict[tuple[str, int], PlayedSeed] = {}
@@ -72,7 +74,7 @@ class PairingProgress:
         self._read()
 
     def begin_suite(self) -> SuiteDir:
-        """Make the folder of the runs that are played from now on."""
+        """Create and return the folder for the runs that are played from now on."""
         number = 1 + len(list(self.folder.glob(f"{SUITE_FOLDER}*")))
         suite = self.folder / f"{SUITE_FOLDER}{number}"
         suite.mkdir()
@@ -83,7 +85,7 @@ class PairingProgress:
         return (side, seed) in self.played
 
     def add(self, played: PlayedSeed) -> None:
-        """Keep that a seed was played; it is on the disk when this returns."""
+        """Record that a seed was played; the line is on disk when this returns."""
         self.played[played.side, played.seed] = played
         with (self.folder / LINES).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(played), separators=(",", ":")) + "\n")
@@ -91,7 +93,7 @@ class PairingProgress:
             os.fsync(file.fileno())
 
     def run_of(self, played: PlayedSeed) -> Run:
-        """Return the folder of its run."""
+        """Return the seed's run."""
         return Run(path=self.folder / played.run)
 
     def _read(self) -> None:

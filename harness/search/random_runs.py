@@ -1,6 +1,4 @@
-"""
-`RandomRuns`: the runs that one set of options draws, one for each seed, in words that another process can receive.
-"""
+"""`RandomRuns`: the random runs of one set of options, one for each seed; it can be sent to another process."""
 
 from __future__ import annotations
 
@@ -27,14 +25,13 @@ SIM: Final = "sim"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomRuns:
     """
-    Every random run of one variant on one host.
+    All random runs of one variant on one host. `spec` raises UsageError if a name is wrong.
 
     Attributes:
-        variant, changes: as on a command line; nemeses: names of harness/random_schedule/profile.py.
-        schedule: a file that is played in place of every seed's own schedule, or None.
-
-    Raises:
-        UsageError: from `spec`, when there is no such target, protocol, rule, nemesis or schedule.
+        variant: a protocol or a mutant, as on the command line.
+        changes: rules changed in it, as on the command line.
+        nemeses: names from harness/random_schedule/profile.py.
+        schedule: a file that is played instead of each seed's own schedule, or None.
     """
 
     target: str
@@ -62,7 +59,12 @@ class RandomRuns:
         return self.load_target().rules(variant.protocol, (*variant.changes, *self.changes))
 
     def spec(self, seed: int) -> RunSpec:
-        """Return the run of a seed: the same options and seed give the same run."""
+        """
+        Return the spec of a seed; the same options and seed return the same spec.
+
+        Raises:
+            UsageError: there is no such target, protocol, rule, nemesis or schedule.
+        """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
         return RunSpec(
             target=self.target,

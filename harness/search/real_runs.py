@@ -1,8 +1,7 @@
 """
-Random runs on real processes, several side by side, each judged in this process as soon as it is over.
+Random runs on real processes, several in parallel; each is judged in this process when it ends.
 
-Systems that are compared are played on environments that share one ZooKeeper and one kind of client, so that they
-differ in nothing else.
+Systems that are compared share one ZooKeeper and one kind of client, so that they differ in nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from harness.suite.interrupts import INTERRUPTS, apart
 from harness.suite.workers import play_side_by_side
 from nemesis import NEMESES
 
-# What is to be played: the name of a player, and a spec for it.
+# A run to play: the name of its player, and its spec.
 Job: TypeAlias = tuple[str, RunSpec]
 
 
@@ -46,14 +45,14 @@ class RealRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted:
-    """A run without a result, since the machine was too busy to answer: a long search goes on without it."""
+    """A run without a result, because the machine was too busy to answer; a long search continues without it."""
 
     spec: RunSpec
     error: TimeoutError
 
     @property
     def sentence(self) -> str:
-        """What happened, for a line on the screen."""
+        """A line for the screen."""
         return f"{self.spec.name}: no result, {self.error!r}; the machine is too busy"
 
 
@@ -62,10 +61,14 @@ def open_players(
     runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path
 ) -> Iterator[dict[str, Player]]:
     """
-    Open a player for each of these, by name, in environments that share one ZooKeeper; all closed at the end.
+    Yield a player for each of the runs, by name, in environments that share one ZooKeeper; close all at the end.
+
+    All use the client of the first: a client that retries would get more acknowledgements than another.
 
     Args:
-        folder: ZooKeeper's. The client of the first serves all: one that retries gets more acknowledgements.
+        runs: the runs by name.
+        ports: the ports that local nodes may use, None for the default.
+        folder: ZooKeeper's folder.
     """
     first = next(iter(runs.values()))
     make_host = partial(pick("host", HOSTS, first.host), ports=ports)
@@ -94,7 +97,7 @@ def open_players(
 
 
 def play_real(player: Player, spec: RunSpec, folder: SuiteDir) -> tuple[Run, RunResult]:
-    """Play a run in a folder of its own, and judge it."""
+    """Play a run in its own folder, judge it, and return both."""
     run = player.play(spec, folder.create_run(spec.name))
     result = judge(spec, read_history(run.history), seconds=run.seconds)
     write_anomalies(run, result.anomalies)
@@ -109,11 +112,11 @@ def play_many(
     receive: Callable[[RealRun | Interrupted], None],
 ) -> None:
     """
-    Play runs side by side, and hand each to `receive`, in this thread, as it ends.
+    Play runs in parallel, and pass each to `receive`, in this thread, when it ends.
 
     Raises:
-        BaseException: what the first failing run or `receive` raised, and KeyboardInterrupt, after every cluster
-            was taken down.
+        BaseException: the first exception of a run or of `receive`, or KeyboardInterrupt, after every cluster is
+            down.
     """
     ended: queue.SimpleQueue[RealRun | Interrupted] = queue.SimpleQueue()
     lock = threading.Lock()

@@ -1,7 +1,7 @@
 """
-A search: many seeds in the simulator, side by side in processes, reported in the order of seeds.
+Search many seeds in the simulator, in parallel processes; results are in the order of seeds.
 
-What a seed shows depends on nothing but the seed and the variant: not on how many jobs there are.
+A result depends only on the seed and the variant, not on the number of jobs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from harness.run.result import RunResult
 from harness.search.random_runs import RandomRuns
 from harness.search.simulated import sim_player, simulate
 
-# Seeds that a process plays at a time: few, so that a search ends soon after it was told to.
+# Seeds in one batch of a process: few, so that a search ends soon when it is stopped.
 BATCH_SEEDS: Final = 10
-# Batches for each process that are on their way, so that none waits for the next.
+# Submitted batches for each process, so that no process waits for the next batch.
 AHEAD: Final = 3
 
 
 def search(runs: RandomRuns, seeds: range, *, jobs: int, stop: Callable[[RunResult], bool]) -> Iterator[RunResult]:
-    """Play the seeds in order, until stop returns True; the last result is the one for which it did."""
+    """Yield the results of the seeds in order, up to and including the first for which stop returns True."""
     for result in _alone(runs, seeds) if jobs == 1 else _together(runs, seeds, jobs):
         yield result
         if stop(result):
@@ -38,7 +38,7 @@ def _alone(runs: RandomRuns, seeds: Sequence[int]) -> Iterator[RunResult]:
 
 
 def _together(runs: RandomRuns, seeds: range, jobs: int) -> Iterator[RunResult]:
-    """Play in several processes, each of which is spawned: a fork would copy the locks of our threads."""
+    """Play in several processes, which are spawned: a fork would copy the locks of our threads."""
     batches = (seeds[at : at + BATCH_SEEDS] for at in range(0, len(seeds), BATCH_SEEDS))
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(runs,))
     waiting: deque[Future[list[RunResult]]] = deque()
@@ -57,7 +57,7 @@ _WORK: Final[list[tuple[RandomRuns, Player]]] = []
 
 
 def _begin(runs: RandomRuns) -> None:
-    """Begin a process of the pool: its parent handles Ctrl-C, and ends it."""
+    """Initialise a process of the pool; its parent handles Ctrl-C, and ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _WORK[:] = [(runs, sim_player(runs.load_target()))]
 

@@ -1,4 +1,4 @@
-"""One random run in the simulator, judged in this process from a history in memory: the unit of a search."""
+"""Play one random run in the simulator, and judge it in this process from a history in memory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from targets.simulator.trace import Trace
 
 
 def sim_player(target: Target, trace: Trace | None = None) -> Player:
-    """Return a player for the simulator; trace receives every step of what it plays."""
+    """Return a player for the simulator; trace receives every step of its runs."""
     return Player(environment=SimEnvironment(SIM, target, trace=trace), faults=NEMESES)
 
 
 def simulate(player: Player, spec: RunSpec) -> RunResult:
-    """Play a run and judge it: the same spec gives the same result, event by event."""
+    """Play a run and judge it; the same spec always returns the same result, event by event."""
     began = time.process_time()
     history = MemoryHistory(Path(spec.name))
     player.play_into(history, spec, Path())

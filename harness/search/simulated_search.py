@@ -1,4 +1,4 @@
-"""Many random runs in the simulator: a search, its tally, and its first findings kept in files."""
+"""Search many random runs in the simulator, print the tally, and keep the first findings in files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from harness.search.tally import Tally
 from harness.search.tally_tables import SearchProgress, print_tally, say
 from harness.suite.options import Options
 
-# More seeds than any time suffices for.
+# More seeds than can be played in any time.
 SEEDS_MAX: Final = 10**9
 
 
 def search_simulated(runs: RandomRuns, options: Options, limit: Limit, console: Console) -> Verdict:
-    """Search seeds in the simulator, print what they came to, and keep the first findings."""
+    """Search seeds in the simulator, print the tally, keep the first findings, and return the worst verdict."""
     began, tally = time.monotonic(), Tally()
     seeds = range(options.seed, options.seed + (limit.seeds if limit.seconds is None else SEEDS_MAX))
 
@@ -44,7 +44,7 @@ def search_simulated(runs: RandomRuns, options: Options, limit: Limit, console: 
 
 
 def _keep(tally: Tally, runs: RandomRuns, options: Options, console: Console) -> None:
-    """Keep the first findings, and print each: its sentences, its schedule, and how it is played again."""
+    """Keep the first findings, and print the sentences, the schedule and the command of each."""
     folder = create_suite(options.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-search-{options.seed}")
     player = sim_player(runs.load_target())
     for result in tally.findings[:KEPT_MAX]:

@@ -17,7 +17,7 @@ from harness.suite.spark_worker import spark_worker
 
 
 def play_one(runs: RandomRuns, options: Options, console: Console) -> Verdict:
-    """Play one seed on any host, check it on Spark, print and write its report."""
+    """Play one seed on any host, check it on Spark, print and write its report, and return its verdict."""
     spec, target = runs.spec(options.seed), runs.load_target()
     make_environment: MakeEnvironment = load("host", ENVIRONMENTS, options.host, "make_environment")
     environment = make_environment(options.host, target=target, power_tier=options.power_tier, ports=options.ports)

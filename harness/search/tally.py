@@ -1,4 +1,4 @@
-"""`Tally`: what a search has come to, seed by seed."""
+"""`Tally`: the totals of a search, added seed by seed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from harness.run.result import RunResult
 @dataclass(slots=True)
 class Tally:
     """
-    What a search has come to.
+    The totals of a search.
 
     Attributes:
-        verdicts, kinds: numbers of seeds; asked, bit: numbers of faults, by kind.
-        findings: the results that show something.
-        seconds: processor time of all jobs together in the simulator, wall time of all runs on real processes.
+        verdicts: the number of seeds by verdict.
+        kinds: the number of seeds by kind of anomaly.
+        asked: the number of requested faults by kind.
+        bit: the number of faults that took effect by kind.
+        findings: the results with a finding.
+        seconds: in the simulator, processor time of all jobs; on real processes, wall time of all runs.
     """
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -50,7 +53,7 @@ class Tally:
 
     @property
     def verdict(self) -> Verdict:
-        """The most severe of the findings; unknown where most seeds prove nothing, else valid."""
+        """The most severe verdict of the findings; unknown if at least half of the seeds are, else valid."""
         worst = Verdict.merge(result.verdict for result in self.findings)
         unknown = 2 * self.verdicts[Verdict.UNKNOWN] >= self.seeds
         return Verdict.merge([worst, Verdict.UNKNOWN if unknown else Verdict.VALID])
@@ -62,5 +65,5 @@ class Tally:
 
     @property
     def oracles(self) -> list[Kind]:
-        """The oracles' kinds that were found, in the order of the model."""
+        """The kinds that the oracles found, in the order of the model."""
         return [kind for kind in Kind if kind in ORACLES and self.kinds[kind]]

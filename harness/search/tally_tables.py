@@ -1,4 +1,4 @@
-"""What a search prints: a line while it goes on; at its end what was found, how much was done, and how fast."""
+"""The output of a search: a progress line, and at the end its findings, totals and speed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rich.table import Table
 from harness.model import ORACLES, VERDICT_OF, Kind, Verdict
 from harness.search.tally import Tally
 
-# Where there is no terminal to draw on: a line now and then.
+# The interval of progress lines if there is no terminal.
 LINE_EVERY_S: Final = 30.0
 
 
 class SearchProgress:
-    """A bar on a terminal, a line now and then elsewhere; shown from `with` to its end."""
+    """A context manager that shows a progress bar on a terminal, else a line at intervals."""
 
     def __init__(self, console: Console, seeds: int | None) -> None:
-        """Take how many seeds there are at most, None where nobody knows."""
+        """Prepare the display; seeds is the number of seeds, None if it is unknown."""
         self._console = console
         self._live = console.is_terminal
         self._seeds = seeds
@@ -39,18 +39,18 @@ class SearchProgress:
         self._task = self._progress.add_task("seeds", total=seeds, about="")
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the display."""
         self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Show no more."""
+        """End the display."""
         self._progress.stop()
 
     def step(self, tally: Tally) -> None:
-        """Take what the search has come to."""
+        """Show the totals so far."""
         about = f"{tally.seeds_per_second:.0f} seeds/s per core, {len(tally.findings)} findings"
         self._progress.update(self._task, completed=tally.seeds, about=about)
         if not self._live and time.monotonic() - self._told >= LINE_EVERY_S:
@@ -59,7 +59,7 @@ class SearchProgress:
 
 
 def print_tally(tally: Tally, console: Console, *, wall_s: float) -> None:
-    """Print what was found by kind, the faults that were tried and that bit, and the figures of the search."""
+    """Print the findings by kind, the faults that were tried and took effect, and the totals of the search."""
     console.print(_findings(tally))
     console.print(_faults(tally))
     counts = ", ".join(f"{count} {verdict.name.lower()}" for verdict, count in sorted(tally.verdicts.items()))
@@ -68,12 +68,12 @@ def print_tally(tally: Tally, console: Console, *, wall_s: float) -> None:
     if tally.steps:
         say(console, f"{done}, {tally.steps} steps, {tally.virtual_s:.0f} s of virtual time")
         say(console, f"{wall_s:.1f} s; {tally.seeds_per_second:.1f} seeds per second and core")
-    else:  # on real processes nobody counts steps
+    else:  # only the simulator counts steps
         say(console, f"{done}; {wall_s:.1f} s, {tally.seconds / tally.seeds:.1f} s a seed")
 
 
 def say(console: Console, line: str) -> None:
-    """Print a line as it is."""
+    """Print a line without markup, highlighting or wrapping."""
     console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 

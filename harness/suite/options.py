@@ -53,7 +53,7 @@ def configure_options(
     parser.add_argument(
         "--host", default=host, help=f"where nodes run: {', '.join(hosts)} (default: {host or otherwise})"
     )
-    parser.add_argument("--seed", type=int, help="draw broker ids and record counts from this (default: chance)")
+    parser.add_argument("--seed", type=int, help="draw broker ids and record counts from this (default: random)")
     parser.add_argument(
         "--jobs", type=jobs, help="runs side by side (default: one for each core, one in the simulator)"
     )

@@ -43,7 +43,7 @@ def test_ours_stands_alone_and_it_is_said_why_where_kafkas_jars_cannot_be_had(
     monkeypatch.setattr(broker, "fetch", refused)
     said: list[str] = []
     assert [OURS] == [peer.name for peer in peers_of(parser().parse_args([]), said.append)]
-    assert ["Apache Kafka 3.9.1 cannot be had, so that ours stands alone: no way out of here"] == said
+    assert ["Apache Kafka 3.9.1 cannot be fetched; only our broker is measured: no way out of here"] == said
 
 
 def test_both_are_measured_where_kafkas_jars_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_clusters_are_warmed_up_with_every_load_for_the_time_asked(monkeypatch: 
 
 
 def test_load_process_that_fails_is_an_error_with_its_last_words() -> None:
-    with pytest.raises(FencepostError, match=r"produce on t: exit code 1; it said:[^$]*FileNotFoundError"):
+    with pytest.raises(FencepostError, match=r"produce on t: exit code 1; it printed:[^$]*FileNotFoundError"):
         run_load(replace(JOB, work=Work.PRODUCE, warm_s=0.0, pids=(2**22 + 1,)))
 
 
