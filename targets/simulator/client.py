@@ -1,4 +1,4 @@
-"""Clients on a simulated cluster: the calls of a workload's client, and the same without waiting for their end."""
+"""Clients on a simulated cluster: the calls of a workload's client, blocking and not blocking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.simulator.operations import CreateTopic, Operation, Produce, Read
 from targets.simulator.world import World
 
-# An operation ends by itself, question by question; one that does not is a mistake of ours.
+# An operation always ends by itself; a longer one is a bug of the simulator.
 OPERATION_S_MAX: Final = 600.0
 
 
@@ -19,7 +19,8 @@ class SimClient:
     """
     The clients of one world; every call is one process of the history, client-1, client-2, ...
 
-    Raises:  PreconditionError when the cluster does not do what the scenario needs of it.
+    Raises:
+        PreconditionError: the cluster does not do what the scenario needs.
     """
 
     sends_once = True
@@ -28,9 +29,9 @@ class SimClient:
         self._world = world
         self._numbers = itertools.count(1)
 
-    # --- and wait for the end --------------------------------------------------------------------------------
+    # --- blocking --------------------------------------------------------------------------------------------
     def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Make a topic of one partition on these brokers; return when the request was answered."""
+        """Create a topic of one partition on these brokers; return when the request was answered."""
         made = CreateTopic(self._world, self._name(), topic, replicas)
         self._await(made)
         if made.error:
@@ -50,10 +51,13 @@ class SimClient:
         timeout_s: float | None = None,
     ) -> list[int]:
         """
-        Send the values in one batch, or each in one of its own when `singly`; give their offsets.
+        Send the values in one batch, or each in its own when `singly`; return their offsets.
 
-        Shapes:  via is the node that is sent to, whoever leads; "" for who leads by ZooKeeper's word.
-        Raises:  PreconditionError when one of them was not acknowledged; the history has all that were sent.
+        Args:
+            via: the node to send to, leader or not; "" for the leader by ZooKeeper's state.
+
+        Raises:
+            PreconditionError: one of them was not acknowledged; the history has all that were sent.
         """
         sent = self.begin_produce(
             topic, partition, name, values, acks=acks, codec=codec, singly=singly, via=via, timeout_s=timeout_s
@@ -62,22 +66,22 @@ class SimClient:
         return sent.result()
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
-        """Read from offset 0 to the high watermark, as a consumer may; a final read of the history."""
+        """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
         read = self.begin_read(topic, partition, via=via)
         self._await(read)
         if read.error:
             raise PreconditionError(f"read {topic}-{partition}: {read.error}")
         return read.records
 
-    # --- and do not wait -------------------------------------------------------------------------------------
+    # --- not blocking ----------------------------------------------------------------------------------------
     def begin_produce(
         self, topic: str, partition: int, name: str, values: Sequence[str], **options: Any
     ) -> Produce:
-        """Send the values, as `produce`; what becomes of them is seen when the world goes on."""
+        """Start to send the values, as `produce`; the result comes as the world steps."""
         return Produce(self._world, self._name(), TopicPartition(topic, partition), name, values, **options)
 
     def begin_read(self, topic: str, partition: int, *, via: str = "") -> Read:
-        """Read, as `read_all`; what is read is seen when the world goes on."""
+        """Start to read, as `read_all`; the result comes as the world steps."""
         return Read(self._world, self._name(), TopicPartition(topic, partition), via=via)
 
     def _name(self) -> str:

@@ -1,9 +1,9 @@
 """
-Virtual time: a heap of what is to happen, and one source of chance.
+Virtual time: a heap of planned events, and one source of randomness.
 
-Rules:   events are plain tuples, (what, who, ...), of texts and numbers: they can be copied, compared and hashed.
-         Two events at one time happen in the order in which they were planned.
-         Nothing in the simulator reads another clock or draws from another source of chance.
+Events are plain tuples, (what, who, ...), of texts and numbers: they can be copied, compared and hashed.
+Two events at one time happen in the order in which they were planned.
+The simulator reads no other clock and no other source of randomness.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ Event: TypeAlias = tuple[Any, ...]
 
 
 class Clock:
-    """
-    What time it is, what comes next, and what chance says.
-
-    Units:   nanoseconds since the world began.
-    """
+    """The time, the planned events, and the random source. Times are nanoseconds since the world began."""
 
     def __init__(self, seed: int) -> None:
         self.now_ns = 0
@@ -40,22 +36,22 @@ class Clock:
         heappush(self._planned, (max(at_ns, self.now_ns), self._numbers, event))
 
     def after(self, delay_ns: int, event: Event) -> None:
-        """Plan an event for so much later."""
+        """Plan an event after a delay."""
         self.at(self.now_ns + delay_ns, event)
 
     @property
     def next_ns(self) -> int | None:
-        """When the next event is, None when nothing is planned."""
+        """Return the next event's time, None when nothing is planned."""
         return self._planned[0][0] if self._planned else None
 
     def pop(self) -> Event | None:
-        """Go to the next event's time and give it; None when nothing is planned."""
+        """Advance to the next event and return it; None when nothing is planned."""
         if not self._planned:
             return None
         self.now_ns, _, event = heappop(self._planned)
         return event
 
     def advance(self, to_ns: int) -> None:
-        """Let time pass in which nothing happens."""
+        """Advance the time without events."""
         assert self.next_ns is None or to_ns <= self.next_ns, "time passes an event that has not happened"
         self.now_ns = max(self.now_ns, to_ns)

@@ -1,11 +1,11 @@
 """
-A node's disk: its replicas' logs and the high watermark checkpoint; a power cut, and opening after it.
+A node's disk: its replicas' logs and the high watermark checkpoint; power loss, and opening after it.
 
-Rules:   without chance a power cut takes all that was not flushed: appends, names, truncations, epoch files; as
-         FS_IOC_SHUTDOWN does. With chance any part of it may have become durable by itself: some batches, a torn
-         one, zeros; a truncation or its undoing; a name or none.
-         The high watermark checkpoint is flushed whenever it is written; that flushes nothing else.
-         Opening believes nothing that is not sound, as after any end without a clean shutdown.
+Without randomness a power loss takes everything that was not flushed: appends, names, truncations, epoch files; as
+FS_IOC_SHUTDOWN does. With randomness any part of it may have become durable by itself: some batches, a torn one,
+zeros; a truncation or its undoing; a name or none.
+The high watermark checkpoint is flushed by every write; that flushes nothing else.
+Opening trusts only sound batches, as after any end without a clean shutdown.
 Source:  docs/power-loss.md; Kafka, LogLoader; targets/broker/log/recovery.py for the same on files.
 """
 
@@ -34,7 +34,8 @@ class SimDisk:
     """
     The disk port of one node, which outlives its process.
 
-    Shapes:  on_durable(path, length) is told what a node flushed, when somebody listens.
+    Args:
+        on_durable: called with (path, length) for each flush of the node; None: not called.
     """
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -46,7 +47,7 @@ class SimDisk:
 
     # --- while the node runs -------------------------------------------------------------------------------
     def create(self, tp: TopicPartition) -> SimLog:
-        """Make an empty log."""
+        """Create an empty log."""
         self.logs[tp] = SimLog(tp, self._segment_bytes)
         return self.logs[tp]
 
@@ -57,7 +58,7 @@ class SimDisk:
             self.on_durable(HIGH_WATERMARKS_FILE, sum(len(f"{tp}") + 4 for tp in self.high_watermarks))
 
     def flush_log(self, tp: TopicPartition, upto: int) -> bool:
-        """Make a log durable; False when it is gone by now."""
+        """Make a log durable; False if it no longer exists."""
         log = self.logs.get(tp)
         if log is None or log.deleted:
             return False
@@ -69,7 +70,7 @@ class SimDisk:
 
     # --- from outside --------------------------------------------------------------------------------------
     def sync(self) -> int:
-        """Make everything on it durable; give how many batches were not."""
+        """Make the whole disk durable; return how many batches were not."""
         self._forget_deleted()
         late = sum(len(s.batches) - _common(s) for log in self.logs.values() for s in log.segments)
         for log in self.logs.values():
@@ -77,7 +78,7 @@ class SimDisk:
         return late
 
     def lose_power(self, chance: Random | None) -> str:
-        """Lose what was not flushed: all of it, or what chance says; give what went."""
+        """Lose what was not flushed: all of it, or a random part; return what was lost."""
         self._forget_deleted()
         before = {tp: len(log.batches) for tp, log in self.logs.items()}
         for tp, log in list(self.logs.items()):
@@ -95,7 +96,7 @@ class SimDisk:
         return f"{sum(before.values())} batches became {sum(after.values())}, {undone} logs changed"
 
     def delete_active_segment(self, tp: TopicPartition) -> str | None:
-        """Remove a log's newest file, as an operator's `rm`; give its name, None when there is no log."""
+        """Remove a log's newest file, as an operator's `rm`; return its name, None when there is no log."""
         log = self.logs.get(tp)
         if log is None or log.deleted or not log.segments:
             return None
@@ -110,7 +111,7 @@ class SimDisk:
 
     # --- opening -------------------------------------------------------------------------------------------
     def open(self) -> tuple[tuple[SimLog, Recovery], ...]:
-        """Open every log, recovering it: what is sound stays, the rest is cut, and the cut says why."""
+        """Open and recover every log: sound batches stay, the rest is cut, with the reason."""
         self._forget_deleted()
         return tuple((log, self._recover(log)) for _, log in sorted(self.logs.items()))
 
@@ -128,9 +129,9 @@ class SimDisk:
             high_watermark=self.high_watermarks.get(log.tp, 0),
         )
 
-    # --- as any reader of the files ------------------------------------------------------------------------
+    # --- reading the files ---------------------------------------------------------------------------------
     def replica_log(self, tp: TopicPartition) -> ReplicaLog | None:
-        """Give a log as its files hold it; None while there is none."""
+        """Return a log as its files hold it; None while there is none."""
         log = self.logs.get(tp)
         if log is None or log.deleted:
             return None
@@ -197,7 +198,7 @@ def _file(segment: Segment) -> str:
 
 
 def _common(segment: Segment) -> int:
-    """How many batches from the first on are the same as the durable ones."""
+    """Return how many batches, from the first on, equal the durable ones."""
     pairs = zip(segment.batches, segment.durable, strict=False)
     return next(
         (i for i, (a, b) in enumerate(pairs) if a is not b), min(len(segment.batches), len(segment.durable))
@@ -212,7 +213,7 @@ def _lose_all(log: SimLog) -> None:
 
 
 def _lose_some(log: SimLog, chance: Random) -> None:
-    """A journal commits names and sizes in their order, up to some moment; data is written when it likes."""
+    """Lose a random part: names and sizes become durable in order, up to some moment; data in any order."""
     epochs = log.epochs if chance.random() < 0.5 else log.epochs_durable
     if chance.random() < 0.5:
         gone = chance.randint(0, len(log.removed))
@@ -244,7 +245,7 @@ def _settle(log: SimLog, segments: list[Segment], epochs: tuple[tuple[int, int],
 
 
 def _cut_damage(log: SimLog) -> tuple[str, int]:
-    """Cut a log at the first damage in it; give what that was, and how many bytes went."""
+    """Cut a log at its first damage; return the damage and the number of bytes removed."""
     for index, segment in enumerate(log.segments):
         if segment.damage:
             reason = segment.damage

@@ -1,8 +1,8 @@
 """
 The environment `sim`: every cluster is a world of its own, in this process and in virtual time.
 
-It runs the targets that are this repository's broker, since it runs the broker's core and nothing else of it. A
-random run has a random world besides: the seed decides latencies and ZooKeeper faults, and oracles watch it.
+It runs only targets that are this repository's broker, since it runs that broker's core. A random run also has a
+random world: the seed decides latencies and ZooKeeper faults, and oracles watch it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIMULATOR = "simulator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Simulated:
-    """One run's world, and what watches it where the run is random."""
+    """One run's world, and its oracles and ZooKeeper faults in a random run."""
 
     world: World
     zookeeper_faults: ZooKeeperFaults | None = None
@@ -56,7 +56,7 @@ class SimEnvironment:
 
     def __init__(self, name: str, target: Target, *, trace: Trace | None = None) -> None:
         self.name = name
-        # One process and one thread at a time: side by side they would only take turns.
+        # One process and one thread at a time: parallel worlds would only take turns.
         self.jobs = 1
         self.timing: Timing = VIRTUAL
         self._target = target
@@ -67,7 +67,7 @@ class SimEnvironment:
         """Start nothing: each world has a ZooKeeper of its own."""
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
-        """Make a world; no node runs yet."""
+        """Create a world; no node runs yet."""
         del folder
         world = self._random_world(spec) if spec.random else self._world(spec)
         history.keep_time_by(lambda: world.clock.now_ns)
@@ -85,7 +85,7 @@ class SimEnvironment:
         return SimClient(self._runs[str(cluster.history.path)].world)
 
     def record_evidence(self, cluster: Cluster) -> None:
-        """Record what the oracles saw, what befell ZooKeeper's connections, and how long the world ran."""
+        """Record the oracles' violations, the ZooKeeper faults, and the world's duration."""
         run = self._runs.pop(str(cluster.history.path))
         for violation in (
             sorted(run.oracles.violations.values(), key=lambda each: each.step) if run.oracles else ()
@@ -101,14 +101,14 @@ class SimEnvironment:
         cluster.record(SIMULATOR, OpType.INFO, ran)
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
-        """Write down what a replica's disk holds, as the history has it."""
+        """Write a replica's disk contents down, as the history has it."""
         log = cluster.host.replica_log(name, TOPIC, PARTITION)
         folder.mkdir(parents=True, exist_ok=True)
         lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
         (folder / f"{TOPIC}-{PARTITION}.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     def close(self) -> None:
-        """Forget the worlds."""
+        """Drop the worlds."""
         self._runs.clear()
 
     def _world(self, spec: RunSpec) -> World:
@@ -137,7 +137,7 @@ def _line(event: Event) -> str:
 
 
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
-    """Return a world as the cluster of a run; it records in this history, and listens to it."""
+    """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.listen(history)
     cluster = Cluster(
         host=SimMachines(world, spec.scenario.replicas),
@@ -156,7 +156,12 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
 
 
 def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
-    """Make the simulated environment; UsageError for a target that it cannot run, or a real disk."""
+    """
+    Return the simulated environment.
+
+    Raises:
+        UsageError: it cannot run this target, or a real disk was requested.
+    """
     del ports
     if not isinstance(target, BrokerTarget):
         raise UsageError(f"host {name}: target {target.name}; expected broker, whose core the simulator runs")

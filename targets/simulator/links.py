@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class SimLinks(LinkVerbs[Hold]):
-    """The links of one network; see harness.cluster.interfaces.Links for the calls that every ground has."""
+    """The links of one network; see harness.cluster.interfaces.Links for the calls of every environment."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network.core, network.ends, (*API_OF.values(), ZOOKEEPER_API))
@@ -26,12 +26,12 @@ class SimLinks(LinkVerbs[Hold]):
         return function()
 
     def obey(self, effects: Sequence[Effect]) -> None:
-        """Do what the core says, in its order."""
+        """Perform the link core's effects, in order."""
         self._network.obey(effects)
 
     def make_hold(self, pattern: Pattern) -> Hold:
-        """Make a plain hold: waiting for it is the world's `until`."""
+        """Return a plain hold: waiting for it is the world's `until`."""
         return Hold(pattern)
 
     def close(self) -> None:
-        """End nothing: links are gone with their world."""
+        """Do nothing: the links end with their world."""

@@ -1,9 +1,9 @@
 """
-One replica's log in memory: what is written, and beside it what is durable of that.
+One replica's log in memory: its written contents, and the durable part of them.
 
-Rules:   appends and truncations reach the page cache only; a flush alone makes records durable.
-         A truncation that was not flushed is undone by a power loss: the old tail is back.
-         What holds of files holds here: segments, names in a directory, an epoch file that is replaced whole.
+Appends and truncations reach the page cache only; a flush alone makes records durable.
+A power loss undoes a truncation that was not flushed: the old tail is back.
+The log has a real log's files: segments, names in a directory, an epoch file that is replaced whole.
 Source:  Kafka, UnifiedLog and LocalLog; docs/power-loss.md.
 """
 
@@ -18,7 +18,7 @@ from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.simulator.records import content_of, placed
 
-# A batch's offset is kept relative to its segment's base in 31 bits (Kafka's offset index).
+# Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
 _OFFSETS_MAX: Final = 2**31 - 1
 
 Entries: TypeAlias = tuple[tuple[int, int], ...]
@@ -29,9 +29,11 @@ class Segment:
     """
     One file of batches.
 
-    Shapes:  durable are the batches that a power loss leaves; named: so is the file's name. damage says what
-             lies behind the last batch after a power loss ("torn", "zeros"), "" for nothing, and damage_bytes
-             how many bytes that are.
+    Attributes:
+        durable: the batches that survive a power loss.
+        named: the file's name survives too.
+        damage: what follows the last batch after a power loss ("torn", "zeros"), "" for nothing.
+        damage_bytes: how many bytes the damage has.
     """
 
     base_offset: int
@@ -44,21 +46,21 @@ class Segment:
 
     @property
     def next_offset(self) -> int:
-        """The offset after the last batch, the base offset when there is none."""
+        """Return the offset after the last batch, the base offset when there is none."""
         return self.batches[-1].last_offset + 1 if self.batches else self.base_offset
 
     def has_room(self, batch: Batch, size_max: int) -> bool:
-        """Whether the batch fits: by bytes (an empty segment takes any), and by its offsets' distance."""
+        """Return True if the batch fits: by bytes (an empty segment takes any), and by its offsets' distance."""
         fits = not self.size or self.size + batch.size <= size_max
         return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
 
     def append(self, batch: Batch) -> None:
-        """Write a batch after the last one."""
+        """Append a batch."""
         self.batches.append(batch)
         self.size += batch.size
 
     def index_of(self, offset: int) -> int:
-        """The index of the first batch whose last offset is `offset` or later."""
+        """Return the index of the first batch whose last offset is `offset` or later."""
         return bisect_left(self.batches, offset, key=_last_offset)
 
     def cut_from(self, offset: int) -> None:
@@ -67,7 +69,7 @@ class Segment:
         self.size = sum(batch.size for batch in self.batches)
 
     def flush(self) -> None:
-        """Make what is in the file durable."""
+        """Make the file's contents durable."""
         self.durable = tuple(self.batches)
 
 
@@ -79,9 +81,12 @@ class SimLog:
     """
     A LogPort on simulated files.
 
-    Shapes:  segments rise by base offset, at least one while the log is open. removed are files whose names are
-             gone from the directory only in the page cache. epochs is the epoch file, None when there is none.
-             directory_durable: a power loss leaves the directory's own name. changes rises with every write.
+    Attributes:
+        segments: rise by base offset, at least one while the log is open.
+        removed: files whose names were removed from the directory in the page cache only.
+        epochs: the epoch file, None when there is none.
+        directory_durable: the directory's own name survives a power loss.
+        changes: rises with every write.
     """
 
     def __init__(self, tp: TopicPartition, segment_bytes: int, start_offset: int = 0) -> None:
@@ -101,35 +106,40 @@ class SimLog:
 
     @property
     def start_offset(self) -> int:
-        """The first offset that the log holds."""
+        """Return the first offset of the log."""
         return self._start
 
     @property
     def end_offset(self) -> int:
-        """The log end offset (LEO), which may lie past the last batch after a cut inside one."""
+        """Return the log end offset (LEO); after a cut inside the last batch it may lie past that batch."""
         return self._end
 
     @property
     def batches(self) -> list[Batch]:
-        """Every batch, in order."""
+        """Return every batch, in order."""
         return [batch for segment in self.segments for batch in segment.batches]
 
     def reopen(self) -> None:
-        """Take start and end from what is there, as opening does."""
+        """Set start and end from the segments, as opening does."""
         self._start = self.segments[0].base_offset
         self._end = max(self.segments[-1].next_offset, self._start)
         self.changes += 1
 
     # --- append and read -----------------------------------------------------------------------------------
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
-        """Give the batches their offsets and epoch and append them: (first offset, new log end offset)."""
+        """Assign offsets and epoch to the batches and append them: (first offset, new log end offset)."""
         first = self._end
         for batch in batches:
             self._append(placed(batch, self._end, leader_epoch))
         return first, self._end
 
     def append_as_follower(self, batches: Sequence[Batch]) -> tuple[int, int]:
-        """Append the batches verbatim; AppendOrderError, before anything is written, when one goes back."""
+        """
+        Append the batches verbatim.
+
+        Raises:
+            AppendOrderError: a batch begins before the log's end; nothing was written.
+        """
         expected = self._end
         for batch in batches:
             if batch.base_offset < expected:
@@ -162,12 +172,12 @@ class SimLog:
         return tuple(found)
 
     def first_offset_at(self, timestamp_ms: int) -> int:
-        """The offset of the first batch whose greatest timestamp is not before it; -1 when there is none."""
+        """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
         late = (b.base_offset for b in self.batches if content_of(b.payload).timestamp_ms >= timestamp_ms)
         return next((max(offset, self._start) for offset in late), -1)
 
     def epoch_changes(self) -> Entries:
-        """(leader epoch, base offset) of the batches, wherever the epoch changes."""
+        """Return (leader epoch, base offset) of the batches, wherever the epoch changes."""
         changes: list[tuple[int, int]] = []
         for batch in self.batches:
             if not changes or changes[-1][0] != batch.leader_epoch:
@@ -200,13 +210,13 @@ class SimLog:
         self.changes += 1
 
     def remove_last_segment(self) -> None:
-        """Remove the newest file; until the directory is flushed, a power loss brings it back."""
+        """Remove the newest file; a power loss restores it until the directory is flushed."""
         gone = self.segments.pop()
         if gone.named:
             self.removed.append(gone)
 
     def delete(self) -> None:
-        """Remove the replica from the disk, durably."""
+        """Delete the replica from the disk, durably."""
         self.deleted = True
         self.changes += 1
 

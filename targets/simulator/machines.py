@@ -16,18 +16,18 @@ T = TypeVar("T")
 
 
 class SimTime:
-    """Virtual time: waiting is what makes anything happen."""
+    """Virtual time: only waiting advances it."""
 
     def __init__(self, world: World) -> None:
-        """Take the world whose time it is."""
+        """Use this world's time."""
         self._world = world
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Step until the condition holds; False when it does not within the time."""
+        """Step until the condition holds; return False if it does not within the time."""
         return self._world.until(condition, seconds)
 
     def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
-        """Do it to one after another: where nobody waits, no time passes in between."""
+        """Call `act` for one name after another: without a wait, no time passes in between."""
         return [act(name) for name in names]
 
 
@@ -35,11 +35,12 @@ class SimMachines:
     """
     The nodes of a world; see harness.cluster.interfaces.Machines for every call.
 
-    Shapes:  disks are the nodes whose disk can lose power; the others have one that cannot.
+    Args:
+        disks: the nodes whose disk can lose power.
     """
 
     def __init__(self, world: World, disks: Collection[str]) -> None:
-        """Take the world whose machines they are."""
+        """Use this world's nodes."""
         self.name = "sim"
         self.power_tier = "sim"
         self._world = world
@@ -53,7 +54,7 @@ class SimMachines:
         node.boot()
 
     def alive(self, name: str) -> bool:
-        """Whether the node's process is there; a paused one is."""
+        """Return True if the node has a process, paused or not."""
         return self._world.nodes[name].process is not None
 
     def kill(self, name: str) -> str:
@@ -62,12 +63,12 @@ class SimMachines:
         return f"killed at {self._now()}"
 
     def pause(self, name: str) -> str:
-        """Stop the process in its tracks."""
+        """Stop the process without ending it."""
         self._running("pause", name).pause()
         return f"stopped at {self._now()}"
 
     def resume(self, name: str) -> str:
-        """Let a paused node go on."""
+        """Resume a paused node."""
         node = self._running("resume", name)
         if not node.paused:
             raise PreconditionError(f"resume {name}: it is not paused; expected a paused node")
@@ -94,18 +95,18 @@ class SimMachines:
         return f"{gone} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
-        """A replica's log as its disk holds it."""
+        """Return a replica's log as its disk holds it."""
         return self._world.nodes[name].disk.replica_log(TopicPartition(topic, partition))
 
     def log_text(self, name: str) -> str:
-        """What the node's processes printed so far."""
+        """Return the printed lines of the node's processes so far."""
         return "\n".join(self._world.nodes[name].printed)
 
     def drain(self, name: str) -> None:
-        """Nothing is on its way: what a node tells is told at once."""
+        """Do nothing: events are recorded at once."""
 
     def close(self) -> None:
-        """End nothing: nodes are gone with their world, which the thread that cancels a run must not touch."""
+        """Do nothing: nodes end with their world, and the thread that cancels a run must not touch them."""
 
     def _running(self, what: str, name: str) -> Node:
         node = self._world.nodes[name]

@@ -1,9 +1,9 @@
 """
 The simulated network: connections between nodes, clients and ZooKeeper, in virtual time.
 
-Frames of one connection and direction arrive in order; between connections chance decides, where there is any.
-What rules do to frames is the core's (harness/fabric/core/links.py); it judges a frame when it would arrive, so
-that what was sent before the rule is held or lost as well.
+Frames of one connection and direction arrive in order; between connections the order is random in a random world.
+The link core (harness/fabric/core/links.py) applies the rules. It judges a frame when it would arrive, so that a
+rule also holds or loses frames that were sent before it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from targets.simulator.witness import Recorder, Witness
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """How long a frame is under way: chance draws between the two, the second excluded."""
+    """A frame's time in flight: drawn between the two bounds, the second excluded."""
 
     low_ns: int = NS_PER_MS // 10
     high_ns: int = NS_PER_MS // 10
@@ -32,8 +32,10 @@ class Network:
     """
     All connections of a world.
 
-    Shapes:  ends are who can be dialled or dial, by name. record is None while nobody listens. refused counts the
-             connections that nobody took.
+    Attributes:
+        ends: the endpoints that open or accept connections, by name.
+        record: None while no history listens.
+        refused: the number of refused connections.
     """
 
     def __init__(self, clock: Clock, latency: Latency, witness: Witness) -> None:
@@ -50,7 +52,7 @@ class Network:
 
     # --- connections -----------------------------------------------------------------------------------------
     def dial(self, src: str, dst: str, channel: str, *, outside: bool = False) -> Pipe:
-        """Open a connection; where nobody listens it ends after a while, as one that is refused."""
+        """Open a connection; if nothing listens it ends after a while, as a refused one does."""
         self._dialled += 1
         pipe = Pipe((src, dst), self._dialled, channel, outside)
         self.pipes[pipe.number] = pipe
@@ -74,7 +76,7 @@ class Network:
         tag: int = -1,
         end: bool = False,
     ) -> None:
-        """Put a frame on its way, unless its receiver is gone or it is a surplus answer."""
+        """Send a frame, unless its receiver is gone or it is a surplus answer."""
         lane = pipe.lanes[direction]
         if pipe.over or not lane.open or (direction == ANSWERS and not pipe.takes_answer(tag)):
             return
@@ -85,7 +87,7 @@ class Network:
             self._plan(pipe, direction, due)
 
     def hang_up(self, pipe: Pipe, side: int) -> None:
-        """End one side: REQUESTS is who sends requests. What it sent still arrives, and then the end."""
+        """Close one side: REQUESTS is the side that sends requests. Its frames still arrive, and then the end."""
         if pipe.over:
             return
         self.obey(self.core.lose_receiver(pipe.lanes[1 - side]))
@@ -95,21 +97,21 @@ class Network:
             self._remove(pipe)
 
     def hang_up_all(self, name: str) -> None:
-        """End every connection of a process that is gone."""
+        """Close every connection of a process that has ended."""
         for pipe in [pipe for pipe in self.pipes.values() if name in pipe.link]:
-            for side, end in enumerate(pipe.link):  # both, where it was connected to itself
+            for side, end in enumerate(pipe.link):  # both sides of a connection to itself
                 if end == name:
                     self.hang_up(pipe, side)
 
     def reset(self, pipe: Pipe, reason: str) -> None:
-        """End both sides at once, whatever is under way."""
+        """Close both sides at once and drop frames in flight."""
         self.obey(self.core.reset(pipe, reason))
 
     def _end_later(self, pipe: Pipe) -> None:
         self._clock.after(self._draw(), ("ended", pipe.number))
 
     def on_ended(self, number: int) -> None:
-        """Tell those who are still there that a connection was reset or refused."""
+        """Tell the remaining sides that a connection was reset or refused."""
         pipe = self.pipes.get(number)
         if pipe is not None:
             self._remove(pipe)
@@ -137,7 +139,7 @@ class Network:
             self._plan(pipe, direction, max(lane.frames[0].came_ns, self._clock.now_ns))
 
     def on_due(self, number: int, direction: int, planned_ns: int) -> None:
-        """Judge a lane's first frame, and hand it on, lose it or leave it where it is."""
+        """Judge a lane's first frame: deliver it, drop it or leave it there."""
         pipe = self.pipes.get(number)
         if pipe is None or pipe.over or pipe.lanes[direction].planned_ns != planned_ns:
             return
@@ -165,7 +167,7 @@ class Network:
         self._plan_next(pipe, direction)
         end = self.ends[pipe.receiver(direction)]
         if frame.end:
-            # Whoever hears the end closes too, and who has ended receives nothing any more.
+            # The receiver of the end closes too, and a closed side receives nothing any more.
             self._remove(pipe)
             end.on_end(pipe)
             return
@@ -173,9 +175,9 @@ class Network:
             self._witness.passed(self.record, pipe, direction, frame)
         end.on_frame(pipe, direction, frame)
 
-    # --- what the core says ----------------------------------------------------------------------------------
+    # --- the link core's effects -----------------------------------------------------------------------------
     def obey(self, effects: Iterable[Effect]) -> None:
-        """Do what the core says, in its order."""
+        """Perform the link core's effects, in order."""
         for effect in effects:
             match effect:
                 case Record():
@@ -193,7 +195,7 @@ class Network:
                     raise AssertionError(f"{effect}: expected an effect that is of no lane")
 
     def _wake(self) -> None:
-        """Judge again every first frame that waits."""
+        """Judge every waiting first frame again."""
         for pipe in self.pipes.values():
             for direction, lane in enumerate(pipe.lanes):
                 if lane.frames and lane.frames[0].came_ns <= self._clock.now_ns and not pipe.over:

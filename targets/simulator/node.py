@@ -1,9 +1,9 @@
 """
-One node: a machine with a disk, and on it, as long as it lives, a process that obeys the core.
+One node: a machine with a disk, and while it is up, a process that runs the core.
 
-Rules:   effects are performed in the core's order, and what they bring about at once is taken after them.
-         A paused node loses nothing: what comes meanwhile is taken, in its order, when it goes on.
-         A process that may not go on ends by itself, and its ZooKeeper session with it.
+Effects are performed in the core's order; the events that they cause at once are processed after them.
+A paused node loses nothing: it processes what arrived meanwhile, in order, when it resumes.
+A process that must not continue ends by itself, and its ZooKeeper session ends with it.
 Source:  targets/broker/driver.py, which does the same on asyncio, files and kazoo.
 """
 
@@ -44,15 +44,15 @@ from targets.simulator.pipe import REQUESTS, Frame, Pipe
 from targets.simulator.session import ZkClient
 from targets.simulator.trace import Detail, Trace
 
-# A made-up process number for each life; the history wants one.
+# The first process number, one per process, as the history requires one.
 PID_FIRST: Final = 1_000
 
 
 class Watcher(Protocol):
-    """Who hears of every step of every core: oracles."""
+    """Receives every step of every core: oracles."""
 
     def __call__(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
-        """Take a step that was just performed."""
+        """Process a step that was just performed."""
 
 
 class Setting(Protocol):
@@ -67,14 +67,14 @@ class Setting(Protocol):
     chance: bool
 
     def tell(self, name: str, f: str, value: Mapping[str, Any]) -> None:
-        """Take what a broker tells the history."""
+        """Record a broker's event."""
 
     def next_life(self) -> int:
-        """Give a number that no process had before."""
+        """Return a number that no process had before."""
 
 
 class Process:
-    """One life of a broker on a node. Everything of it is gone when it ends, but its disk."""
+    """One process of a broker on a node. Only its disk outlives it."""
 
     def __init__(self, world: Setting, node: Node, config: Config) -> None:
         self.life = world.next_life()
@@ -115,7 +115,7 @@ class Process:
         }
 
     def start(self) -> None:
-        """Come up: open the disk, then dial ZooKeeper."""
+        """Start: open the disk, then connect to ZooKeeper."""
         config = self.broker.state.config
         about = {"id": config.broker_id, "pid": PID_FIRST + self.life, "protocol": config.protocol}
         self._world.tell(self._node.name, "started", about)
@@ -124,7 +124,7 @@ class Process:
 
     # --- the disk port -----------------------------------------------------------------------------------------
     def create(self, tp: TopicPartition) -> LogPort:
-        """Make a log for a replica that is new here."""
+        """Create a log for a new replica."""
         return self._node.disk.create(tp)
 
     def _flush(self, effect: Flush) -> None:
@@ -133,7 +133,7 @@ class Process:
 
     # --- events ------------------------------------------------------------------------------------------------
     def post(self, event: Event) -> None:
-        """Take an event; what effects bring about is taken after it, in order. None once it has ended."""
+        """Process an event, then the events that its effects cause, in order. Do nothing once ended."""
         self._queue.append(event)
         if self._stepping:
             return
@@ -151,7 +151,7 @@ class Process:
         world, name = self._world, self._node.name
         try:
             effects = self.broker.step(world.clock.now_ns, event)
-        except Exception as error:  # whatever goes wrong ends the real broker too
+        except Exception as error:  # any error ends the real broker too
             self._node.printed.append(traceback.format_exc())
             self._node.end(self, f"{error!r}")
             return
@@ -164,17 +164,17 @@ class Process:
             watcher(name, event, effects)
 
     def on_tick(self, at_ns: int) -> None:
-        """Send the tick that was armed last; an earlier one is void."""
+        """Send the tick if it is the one armed last; an earlier one is void."""
         if self.broker.state.armed_ns == at_ns:
             self.post(Tick())
 
     # --- addresses ---------------------------------------------------------------------------------------------
     def _resolve(self, key: tuple[int, str]) -> None:
-        # As the broker's own driver: who is cut from ZooKeeper goes by where it found that broker last.
+        # As the broker's own driver: without ZooKeeper, use the last known node of that broker.
         if key[0] in self._known and not self.zookeeper.connected:
             self.outbounds.resolved(key, self._known[key[0]])
             return
-        # Tags below zero are the driver's own; the core's are above.
+        # Negative tags are the driver's own; the core's are positive.
         tag = min(self._resolving, default=0) - 1
         self._resolving[tag] = key
         self.zookeeper.ask(tag, (ZkGet(path=broker_path(key[0])),))
@@ -191,7 +191,9 @@ class Node:
     """
     A machine.
 
-    Shapes:  process is None while the node is down; ended says why it went down by itself, "" when it did not.
+    Attributes:
+        process: None while the node is down.
+        ended: why the process ended by itself, "" if it did not.
     """
 
     def __init__(self, world: Setting, name: str, config: Config, disk: SimDisk) -> None:
@@ -207,7 +209,7 @@ class Node:
 
     @property
     def listening(self) -> bool:
-        """Whether somebody may dial it: a paused one's kernel still takes connections."""
+        """Return True if the node accepts connections: a paused node's kernel still does."""
         return self.process is not None
 
     @property
@@ -217,7 +219,7 @@ class Node:
 
     # --- life --------------------------------------------------------------------------------------------------
     def boot(self) -> None:
-        """Start a process on what the disk holds."""
+        """Start a process on the contents of the disk."""
         assert self.process is None, f"{self.name} runs already"
         self.ended, self.paused = "", False
         self.process = Process(self._world, self, self.config)
@@ -230,12 +232,12 @@ class Node:
         self._world.network.hang_up_all(self.name)
 
     def lose_power(self) -> str:
-        """End the process and lose what was not flushed, or what chance takes of it; give what went."""
+        """End the process and lose what was not flushed, or a random part of it; return what was lost."""
         self.kill()
         return self.disk.lose_power(self._world.clock.random if self._world.chance else None)
 
     def end(self, process: Process, reason: str) -> None:
-        """End by itself: what a process does that must not go on."""
+        """End a process that must not continue."""
         if self.process is process:
             self.ended = reason
             self.printed.append(f"ended: {reason}")
@@ -243,18 +245,18 @@ class Node:
             self.kill()
 
     def pause(self) -> None:
-        """Stop in its tracks."""
+        """Stop the process without ending it."""
         self.paused = True
 
     def resume(self) -> None:
-        """Go on, with all that came meanwhile."""
+        """Resume, with everything that arrived meanwhile."""
         self.paused = False
         while self._backlog and not self.paused:
             self._backlog.popleft()()
 
-    # --- what comes --------------------------------------------------------------------------------------------
+    # --- arrivals ----------------------------------------------------------------------------------------------
     def on_frame(self, pipe: Pipe, direction: int, frame: Frame) -> None:
-        """Take a frame, now or when the node goes on."""
+        """Process a frame now, or on resume."""
         if self.paused:
             self._backlog.append(lambda: self.on_frame(pipe, direction, frame))
         elif self.process is None:
@@ -267,21 +269,21 @@ class Node:
             self.process.outbounds.on_frame(pipe, frame)
 
     def on_end(self, pipe: Pipe) -> None:
-        """Take note that a connection is gone, now or when the node goes on."""
+        """Process a closed connection now, or on resume."""
         if self.paused:
             self._backlog.append(lambda: self.on_end(pipe))
         elif self.process is None:
             return
         elif pipe.dst == ZOOKEEPER:
             self.process.zookeeper.on_end(pipe)
-        else:  # of a node to itself both: a controller commands itself too
+        else:  # both, on a connection to itself: a controller commands itself too
             if pipe.dst == self.name:
                 self.process.inbounds.on_end(pipe)
             if pipe.src == self.name:
                 self.process.outbounds.on_end(pipe)
 
     def on_planned(self, what: str, life: int, *rest: int) -> None:
-        """Do what this process planned, unless it is gone; when it goes on, while it is paused."""
+        """Do what this process planned, unless it has ended; a paused one does it on resume."""
         process = self.process
         if process is None or process.life != life:
             return

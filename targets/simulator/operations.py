@@ -1,12 +1,12 @@
 """
-What one client does, as a small machine that the world's events drive: find whom to ask, ask it, take the answer.
+One client operation as a state machine, driven by the world's events: find the broker, ask it, take its answer.
 
-    produce   ok      acknowledged, with its offset; with acks=0 no more than sent
-              fail    surely not appended: nothing left, or the broker refused before it appended
-              info    all else: no answer in time, or an answer that came after the append
+    produce   ok      acknowledged, with its offset; with acks=0 only sent
+              fail    certainly not appended: not sent, or refused before the append
+              info    all else: no answer in time, or an error after the append
     read      ok      every record from 0 to the high watermark of the first answer
-              fail    it did not come so far; a read moves nothing
-Rules:   every request that changes anything is sent once; who leads may be asked again.
+              fail    it did not reach that; a read has no effect
+Every request with an effect is sent once; only the search for the leader is repeated.
 Source:  workloads/clients/raw.py, whose operations and history these are.
 Length:  the three operations of one client share how it asks; a reader follows one from top to bottom.
 """
@@ -45,27 +45,30 @@ from targets.simulator.world import World
 
 RETRY_NS: Final = 50 * NS_PER_MS
 FETCH_BYTES: Final = 1_048_576
-# The world's first moment in records' timestamps: any will do, and every world has the same.
+# The world's start in records' timestamps; any fixed time will do.
 EPOCH_MS: Final = 1_700_000_000_000
-# The part of its time that a client leaves to the broker, so that it hears "timed out" rather than nothing.
+# The share of a client's time that the broker gets, so that "timed out" arrives before the client gives up.
 BROKERS_SHARE: Final = 0.8
 NO_ANSWER: Final = "no answer"
 LOST: Final = "connection lost before an answer"
 REFUSED_TO_CONNECT: Final = "connection refused"
-NOBODY: Final = "nobody leads; expected who leads"
+NOBODY: Final = "the partition has no leader; expected one"
 
 
 class Operation:
     """
-    One operation of one client under way.
+    One operation of one client, in progress.
 
-    Shapes:  name is the client's in the history and on the network. via is the node that is asked, whoever leads.
-             done: nothing more happens. error says why it failed, "" when it did not.
-    Units:   timeout_s is for the whole operation, None: as long as any may take.
+    Attributes:
+        name: the client's name in the history and on the network.
+        via: the node to ask, leader or not; "" for the leader.
+        timeout_s: for the whole operation; None for the longest allowed.
+        done: the operation is over.
+        error: why it failed, "" if it did not.
     """
 
     def __init__(self, world: World, name: str, *, via: str = "", timeout_s: float | None = None) -> None:
-        """Take the world; whoever makes an operation begins it."""
+        """Create the operation; `ask` starts it."""
         self.name = name
         self.done = False
         self.error = ""
@@ -82,29 +85,29 @@ class Operation:
 
     @property
     def listening(self) -> bool:
-        """Nobody dials a client."""
+        """Return False: clients accept no connections."""
         return False
 
     # --- for each kind of operation --------------------------------------------------------------------------
     def target(self) -> str | None:
-        """The node to ask next, None while there is none."""
+        """Return the node to ask next, None while there is none."""
         raise NotImplementedError
 
     def request(self) -> Request:
-        """What to ask it."""
+        """Return the next request."""
         raise NotImplementedError
 
     def answered(self, response: Response) -> None:
-        """Take an answer: ask the next thing, ask again, or end."""
+        """Process an answer: send the next request, the same one again, or end."""
         raise NotImplementedError
 
     def failed(self, error: str, *, sent: bool) -> None:
-        """Take note that no answer comes, to what was sent or to what was not."""
+        """Process a lost answer; `sent` says whether the request was sent."""
         raise NotImplementedError
 
     # --- asking ----------------------------------------------------------------------------------------------
     def ask(self) -> None:
-        """Ask now; as long as there is nobody to be asked, later."""
+        """Ask now, or later while there is no node to ask."""
         self._asked += 1
         self._sent = False
         self._try()
@@ -116,18 +119,18 @@ class Operation:
         self.world.clock.after(RETRY_NS, ("call", self.name, "again", self._asked))
 
     def end(self, error: str = "") -> None:
-        """Be done; the connection is closed."""
+        """End the operation and close the connection."""
         self.done, self.error = True, error
         self._close()
         self.world.network.ends.pop(self.name, None)
 
     @property
     def left_ms(self) -> int:
-        """How much of its time the operation leaves to a broker."""
+        """Return how much of its time the operation leaves to a broker."""
         return max(1, int((self._deadline_ns - self.world.clock.now_ns) * BROKERS_SHARE) // NS_PER_MS)
 
     def sent(self) -> None:
-        """Take note that the question is on its way."""
+        """Record that the request was sent."""
 
     def _try(self) -> None:
         name = self._via or self.target()
@@ -159,44 +162,44 @@ class Operation:
             self._try()
 
     def late(self) -> None:
-        """Give up: time is out."""
+        """Fail: the time is over."""
         self._asked += 1
         self._close()
         self.failed(NO_ANSWER if self._sent else NOBODY, sent=self._sent)
 
     def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
-        """Take an answer, if it is the one that is waited for."""
+        """Process an answer if the operation waits for it."""
         asked, response = frame.body
         if pipe is self._pipe and asked == self._asked and not self.done:
             self._sent = False
             self.answered(response)
 
     def on_end(self, pipe: Pipe) -> None:
-        """Take note that the connection is gone."""
+        """Process a closed connection."""
         if pipe is self._pipe and not self.done:
             self._pipe = None
             if self._sent:
                 self._asked += 1
                 self.failed(LOST, sent=True)
 
-    # --- what clients know -----------------------------------------------------------------------------------
+    # --- the world's view --------------------------------------------------------------------------------
     def leader_of(self, tp: TopicPartition) -> str | None:
-        """Who leads, as brokers would tell from ZooKeeper: a leader that is not registered is none."""
+        """Return the leader, as brokers would report it from ZooKeeper: only a registered leader counts."""
         nodes = self.world.zookeeper.tree.nodes
         state = nodes.get(leader_and_isr_path(tp))
         leader = -1 if state is None else decode_state(state).leader
         return self.world.name_of(leader) if broker_path(leader) in nodes else None
 
     def record(self, type_: OpType, event: Event) -> None:
-        """Write one op of this client."""
+        """Record one op of this client."""
         self.world.observe(self.name, type_, event)
 
 
 class CreateTopic(Operation):
-    """Make a topic of one partition on these brokers."""
+    """Create a topic of one partition on these brokers."""
 
     def __init__(self, world: World, name: str, topic: str, replicas: Sequence[int]) -> None:
-        """Begin."""
+        """Create the operation."""
         super().__init__(world, name)
         self._new = NewTopic(
             topic=topic, partitions=-1, replication_factor=-1, assignments=((0, tuple(replicas)),)
@@ -204,30 +207,31 @@ class CreateTopic(Operation):
         self.ask()
 
     def target(self) -> str | None:
-        """The controller."""
+        """Return the controller."""
         node = self.world.zookeeper.tree.nodes.get(CONTROLLER)
         return None if node is None else self.world.name_of(int(node.data))
 
     def request(self) -> Request:
-        """Make it."""
+        """Return the CreateTopics request."""
         return CreateTopicsRequest(topics=(self._new,), timeout_ms=self.left_ms)
 
     def answered(self, response: Response) -> None:
-        """Be done."""
+        """End with the answer's error, if any."""
         assert isinstance(response, TopicErrors), f"{response!r} is no answer to a topic that is made"
         (_, error, text), *_ = response.errors
         self.end("" if error is ErrorCode.NONE else f"{error.name} {text}".strip())
 
     def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
-        """It may or may not have been made."""
+        """End: the topic may or may not exist."""
         self.end(error)
 
 
 class Produce(Operation):
     """
-    Send records in one batch, or each in one of its own; one op of the history for every record.
+    Produce records in one batch, or each in its own; one op of the history for every record.
 
-    Shapes:  offsets are by value, with acks=0 nobody tells any. None is sent after one that was not acknowledged.
+    No batch is sent after one that was not acknowledged.
+    `offsets` is by value; empty with acks=0, where brokers return none.
     """
 
     def __init__(
@@ -244,7 +248,7 @@ class Produce(Operation):
         via: str = "",
         timeout_s: float | None = None,
     ) -> None:
-        """Begin."""
+        """Create the operation."""
         super().__init__(world, name, via=via, timeout_s=timeout_s)
         self.offsets: dict[str, int] = {}
         self._tp = tp
@@ -256,7 +260,7 @@ class Produce(Operation):
         self._next()
 
     def result(self) -> list[int]:
-        """Give the offsets of what is done; PreconditionError when a record was not acknowledged."""
+        """Return the offsets of the records; raise PreconditionError if one was not acknowledged."""
         about = f"produce {self._group} acks={self._acks}"
         if not self.done:
             raise PreconditionError(f"{about}: still under way; expected its outcome")
@@ -275,23 +279,23 @@ class Produce(Operation):
         self.ask()
 
     def target(self) -> str | None:
-        """The leader."""
+        """Return the leader."""
         return self.leader_of(self._tp)
 
     def request(self) -> Request:
-        """Append the next batch."""
+        """Return a request that appends the next batch."""
         timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS
         batch = make_batch(self._left[0], codec=self._codec, timestamp_ms=timestamp_ms)
         part = ProducePartition(tp=self._tp, batches=(batch,))
         return ProduceRequest(acks=self._acks, timeout_ms=self.left_ms, partitions=(part,))
 
     def sent(self) -> None:
-        """With acks=0 to be sent is all that can be known."""
+        """With acks=0, a sent batch is done."""
         if self._acks == 0:
             self._outcome(OpType.OK)
 
     def answered(self, response: Response) -> None:
-        """Take the leader's word for every record of the batch."""
+        """Record the broker's answer for every record of the batch."""
         assert isinstance(response, ProduceResponse), f"{response!r} is no answer to a produce"
         result = response.results[0]
         if result.error is ErrorCode.NONE:
@@ -301,7 +305,7 @@ class Produce(Operation):
         self._outcome(OpType.FAIL if refused else OpType.INFO, error=result.error.name)
 
     def failed(self, error: str, *, sent: bool) -> None:
-        """What was sent may or may not have been appended."""
+        """Fail the batch: if it was sent, it may or may not have been appended."""
         self._outcome(OpType.INFO if sent else OpType.FAIL, error=error)
 
     def _outcome(self, type_: OpType, *, base: int | None = None, error: str = "") -> None:
@@ -329,10 +333,10 @@ class Produce(Operation):
 
 
 class Read(Operation):
-    """Read from offset 0 to the high watermark, as a consumer may; records are (offset, value)."""
+    """Read from offset 0 to the high watermark, as a consumer does; records are (offset, value)."""
 
     def __init__(self, world: World, name: str, tp: TopicPartition, *, via: str = "") -> None:
-        """Begin."""
+        """Create the operation."""
         super().__init__(world, name, via=via)
         self.records: list[tuple[int, str]] = []
         self._tp = tp
@@ -344,16 +348,16 @@ class Read(Operation):
         self.ask()
 
     def target(self) -> str | None:
-        """The leader."""
+        """Return the leader."""
         return self.leader_of(self._tp)
 
     def request(self) -> Request:
-        """Fetch on."""
+        """Return a fetch from the current position."""
         part = FetchPartition(tp=self._tp, fetch_offset=self._position, max_bytes=FETCH_BYTES)
         return FetchRequest(replica_id=-1, max_wait_ms=0, min_bytes=1, max_bytes=FETCH_BYTES, partitions=(part,))
 
     def answered(self, response: Response) -> None:
-        """Go on until the first answer's high watermark is reached; where it is refused, ask who leads again."""
+        """Continue to the first answer's high watermark; after a refusal look for the leader again."""
         assert isinstance(response, FetchResponse), f"{response!r} is no answer to a fetch"
         result = response.results[0]
         if result.error is not ErrorCode.NONE:
@@ -380,12 +384,12 @@ class Read(Operation):
         self.end()
 
     def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
-        """Ask again who leads: a read moves nothing."""
+        """Look for the leader again: a read has no effect."""
         self._saw = error
         self.ask_later()
 
     def late(self) -> None:
-        """Give up: time is out."""
+        """Fail: the time is over."""
         self._fail(f"{self._saw}; came to {self._position} of {self._end}")
 
     def _fail(self, error: str) -> None:

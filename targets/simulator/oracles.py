@@ -1,18 +1,18 @@
 """
-What must hold at every step of a world, not only at its end; each rule is judged where something of it changed.
+Invariants of every step of a world, not only of its end; a rule is checked where its data has changed.
 
-    committed     whatever was once below the high watermark of a broker that presumes to lead is on every replica
-                  that may be elected (the ISR by ZooKeeper's word), and nothing else is committed in its place
-    prefix        a follower that has cut its log and fetches from a leader in that leader's epoch agrees with it
-                  below both ends
-    acknowledged  a record that a client was told of with acks=all is committed at that very offset
+    committed     every record that was once below the high watermark of a broker that claims leadership is on
+                  every electable replica (ZooKeeper's ISR), and no other record is committed at its offset
+    prefix        a follower that has truncated its log and fetches from a leader in that leader's epoch agrees
+                  with it below both ends
+    acknowledged  a record that was acknowledged to a client with acks=all is committed at that very offset
 
-Rules:   records are compared by what they are, never by epochs or ends.
-         A record of which a power cut took a copy is excused from then on: whether its loss was permitted is told
-         by the end checkers, which know who was down when. All others have no excuse.
-         The first violation of a rule is kept; what follows from it is not told.
-Source:  hachikuji/kafka-specification, StrongIsr, with the memory of what was exposed in place of who exposed it,
-         so that it outlives a leader that dies; and PrefixMatch, which is ours.
+Records are compared by content, never by epochs or ends.
+A record of which a power loss took a copy is excused from then on: the end checkers, which know the outages,
+decide whether its loss was permitted. No other record is excused.
+Only the first violation of a rule is kept; its consequences are not recorded.
+Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
+         it outlives a leader that dies; PrefixMatch is our own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HOLE: Final = -1
 
 
 class Rule(StrEnum):
-    """Which rule was broken."""
+    """The rule that was broken."""
 
     COMMITTED = "committed"
     PREFIX = "prefix"
@@ -50,9 +50,11 @@ class Violation:
     """
     One rule, broken at one step.
 
-    Shapes:  step counts the world's steps. nodes are those whose logs or words contradict each other; offset is
-             the first at which they do.
-    Units:   time_ns is the world's.
+    Attributes:
+        step: the number of the world's step.
+        time_ns: the world's time.
+        nodes: the nodes whose logs or answers contradict each other.
+        offset: the first offset at which they do.
     """
 
     rule: Rule
@@ -72,9 +74,11 @@ class Violation:
 @dataclass(slots=True)
 class _Seen:
     """
-    A node as it was when it was looked at last.
+    A node's state at the last look.
 
-    Shapes:  records has the number of the record at every offset. replica is None while no process is there.
+    Attributes:
+        records: the number of the record at every offset.
+        replica: None while the node has no process.
     """
 
     log: SimLog | None = None
@@ -90,13 +94,13 @@ class _Seen:
 
 class Oracles:
     """
-    The rules, watching one partition of one world.
+    The rules, checked on one partition of one world.
 
-    Shapes:  hear(op) is for the world's history; without it `acknowledged` stays silent.
+    hear(op) receives the world's history; without it `acknowledged` checks nothing.
     """
 
     def __init__(self, world: World, tp: TopicPartition) -> None:
-        """Begin to watch."""
+        """Start to watch."""
         self.violations: dict[Rule, Violation] = {}
         self._world = world
         self._tp = tp
@@ -115,9 +119,9 @@ class Oracles:
             self._look(name, started=False)
         self._on_zookeeper(self._path)
 
-    # --- what happens ----------------------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------------------
     def hear(self, op: Op) -> None:
-        """Take an op of the history: what clients were told."""
+        """Note the client answers in an op of the history."""
         if op.source is not Source.CLIENT or op.type is not OpType.OK or Rule.ACKNOWLEDGED in self.violations:
             return
         match op.event:
@@ -141,7 +145,7 @@ class Oracles:
 
     # --- looking ---------------------------------------------------------------------------------------------
     def _look(self, name: str, *, started: bool) -> bool:
-        """Take a node's state; give whether anything of it that a rule is about has changed."""
+        """Read a node's state; return True if data that a rule uses has changed."""
         seen, process = self._seen[name], self._world.nodes[name].process
         replica = None if process is None else process.broker.state.replicas.get(self._tp)
         changed = self._look_at_log(name, seen, cut_off=started or process is None)
@@ -164,7 +168,7 @@ class Oracles:
         return True
 
     def _look_at_log(self, name: str, seen: _Seen, *, cut_off: bool) -> bool:
-        """Read a log that has changed; what it lost while no process was there, power has taken."""
+        """Read a log that has changed; records that it lost without a process were lost with the power."""
         log = self._world.nodes[name].disk.logs.get(self._tp)
         if log is seen.log and (log is None or log.changes == seen.changes):
             return False
@@ -177,7 +181,7 @@ class Oracles:
         return True
 
     def _look_at_dead(self) -> None:
-        """A power cut makes no step: what it took is seen before anybody is judged by it."""
+        """Note what power losses took before any check: a power loss makes no step."""
         for name, seen in self._seen.items():
             if self._world.nodes[name].process is None:
                 self._look(name, started=False)
@@ -196,7 +200,7 @@ class Oracles:
         return records
 
     def _learn(self, payload: Payload) -> list[int]:
-        """Give every record of a new batch a number."""
+        """Number the records of a new batch; return the numbers."""
         numbers: list[int] = []
         for _, value in content_of(payload).records:
             numbers.append(len(self._values))
@@ -205,9 +209,9 @@ class Oracles:
         self._numbers[payload] = numbers
         return numbers
 
-    # --- judging ---------------------------------------------------------------------------------------------
+    # --- checks ----------------------------------------------------------------------------------------------
     def _judge(self, name: str) -> None:
-        """Judge what one node's change may have broken."""
+        """Check the rules that one node's change may have broken."""
         self._look_at_dead()
         if self._seen[name].role is Role.LEADER:
             self._judge_exposed(name)
@@ -217,7 +221,7 @@ class Oracles:
             self._judge_prefix(name)
 
     def _judge_exposed(self, name: str) -> None:
-        """Remember what a leader exposes; it must not contradict what was committed before."""
+        """Remember the records that a leader exposes, and check that none contradicts a committed record."""
         seen, end = self._seen[name], self._seen[name].high_watermark
         mine, committed = (seen.records or [])[:end], self._committed
         known = len(committed)
@@ -240,7 +244,7 @@ class Oracles:
         self._committed[offset] = number
 
     def _judge_isr(self, members: Sequence[str]) -> None:
-        """Every electable replica has all that was committed."""
+        """Check that every electable replica has all committed records."""
         if Rule.COMMITTED in self.violations:
             return
         committed = self._committed
@@ -264,7 +268,7 @@ class Oracles:
                 return
 
     def _judge_prefix(self, name: str) -> None:
-        """Judge the pairs of a leader and a follower of which the node is one."""
+        """Check each leader and follower pair that includes the node."""
         seen = self._seen[name]
         if seen.role is Role.LEADER:
             pairs = [(name, other) for other in self._seen if other != name]
@@ -308,7 +312,7 @@ class Oracles:
         text = f"{value} was acknowledged at offset {offset}, where {instead} is committed"
         self._violated(Rule.ACKNOWLEDGED, (), offset, text)
 
-    # --- words -----------------------------------------------------------------------------------------------
+    # --- violations ------------------------------------------------------------------------------------------
     def _violated(self, rule: Rule, nodes: tuple[str, ...], offset: int, text: str) -> None:
         if rule not in self.violations:
             now_ns = self._world.clock.now_ns

@@ -1,9 +1,9 @@
 """
-A node's connections to others, as the broker's own driver has them: questions out, requests in.
+A node's connections to others, as the broker's own driver has them: requests out, requests in.
 
-Rules:   one connection for each (broker, channel), dialled when first needed, to the address that is registered
-         then. A connection in takes one request at a time, so that answers leave in the order of their requests.
-         A question without an answer is given up with its connection, after ANSWER_NS_MAX at the latest.
+There is one connection for each (broker, channel), opened when first needed, to the address registered then. An
+inbound connection has one request in progress at a time, so that answers leave in the order of their requests.
+A request without an answer is given up with its connection, after ANSWER_NS_MAX at the latest.
 Source:  targets/broker/network.py.
 """
 
@@ -25,7 +25,7 @@ ANSWER_NS_MAX: Final = 30 * NS_PER_S
 
 @dataclass(slots=True)
 class _Inbound:
-    """One connection in: the request under way with its sender's tag, and those that wait for its answer."""
+    """One inbound connection: the current request with its sender's tag, and the requests behind it."""
 
     current: tuple[int, Request] | None = None
     waiting: deque[tuple[int, Request]] = field(default_factory=deque)
@@ -33,7 +33,7 @@ class _Inbound:
 
 
 class Inbounds:
-    """All connections in."""
+    """All inbound connections."""
 
     def __init__(self, network: Network, post: Callable[[Event], None]) -> None:
         self._network = network
@@ -41,7 +41,7 @@ class Inbounds:
         self._open: dict[int, _Inbound] = {}
 
     def on_frame(self, pipe: Pipe, frame: Frame) -> None:
-        """Take a request up, now or when those before it are answered."""
+        """Start a request, now or once those before it are answered."""
         inbound = self._open.get(pipe.number)
         if inbound is None:
             inbound = self._open[pipe.number] = _Inbound()
@@ -58,7 +58,7 @@ class Inbounds:
             self._post(Received(caller=Caller(connection=number, number=inbound.count), request=request))
 
     def answer(self, to: Caller, response: Response) -> None:
-        """Send the answer to the request under way, then take up the next."""
+        """Send the answer to the current request, then start the next."""
         inbound, pipe = self._open.get(to.connection), self._network.pipes.get(to.connection)
         if inbound is None or inbound.current is None:
             return
@@ -68,14 +68,14 @@ class Inbounds:
         self._next(to.connection, inbound)
 
     def on_end(self, pipe: Pipe) -> None:
-        """Tell the core that nobody waits on that connection any more."""
+        """Report to the core that the connection is closed."""
         self._open.pop(pipe.number, None)
         self._post(Hungup(connection=pipe.number))
 
 
 @dataclass(slots=True)
 class _Lane:
-    """A channel to one broker: connected, or resolving with questions that wait for it; tag -> when asked."""
+    """A channel to one broker: connected, or resolving with requests that wait for it; tag -> time sent."""
 
     pipe: Pipe | None = None
     waiting: list[tuple[int, Request]] = field(default_factory=list)
@@ -85,9 +85,10 @@ class _Lane:
 
 class Outbounds:
     """
-    All connections out.
+    All outbound connections.
 
-    Shapes:  resolve asks for a broker's node as registered now; `resolved` is called with the answer.
+    Args:
+        resolve: looks up a broker's node as registered now; the result comes to `resolved`.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Outbounds:
         self._of_pipe: dict[int, tuple[int, str]] = {}
 
     def ask(self, to: int, channel: str, tag: int, request: Request) -> None:
-        """Ask a broker; an Answered event follows whatever happens."""
+        """Send a request to a broker; an Answered event always follows."""
         key = (to, channel)
         lane = self._lanes.get(key)
         if lane is None:
@@ -122,7 +123,7 @@ class Outbounds:
             self._send(lane, tag, request)
 
     def resolved(self, key: tuple[int, str], node: str | None) -> None:
-        """Dial the node that is registered; nobody answers for a broker that is not."""
+        """Connect to the registered node; a broker without a registration cannot answer."""
         lane = self._lanes[key]
         if node is None:
             del self._lanes[key]
@@ -143,7 +144,7 @@ class Outbounds:
             self._clock.after(ANSWER_NS_MAX, ("late", self._name, self._life, lane.pipe.number))
 
     def on_late(self, number: int) -> None:
-        """Give a connection up whose oldest question has waited too long."""
+        """Give up a connection whose oldest request has waited too long."""
         key = self._of_pipe.get(number)
         if key is None:
             return
@@ -159,14 +160,14 @@ class Outbounds:
             self._clock.at(oldest + ANSWER_NS_MAX, ("late", self._name, self._life, number))
 
     def on_frame(self, pipe: Pipe, frame: Frame) -> None:
-        """Hand an answer to whoever asked."""
+        """Pass an answer to the core, with its request's tag."""
         tag, response = frame.body
         key = self._of_pipe.get(pipe.number)
         if key is not None and self._lanes[key].asked.pop(tag, None) is not None:
             self._post(Answered(tag=tag, response=response))
 
     def on_end(self, pipe: Pipe) -> None:
-        """Give up all that was asked on a connection that is gone."""
+        """Answer all requests of a closed connection with None."""
         key = self._of_pipe.pop(pipe.number, None)
         if key is not None:
             self._give_up(list(self._lanes.pop(key).asked))

@@ -1,4 +1,4 @@
-"""A connection of the simulator: the core's, with what virtual time adds. Plain data; the network moves it."""
+"""A connection of the simulator: the link core's, with its virtual times. Plain data; the network moves it."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ API_OF: Final[dict[type[Request], str]] = {
 @dataclass(slots=True, eq=False)
 class Frame(lanes.Frame):
     """
-    Something under way.
+    A frame in flight.
 
     Attributes:
         body: The receiver's business.
-        request: What it asks or answers; None on a link to ZooKeeper.
-        tag: The sender's number of the request, -1 where nothing is numbered.
+        request: The request that it is or answers; None on a link to ZooKeeper.
+        tag: The sender's number of the request, -1 for an unnumbered frame.
     """
 
     link: Link
@@ -55,7 +55,7 @@ class Frame(lanes.Frame):
 
     @property
     def seen(self) -> Seen:
-        """What rules know of it, made only when there are rules: an answer is known by its request."""
+        """Return what rules see of it, built only when rules exist: an answer is described by its request."""
         if self.request is None:
             return Seen(link=self.link, api=ZOOKEEPER_API, direction=self.direction)
         offsets: tuple[tuple[str, int], ...] = ()
@@ -76,8 +76,8 @@ class Lane(lanes.Lane):
     One direction.
 
     Attributes:
-        planned_ns: When its first frame is looked at, -1 when that is not planned.
-        last_due_ns: No later frame overtakes it.
+        planned_ns: When its first frame is judged, -1 if that is not planned.
+        last_due_ns: No later frame is due before it.
     """
 
     planned_ns: int = -1
@@ -87,11 +87,11 @@ class Lane(lanes.Lane):
 @dataclass(slots=True, eq=False)
 class Pipe(Connection):
     """
-    One connection; its link is (who dialled, who was dialled).
+    One connection; its link is (the side that opened it, the side that accepted it).
 
     Attributes:
-        outside: A client's, which no rule is about.
-        last_offsets: What the witness last recorded of each partition's fetches.
+        outside: True for a client's connection, to which no rule applies.
+        last_offsets: The last fetch offset that the witness recorded, by partition.
     """
 
     number: int
@@ -102,28 +102,28 @@ class Pipe(Connection):
 
     @property
     def src(self) -> str:
-        """Who dialled."""
+        """Return the side that opened it."""
         return self.link[0]
 
     @property
     def dst(self) -> str:
-        """Who was dialled."""
+        """Return the side that accepted it."""
         return self.link[1]
 
     def receiver(self, direction: int) -> str:
-        """Who gets what goes in that direction."""
+        """Return the receiver of frames in that direction."""
         return self.link[1 - direction]
 
 
 class End(Protocol):
-    """Who is at the end of pipes."""
+    """The endpoint of connections."""
 
     @property
     def listening(self) -> bool:
-        """Whether somebody may dial it now."""
+        """Return True if it accepts connections now."""
 
     def on_frame(self, pipe: Pipe, direction: int, frame: Frame) -> None:
-        """Take a frame that arrived."""
+        """Process a frame that arrived."""
 
     def on_end(self, pipe: Pipe) -> None:
-        """Take note that the connection is gone."""
+        """Process a closed connection."""

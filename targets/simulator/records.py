@@ -1,8 +1,8 @@
 """
-Records in the simulator: a batch's payload is a short text of what a real batch would hold.
+Records in the simulator: a batch's payload is a short text with a real batch's contents.
 
-Rules:   a payload is made once, by the client; leaders and followers hand it on untouched, as the core does.
-         Digests are those of the log reader over the same content, so that histories are equal in kind.
+The client makes a payload once; leaders and followers pass it on unchanged, as the core does.
+Digests are those of the log reader over the same content, so that histories have the same form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.logdir.records import Record
 from targets.broker.core.messages import Batch, Payload
 
 HEADER_BYTES: Final = 61
-# What a record of a real batch takes beside its value: lengths, deltas, attributes.
+# The size of a real batch's record without its value: lengths, deltas, attributes.
 RECORD_BYTES: Final = 7
 _SEPARATOR: Final = "\x1f"
 
@@ -25,10 +25,11 @@ _SEPARATOR: Final = "\x1f"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """
-    What a payload holds.
+    The contents of a payload.
 
-    Shapes:  records are (digest, value), in order.
-    Units:   timestamp_ms is milliseconds since 1970, the same for all records of a batch.
+    Attributes:
+        records: (digest, value), in order.
+        timestamp_ms: milliseconds since 1970, the same for all records of a batch.
     """
 
     codec: str
@@ -37,7 +38,7 @@ class Content:
 
 
 def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int) -> Batch:
-    """Make a batch as a producer sends it: offsets from 0, no epoch."""
+    """Return a batch as a producer sends it: offsets from 0, no epoch."""
     payload = _SEPARATOR.join((codec, str(timestamp_ms), *values)).encode()
     return Batch(
         base_offset=0,
@@ -50,7 +51,7 @@ def make_batch(values: Sequence[str], *, codec: str = "none", timestamp_ms: int)
 
 
 def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
-    """Give the batch with its place and epoch, which lie outside what its CRC covers."""
+    """Return the batch with its base offset and epoch, which its CRC does not cover."""
     return Batch(
         base_offset=base_offset,
         last_offset=base_offset + batch.last_offset - batch.base_offset,
@@ -62,7 +63,7 @@ def placed(batch: Batch, base_offset: int, leader_epoch: int) -> Batch:
 
 
 def content_of(payload: Payload) -> Content:
-    """Read what make_batch wrote."""
+    """Parse a payload of make_batch."""
     return _read(bytes(payload))
 
 

@@ -1,9 +1,9 @@
 """
-A node's side of ZooKeeper: asks out, results, watches and sessions back, as the real client brings them.
+A node's side of ZooKeeper: asks out; results, watches and sessions back, as the real client delivers them.
 
-Rules:   every ask is answered once; LOST when the connection went before its results came.
-         What is asked without a connection waits for one, and is lost with the session if that has expired.
-         When a connection is lost and the session stands, every watch fires, since it stands no longer.
+Every ask is answered once, with LOST if the connection was lost before its results came.
+An ask without a connection waits for one, and is lost with the session if that has expired.
+When the connection is lost but the session lives, every watch fires, since it is no longer set.
 Source:  kazoo, and targets/broker/coordination/client.py for how the broker uses it.
 """
 
@@ -24,13 +24,13 @@ from targets.simulator.zookeeper import ASK, CLOSE, CONNECT, CONNECTED, DONE, FI
 
 RETRY_NS: Final = 50 * NS_PER_MS
 RETRY_NS_MAX: Final = 500 * NS_PER_MS
-# How often an ask is taken apart where chance decides, so that somebody else's write may come in between.
+# How often a random world splits an ask, so that another client's write may come in between.
 SPLIT_SHARE: Final = 0.2
 
 
 @dataclass(slots=True, kw_only=True)
 class _Ask:
-    """An ask under way and its results so far."""
+    """An ask in flight and its results so far."""
 
     ops: tuple[ZkOp, ...]
     results: list[ZkResult | None]
@@ -41,7 +41,9 @@ class ZkClient:
     """
     The connection of one process to ZooKeeper.
 
-    Shapes:  timer is how this process's planned events begin: (what, node, life); post takes the core's events.
+    Args:
+        timer: the first fields of this process's planned events: (what, node, life).
+        post: receives the core's events.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class ZkClient:
         self._life = life
         self._clock = clock
         self._network = network
-        # A ping goes out when a third of the timeout is over, and is missed after the second.
+        # A ping is sent after a third of the timeout, and counts as missed after two thirds.
         self._ping_ns = timeout_ms * NS_PER_MS // 3
         self._chance = chance
         self._post = post
@@ -76,11 +78,11 @@ class ZkClient:
     # --- connecting ------------------------------------------------------------------------------------------
     @property
     def connected(self) -> bool:
-        """Whether ZooKeeper can be asked now; what is asked while it cannot waits until it can."""
+        """True while ZooKeeper is connected; asks made otherwise wait for a connection."""
         return self._connected
 
     def connect(self) -> None:
-        """Dial, and go on with the session that there was."""
+        """Connect, and continue the previous session if there was one."""
         if self._pipe is None:
             self._pipe = self._network.dial(self._name, ZOOKEEPER, ZOOKEEPER)
             self._network.send(self._pipe, REQUESTS, (CONNECT, self._session))
@@ -97,7 +99,7 @@ class ZkClient:
         self._clock.after(self._ping_ns, ("ping", self._name, self._life, self._pipe.number))
 
     def on_ping_due(self, pipe: int) -> None:
-        """Send a ping, or give the connection up when the last one was not answered."""
+        """Send a ping, or drop the connection if the last one was not answered."""
         if self._pipe is None or self._pipe.number != pipe:
             return
         if self._pinged or not self._connected:
@@ -109,7 +111,7 @@ class ZkClient:
         self._clock.after(self._ping_ns, ("ping", self._name, self._life, pipe))
 
     def on_end(self, pipe: Pipe) -> None:
-        """Take note that a connection is gone."""
+        """Process a closed connection."""
         if self._pipe is pipe:
             self._lost()
 
@@ -142,7 +144,7 @@ class ZkClient:
             for tag in waiting:
                 self._send(tag)
             return
-        # The session has expired: nothing of it is left, and the next one begins on a new connection.
+        # The session has expired and nothing of it is left; the next one begins on a new connection.
         assert self._pipe is not None, "an answer needs a connection"
         self._network.hang_up(self._pipe, REQUESTS)
         self._pipe, self._session = None, 0
@@ -178,7 +180,7 @@ class ZkClient:
                 self._network.send(self._pipe, REQUESTS, (ASK, tag, first, part))
 
     def on_frame(self, pipe: Pipe, frame: Frame) -> None:
-        """Take what the server sent, unless it comes over a connection that was given up."""
+        """Process a frame of the server, unless its connection was dropped."""
         if pipe is not self._pipe:
             return
         what, *rest = frame.body

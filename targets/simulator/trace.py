@@ -1,7 +1,7 @@
 """
-A rolling hash of all that happens in a world, so that two runs of one seed can be compared, step by step.
+A rolling hash of all events of a world, to compare two runs of one seed step by step.
 
-    NONE  nothing is kept, nothing is paid       EVENTS  what happened, when, to whom, and what was told
+    NONE  nothing is kept; no cost               EVENTS  what happened, when, to which node, and recorded events
     FULL  every event and every effect of every core, whole
 """
 
@@ -17,7 +17,7 @@ DIGEST_BYTES: Final = 16
 
 
 class Detail(IntEnum):
-    """How much of each step goes into the hash."""
+    """How much of each step is hashed."""
 
     NONE = 0
     EVENTS = 1
@@ -26,9 +26,10 @@ class Detail(IntEnum):
 
 class Trace:
     """
-    Take steps as text; give the hash of all so far.
+    Hash steps as text.
 
-    Shapes:  with keep, lines has every step's own text, so that the first difference can be named.
+    Args:
+        keep: also keep every step's text in `lines`, to find the first difference.
     """
 
     def __init__(self, detail: Detail = Detail.NONE, *, keep: bool = False) -> None:
@@ -38,7 +39,7 @@ class Trace:
         self._hash = blake2b(digest_size=DIGEST_BYTES)
 
     def note(self, line: str) -> None:
-        """Take a step."""
+        """Add a step."""
         self._hash.update(line.encode())
         self._hash.update(b"\n")
         if self._keep:
@@ -46,12 +47,12 @@ class Trace:
 
     @property
     def digest(self) -> str:
-        """The hash of every step so far."""
+        """Return the hash of every step so far."""
         return self._hash.copy().hexdigest()
 
 
 def first_difference(ours: Sequence[str], theirs: Sequence[str]) -> str | None:
-    """Name the first step in which two kept traces differ; None when they are equal."""
+    """Return the first step in which two kept traces differ; None if they are equal."""
     for number, (a, b) in enumerate(zip_longest(ours, theirs)):
         if a != b:
             return f"step {number}:\n  {a or 'nothing'}\n  {b or 'nothing'}"

@@ -1,8 +1,8 @@
 """
 ZooKeeper's tree: nodes, conditional writes, multis, one-shot watches; no connections and no time.
 
-Rules:   every write, also one that is refused, has a number of its own (zxid); a multi has one for all its parts.
-         A watch fires once, for whoever set it, in the order in which they were set.
+Every write, even a refused one, has a number of its own (zxid); a multi has one for all its parts.
+A watch fires once for each watcher that set it, in the order in which they were set.
 Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Watches", "Consistency Guarantees".
 """
 
@@ -39,8 +39,10 @@ class Tree:
     """
     Nodes by path.
 
-    Shapes:  watches map (kind, path) to who waits, by number. fire(watcher, kind, path) hears of each watch that
-             fires, changed(path) of every node that came, changed or went.
+    Attributes:
+        watches: (kind, path) -> the watchers' numbers.
+        fire: called with (watcher, kind, path) for each watch that fires.
+        changed: called with the path of every node that was created, changed or deleted.
     """
 
     def __init__(self, fire: Callable[[int, str, str], None]) -> None:
@@ -53,7 +55,7 @@ class Tree:
 
     # --- reading ---------------------------------------------------------------------------------------------
     def do(self, op: ZkOp, session: int, watcher: int) -> ZkResult:
-        """Do one operation for a session; a watch is set for the watcher."""
+        """Perform one operation for a session; a watch is set for the watcher."""
         match op:
             case ZkGet(path=path):
                 return self.nodes.get(path, ZkError.NO_NODE)
@@ -84,13 +86,13 @@ class Tree:
         self._watches.setdefault((kind, path), {})[watcher] = None
 
     def forget(self, watcher: int) -> None:
-        """Drop all watches of one whose connection is gone."""
+        """Drop all watches of a watcher whose connection is lost."""
         for waiting in self._watches.values():
             waiting.pop(watcher, None)
 
     # --- writing ---------------------------------------------------------------------------------------------
     def write(self, parts: Sequence[ZkWrite], session: int) -> ZkResult:
-        """Make all of the writes or none."""
+        """Perform all of the writes or none."""
         self.zxid += 1
         undo: list[tuple[str, ZkNode | None]] = []
         for part in parts:
@@ -105,7 +107,7 @@ class Tree:
         return ZkDone()
 
     def end_session(self, session: int) -> None:
-        """Remove the ephemerals of a session, as one write."""
+        """Delete the ephemerals of a session, as one write."""
         gone = [path for path, node in self.nodes.items() if node.owner == session]
         self.zxid += 1
         for path in gone:

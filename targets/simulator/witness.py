@@ -1,7 +1,7 @@
 """
-What the links tell of what passed: truncation questions and answers, and followers' fetch offsets.
+Records the frames that links pass: truncation requests and answers, and followers' fetch offsets.
 
-A frame is told of when it is handed on: one that is held, dropped or cut was never heard.
+A frame is recorded when it is delivered; held, dropped and cut frames never were.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ Recorder: TypeAlias = Callable[[Event], None]
 
 class Witness:
     """
-    Tell of frames, in the words of docs/history.md.
+    Record frames as events of docs/history.md.
 
-    Shapes:  epoch_version is the version of OffsetForLeaderEpoch that brokers speak: 0 has no epoch in answers.
+    Args:
+        epoch_version: the version of OffsetForLeaderEpoch between brokers: 0 has no epoch in answers.
     """
 
     def __init__(self, rules: Rules) -> None:
         self.epoch_version = epoch_version(rules)
 
     def passed(self, record: Recorder, pipe: Pipe, direction: int, frame: Frame) -> None:
-        """Record a frame that is handed on, when it is one that the history wants."""
+        """Record a delivered frame if the history has an event for it."""
         if isinstance(frame.request, FetchRequest):
             if direction == REQUESTS:
                 self._fetch(record, pipe, frame.request)
@@ -73,7 +74,7 @@ class Witness:
 
 
 def epoch_version(rules: Rules) -> int:
-    """Give the version of OffsetForLeaderEpoch that carries what the rules say, as the releases had it."""
+    """Return the version of OffsetForLeaderEpoch whose fields the rules need, as the releases had it."""
     if rules.fence_truncation_query:
         return 3 if rules.fence_broker_epoch else 2
     return 1 if rules.truncate_to is TruncateTo.EPOCH_WALK else 0

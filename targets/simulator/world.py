@@ -1,8 +1,8 @@
 """
 A whole cluster in one process: nodes, links, ZooKeeper, clients, in virtual time and from one seed.
 
-Nothing happens by itself: `step` does what comes next, `until` steps until a condition holds. The same seed, rules
-and calls give the same world, event by event; `trace` has the hash of all of them.
+Time advances only by calls: `step` processes the next event, `until` steps until a condition holds. The same seed,
+rules and calls give the same world, event by event; `trace` has the hash of all events.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from targets.simulator.trace import Detail, Trace
 from targets.simulator.witness import Witness
 from targets.simulator.zookeeper import ZooKeeper
 
-# From the same rack to far away, so that a frame may be overtaken by ten others.
+# From the same rack to far away, so that ten later frames may overtake one.
 LATENCY: Final = Latency(low_ns=50_000, high_ns=2_000_000)
-# What a broker tells its clients; nothing in the simulator listens there.
+# The port in brokers' registrations; nothing in the simulator listens there.
 _CLIENT_PORT: Final = 9092
 _INTERNAL_PORT: Final = 9093
 
@@ -38,33 +38,36 @@ _INTERNAL_PORT: Final = 9093
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
     """
-    What the seed decides in a random world; a world without it does the same whatever its seed.
+    What the seed decides in a random world; a world without it ignores the seed.
 
-    Shapes:  latency is drawn for every frame between its bounds, so that connections overtake each other.
-             A power cut takes any part of what was not flushed, and an ask to ZooKeeper may be taken apart.
+    Latency is drawn for every frame between its bounds, so that connections overtake each other. A power loss
+    takes any part of what was not flushed, and an ask to ZooKeeper may be split.
     """
 
     latency: Latency = LATENCY
 
 
 class Sink(Protocol):
-    """What records the ops of docs/history.md: a history."""
+    """Records the ops of docs/history.md: a history."""
 
     def record(self, process: str, type_: OpType, event: Event) -> object:
-        """Record one that says this event."""
+        """Record an op with this event."""
 
     def record_line(
         self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
     ) -> object:
-        """Record one as a broker sent it."""
+        """Record an op as a broker sent it."""
 
 
 class World:
     """
     One cluster.
 
-    Shapes:  ids are broker ids by node name; protocol names the rules, unless rules are given too. settings are
-             the core's tunables. sink None: nobody listens, and nothing is made to be told.
+    Args:
+        ids: broker ids by node name.
+        protocol: names the rules, unless rules are given too.
+        settings: the core's tunables.
+        sink: receives the ops; with None no op is built.
     """
 
     def __init__(
@@ -112,7 +115,7 @@ class World:
 
     # --- time --------------------------------------------------------------------------------------------------
     def step(self) -> bool:
-        """Do what comes next; False when nothing is planned."""
+        """Process the next event; return False if none is planned."""
         event = self.clock.pop()
         if event is None:
             return False
@@ -133,7 +136,7 @@ class World:
         return True
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Let things happen until the condition holds; False when it does not within the time."""
+        """Step until the condition holds; return False if it does not within the time."""
         deadline = self.clock.now_ns + int(seconds * NS_PER_S)
         while not condition():
             following = self.clock.next_ns
@@ -144,28 +147,28 @@ class World:
         return True
 
     def run(self, seconds: float) -> None:
-        """Let that much time pass."""
+        """Advance the time by that much, with all its events."""
         self.until(lambda: False, seconds)
 
     def on_call(self, who: str, handler: Callable[..., None]) -> None:
-        """Have events ("call", who, ...) handled: clients and schedules plan their own."""
+        """Register the handler of events ("call", who, ...), which clients and schedules plan."""
         self._planned_for[who] = handler
 
-    # --- who is told -------------------------------------------------------------------------------------------
+    # --- recording -------------------------------------------------------------------------------------------
     def listen(self, sink: Sink | None) -> None:
-        """Tell everything from now on to this sink; None: to nobody."""
+        """Record all later ops in this sink; None stops recording."""
         self._sink = sink
         self.network.record = None if sink is None else self._tell_fabric
         for node in self.nodes.values():
             node.disk.on_durable = None if sink is None else self._flush_teller(node.name)
 
     def observe(self, process: str, type_: OpType, event: Event) -> None:
-        """Record one op, when somebody listens."""
+        """Record one op if there is a sink."""
         if self._sink is not None:
             self._sink.record(process, type_, event)
 
     def tell(self, name: str, f: str, value: Mapping[str, Any]) -> None:
-        """Take what a broker tells."""
+        """Record a broker's event."""
         if self._sink is not None:
             self._sink.record_line(Source.BROKER, name, OpType.INFO, f, value)
         if self.trace.detail is Detail.EVENTS:
@@ -177,21 +180,21 @@ class World:
     def _flush_teller(self, name: str) -> Callable[[str, int], None]:
         return lambda path, length: self.observe(name, OpType.INFO, Flush(path=path, length=length))
 
-    # --- small things ------------------------------------------------------------------------------------------
+    # --- names and numbers -----------------------------------------------------------------------------------
     def next_life(self) -> int:
-        """Give a number that no process had before."""
+        """Return a number that no process had before."""
         self._lives += 1
         return self._lives
 
     def name_of(self, broker_id: int) -> str | None:
-        """A node's name, None for no broker."""
+        """Return a node's name, None if no node has this id."""
         return next((name for name, number in self.ids.items() if number == broker_id), None)
 
     def add_end(self, name: str, end: End) -> None:
-        """Add somebody who dials: a client."""
+        """Add an endpoint that opens connections: a client."""
         self.network.ends[name] = end
 
 
 def registration(name: str) -> Registration:
-    """Where a node says that it lives: its own name."""
+    """Return a node's registration, whose address is its own name."""
     return Registration(node=name, host=name, port=_CLIENT_PORT, internal_host=name, internal_port=_INTERNAL_PORT)

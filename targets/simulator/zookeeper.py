@@ -1,11 +1,11 @@
 """
 A ZooKeeper server in virtual time: sessions over connections, in front of the tree.
 
-Rules:   a session lives as long as something is heard of it within its timeout, whatever its connection.
-         Watches and results leave in one order on one connection; a watch that a write fires leaves before what is
-         read after that write.
-         A connection that is lost leaves it open whether what was on its way was done.
-Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; kazoo, for what a client does.
+A session lives as long as the server hears from it within its timeout, over any connection.
+Watches and results leave in one order on one connection; a watch that a write fires leaves before the results of
+later reads.
+A lost connection leaves open whether operations in flight were performed.
+Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; kazoo, for a client's behaviour.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from targets.simulator.network import Network
 from targets.simulator.pipe import ANSWERS, Frame, Pipe
 from targets.simulator.tree import Tree
 
-# Real session ids are large: no number of ours is taken for one.
+# Large, as real session ids are, so that small numbers are never taken for one.
 SESSION_FIRST: Final = 0x1000_0000_0000_0001
 
 CONNECT: Final = "connect"
@@ -34,7 +34,7 @@ CLOSE: Final = "close"
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """Somebody's session: whose it is, the connection that it has now (0: none), when it was last heard of."""
+    """A client's session: its owner, its current connection (0: none), and when the server last heard from it."""
 
     number: int
     owner: str
@@ -46,8 +46,10 @@ class ZooKeeper:
     """
     The server, an end of pipes named "zookeeper".
 
-    Shapes:  losing says for a node what becomes of its next write: True, done, False, not; its connection is lost
-             either way, and the node does not know. ended counts the sessions that are over.
+    Attributes:
+        losing: by node, the fate of its next write: True performs it, False does not; both lose its connection,
+            so that the node cannot know.
+        ended: the number of ended sessions.
     """
 
     def __init__(self, clock: Clock, network: Network, session_timeout_ms: int) -> None:
@@ -63,19 +65,19 @@ class ZooKeeper:
 
     @property
     def listening(self) -> bool:
-        """It always runs."""
+        """Return True: it always runs."""
         return True
 
     # --- from clients ----------------------------------------------------------------------------------------
     def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
-        """Take a client's frame."""
+        """Process a client's frame."""
         what, *rest = frame.body
         if what == CONNECT:
             self._connect(pipe, *rest)
             return
         session = self.sessions.get(self._of_pipe.get(pipe.number, 0))
         if session is None:
-            return  # its session has ended, and the end of the connection is on its way
+            return  # its session has ended; the connection's end is in flight
         session.heard_ns = self._clock.now_ns
         if what == ASK:
             self._ask(pipe, session, *rest)
@@ -85,14 +87,14 @@ class ZooKeeper:
             self._end(session)
 
     def on_end(self, pipe: Pipe) -> None:
-        """Keep the session; its watches go with the connection that set them."""
+        """Keep the session; the connection's watches go."""
         number = self._of_pipe.pop(pipe.number, 0)
         self.tree.forget(pipe.number)
         if number in self.sessions and self.sessions[number].pipe == pipe.number:
             self.sessions[number].pipe = 0
 
     def _connect(self, pipe: Pipe, number: int) -> None:
-        """Begin a session (0), or go on with one; 0 is the answer for one that has expired."""
+        """Start a session (0), or continue one; the answer for an expired one is 0."""
         session = self.sessions.get(number)
         if number == 0:
             session = Session(
@@ -124,9 +126,9 @@ class ZooKeeper:
         if pipe is not None:
             self._network.send(pipe, ANSWERS, (FIRED, kind, path))
 
-    # --- the ends of sessions --------------------------------------------------------------------------------
+    # --- session ends ----------------------------------------------------------------------------------------
     def on_session_due(self, number: int) -> None:
-        """End a session that was not heard of for too long; look again later when it was."""
+        """End a session that was silent too long, or check again later."""
         session = self.sessions.get(number)
         if session is None:
             return
@@ -137,7 +139,7 @@ class ZooKeeper:
             self._clock.at(until, ("session", number))
 
     def expire(self, number: int) -> None:
-        """End a session from outside, as whoever knows its id and password can."""
+        """End a session from outside, as a client that knows its id and password can."""
         session = self.sessions.get(number)
         if session is not None:
             self._end(session)
@@ -157,7 +159,7 @@ class ZooKeeper:
         self._network.hang_up(pipe, ANSWERS)
 
     def session_of(self, path: str) -> int:
-        """The session that holds an ephemeral node, 0 for none."""
+        """Return the session that holds an ephemeral node, 0 for none."""
         node = self.tree.nodes.get(path)
         return 0 if node is None else node.owner
 

@@ -1,8 +1,8 @@
 """
 A random world: the seed decides latencies, what a power loss keeps, and faults of connections to ZooKeeper.
 
-A ZooKeeper fault loses a node's next write with its connection, done or not done, and the node cannot know which;
-or it resets the connection between two questions. Faults begin once the cluster is set up, within one second.
+A ZooKeeper fault loses a node's next write with its connection, performed or not, and the node cannot know which;
+or it resets the connection between two requests. Faults begin once the cluster is set up, within one second.
 
 Source:  Apache ZooKeeper's programmer's guide: after connection loss a client cannot know if a write was done.
 """
@@ -22,14 +22,14 @@ from targets.simulator.network import Latency
 from targets.simulator.trace import Trace
 from targets.simulator.world import Chance, World
 
-# Next to each other, as in LATENCY, and far apart: frames of two connections overtake each other more and more.
+# From one rack, as in LATENCY, to far apart: frames of two connections overtake each other more and more.
 LATENCIES: Final = (
     Latency(low_ns=NS_PER_MS // 5, high_ns=NS_PER_MS // 4),
     Latency(low_ns=NS_PER_MS // 20, high_ns=2 * NS_PER_MS),
     Latency(low_ns=NS_PER_MS // 20, high_ns=2 * NS_PER_MS),
     Latency(low_ns=NS_PER_MS // 10, high_ns=8 * NS_PER_MS),
 )
-# A dead process' session ends by itself before the healed cluster is given up.
+# Short enough that a dead process' session expires before the wait for the healed cluster ends.
 SESSION_TIMEOUT_MS: Final = 1_500
 FAULTY_SHARE: Final = 0.4
 FAULTS_MAX: Final = 5
@@ -45,7 +45,7 @@ def random_world(
     settings: Mapping[str, Any],
     trace: Trace | None = None,
 ) -> World:
-    """Make the world of a seed; nobody listens to it yet, and no node runs."""
+    """Create the world of a seed; it has no sink yet, and no node runs."""
     chance = Random(f"world {seed}")
     return World(
         seed=seed,
@@ -64,11 +64,12 @@ class ZooKeeperFaults:
     Faults of one world's connections to ZooKeeper, if its seed draws any.
 
     Attributes:
-        asked: how many were tried; bit: how many took effect: a write that was lost, a connection that was reset.
+        asked: the number of faults tried.
+        bit: the number that took effect: a write that was lost, a connection that was reset.
     """
 
     def __init__(self, world: World) -> None:
-        """Wait for the set-up: the first step of the world's history, which `hear` receives."""
+        """Wait for the set-up to end: `hear` starts the faults at the history's first step."""
         self.asked = 0
         self._resets = 0
         self._writes = 0
@@ -77,7 +78,7 @@ class ZooKeeperFaults:
         world.on_call(CALL, self._inject)
 
     def hear(self, op: Op) -> None:
-        """Begin with the first step."""
+        """Start with the first step."""
         if not self._begun and op.type is OpType.OK and isinstance(op.event, Step):
             self._begun = True
             self._plan()
@@ -90,7 +91,7 @@ class ZooKeeperFaults:
 
     @property
     def bit(self) -> int:
-        """How many took effect so far."""
+        """Return how many took effect so far."""
         return self._resets + self._writes - len(self._world.zookeeper.losing)
 
     def _inject(self) -> None:

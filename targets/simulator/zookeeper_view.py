@@ -1,4 +1,4 @@
-"""An eye on the simulated ZooKeeper, past the links; and what only its operator can do."""
+"""The ZooKeeper view of a simulated world, past the links; and the actions of ZooKeeper's operator."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ NO_SESSION = 0
 
 
 class SimZooKeeperView:
-    """See one world's ZooKeeper; see harness.cluster.interfaces.ZooKeeperView for every call."""
+    """Read one world's ZooKeeper; see harness.cluster.interfaces.ZooKeeperView for every call."""
 
     def __init__(self, world: World, target: Target) -> None:
-        """Take the world, and the target that says what its nodes mean."""
+        """View this world, with a target that decodes its nodes."""
         self._world = world
         self._target = target
         self._tree = world.zookeeper.tree
@@ -61,28 +61,28 @@ class SimZooKeeperView:
             self._world.observe("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
-        """A node's name, None for no broker."""
+        """Return a node's name, None if no node has this id."""
         return self._world.name_of(broker_id)
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
-        """What ZooKeeper holds of the partition now; None when there is nothing yet."""
+        """Return ZooKeeper's state of the partition; None when there is none yet."""
         node = self._tree.nodes.get(self._target.partition_path(topic, partition))
         if node is not self._read[0]:
-            # Whoever waits looks after every step, and a node changes seldom.
+            # Cache the decoding: waits read this after every step, and a node rarely changes.
             self._read = (node, None if node is None else self._target.partition_truth(node.data, node.version))
         return self._read[1]
 
     def controller(self) -> str | None:
-        """Who holds the controller's office now."""
+        """Return the current controller."""
         node = self._tree.nodes.get(self._target.controller_path())
         return None if node is None else self.name_of(self._target.controller_id(node.data))
 
     def office(self) -> int:
-        """The session that holds the controller's office now, 0 when nobody does."""
+        """Return the session that holds the controller's node, 0 when there is none."""
         return self._world.zookeeper.session_of(self._target.controller_path())
 
     def registered(self, name: str) -> int:
-        """The session that holds a node's registration now, 0 when it is not registered."""
+        """Return the session that holds a node's registration, 0 when it is not registered."""
         return self._world.zookeeper.session_of(self._target.registration_path(self._world.ids[name]))
 
     def expire(self, name: str) -> str:
@@ -94,7 +94,7 @@ class SimZooKeeperView:
         return f"session 0x{session:x} closed, {self._target.registration_path(self._world.ids[name])} gone"
 
     def depose(self) -> str:
-        """Remove the controller's node, so that its holder loses office without failing."""
+        """Delete the controller's node, so that it loses office without failing."""
         path, holder = self._target.controller_path(), self.controller()
         session = self._world.zookeeper.session_of(path)
         if not self.delete(path):
@@ -102,20 +102,20 @@ class SimZooKeeperView:
         return f"{path} of {holder} deleted, which session 0x{session:x} had made"
 
     def elect(self, topic: str, partition: int, name: str) -> str:
-        """Ask the controller to make an ISR member leader, though nobody failed."""
+        """Request the election of an ISR member from the controller, without a failure."""
         return self._target.elect(self, topic, partition, self._world.ids[name])
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: it has no connection."""
 
-    # --- what only an operator of ZooKeeper can do (harness.cluster.target.ZooKeeperPort) -------------------
+    # --- actions of ZooKeeper's operator (harness.cluster.target.ZooKeeperPort) -----------------------------
     def read(self, path: str) -> bytes | None:
-        """A node's data, None when there is no such node."""
+        """Return a node's data, None when there is no such node."""
         node = self._tree.nodes.get(path)
         return None if node is None else node.data
 
     def write(self, path: str, data: bytes) -> None:
-        """Give a node its data; make it, and those above it, where they are not there."""
+        """Set a node's data; create it and its parents if they do not exist."""
         parts = path.strip("/").split("/")
         for depth in range(1, len(parts) + 1):
             above = "/" + "/".join(parts[:depth])
@@ -124,5 +124,5 @@ class SimZooKeeperView:
         self._tree.write((ZkSet(path=path, data=data, version=ANY_VERSION),), NO_SESSION)
 
     def delete(self, path: str) -> bool:
-        """Remove a node; False when there is none."""
+        """Delete a node; return False when there is none."""
         return isinstance(self._tree.write((ZkDelete(path=path),), NO_SESSION), ZkDone)
