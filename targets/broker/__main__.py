@@ -52,16 +52,16 @@ def main() -> int:
 
 async def _serve(driver: Driver) -> int:
     loop = asyncio.get_running_loop()
-    told: list[str] = []
+    signals: list[str] = []
 
     def stop(number: signal.Signals) -> None:
-        told.append(number.name)
+        signals.append(number.name)
         driver.stop(number.name)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     reason = await driver.run()
-    if not told:
+    if not signals:
         log.error("ended: %s", reason)
         return 1
     driver.close_cleanly()

@@ -217,7 +217,7 @@ class Outbound(asyncio.BufferedProtocol):
         correlation_id = int.from_bytes(frame[:4], "big")
         question = self._asked.get(correlation_id)
         if question is None:
-            raise WireError(f"answer {correlation_id}: nobody asked")
+            raise WireError(f"answer {correlation_id}: no such request in flight")
         response = self._decode(question, frame, correlation_id)
         # Not earlier: if the answer cannot be read, the request is answered with None when the connection ends.
         del self._asked[correlation_id]

@@ -107,7 +107,7 @@ def _serve_once(host: Host, name: str, address: str) -> None:
     """Wait until the broker serves, then stop it in order, which writes the archive."""
     if not until(lambda: probe.serves(address) or not host.alive(name), SERVING_S_MAX) or not host.alive(name):
         said = " | ".join(host.log_text(name).splitlines()[-3:])
-        raise PreconditionError(f"{name}: does not serve at {address}; it said: {said}")
+        raise PreconditionError(f"{name}: does not serve at {address}; its last lines: {said}")
     try:
         host.stop(name)
     except PreconditionError:

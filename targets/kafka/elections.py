@@ -88,7 +88,7 @@ def elect(zookeeper: ZooKeeperPort, topic: str, partition: int, broker_id: int) 
 def _ask(zookeeper: ZooKeeperPort, path: str, about: dict[str, Any], where: str) -> None:
     """Write a request for the controller, and wait until the controller removes it because it is done."""
     if zookeeper.read(path) is not None:
-        raise PreconditionError(f"{where}: {path} is there already; expected no other request under way")
+        raise PreconditionError(f"{where}: {path} exists already; expected no other request in progress")
     zookeeper.write(path, json.dumps({"version": 1, "partitions": [about]}).encode())
     if not until(lambda: zookeeper.read(path) is None, limits.CONDITION_WAIT_S_MAX):
         raise PreconditionError(

@@ -157,10 +157,10 @@ def _bring(jars: Sequence[Jar], folder: Path, source: Source) -> None:
     with tempfile.TemporaryDirectory(dir=folder / INCOMING) as work:
         for jar, file in source.bring(jars, Path(work)):
             if not file.exists():
-                raise UsageError(f"{jar.path}: {source.text} did not give it; expected it")
+                raise UsageError(f"{jar.path}: {source.text} lacks it; expected it there")
             if not is_right(jar, file):
                 raise UsageError(
-                    f"{jar.path}: {source.text} gave {file.stat().st_size} bytes with sha256 {digest(file)}; "
+                    f"{jar.path}: {source.text} sent {file.stat().st_size} bytes with sha256 {digest(file)}; "
                     f"expected {jar.size} bytes with {jar.sha256}; not kept"
                 )
             place = folder / jar.path

@@ -103,6 +103,6 @@ def _run(maven: Path, work: Path, body: str, words: Sequence[str]) -> None:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
         said = " ".join(" ".join(lines[:3]).split())[:_SAID_CHARACTERS] or f"exit code {done.returncode}"
         raise UsageError(
-            f"Maven ({maven}) could not bring the jars: {said}; expected a way to Maven Central, or a mirror in "
-            "Maven's settings.xml"
+            f"Maven ({maven}) could not download the jars: {said}; expected a way to Maven Central, or a mirror "
+            "in Maven's settings.xml"
         )

@@ -263,7 +263,7 @@ class Produce(Operation):
         """Return the offsets of the records; raise PreconditionError if one was not acknowledged."""
         about = f"produce {self._group} acks={self._acks}"
         if not self.done:
-            raise PreconditionError(f"{about}: still under way; expected its outcome")
+            raise PreconditionError(f"{about}: still in progress; expected its result")
         if self.error:
             raise PreconditionError(
                 f"{about}: {len(self.offsets)} of {self._count} records acknowledged; {self.error}"
@@ -275,7 +275,7 @@ class Produce(Operation):
             self.end()
             return
         for value in self._left[0]:
-            self.record(OpType.INVOKE, self._said(value))
+            self.record(OpType.INVOKE, self._event(value))
         self.ask()
 
     def target(self) -> str | None:
@@ -313,13 +313,13 @@ class Produce(Operation):
             offset = None
             if base is not None:
                 offset = self.offsets[value] = base + number
-            self.record(type_, self._said(value, offset=offset, error=error))
+            self.record(type_, self._event(value, offset=offset, error=error))
         if type_ is OpType.OK:
             self._next()
         else:
             self.end(error)
 
-    def _said(self, value: str, *, offset: int | None = None, error: str = "") -> events.Produce:
+    def _event(self, value: str, *, offset: int | None = None, error: str = "") -> events.Produce:
         return events.Produce(
             topic=self._tp.topic,
             partition=self._tp.partition,
@@ -340,11 +340,11 @@ class Read(Operation):
         super().__init__(world, name, via=via)
         self.records: list[tuple[int, str]] = []
         self._tp = tp
-        self._said = events.Read(topic=tp.topic, partition=tp.partition)
+        self._event = events.Read(topic=tp.topic, partition=tp.partition)
         self._position = 0
         self._end: int | None = None
         self._saw = "no node was asked"
-        self.record(OpType.INVOKE, self._said)
+        self.record(OpType.INVOKE, self._event)
         self.ask()
 
     def target(self) -> str | None:
@@ -380,7 +380,7 @@ class Read(Operation):
                 self._saw = f"nothing at {self._position}"
                 self.ask_later()
             return
-        self.record(OpType.OK, replace(self._said, records=tuple(self.records), high_watermark=self._end))
+        self.record(OpType.OK, replace(self._event, records=tuple(self.records), high_watermark=self._end))
         self.end()
 
     def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
@@ -394,5 +394,5 @@ class Read(Operation):
 
     def _fail(self, error: str) -> None:
         position = None if self._end is None else self._position
-        self.record(OpType.FAIL, replace(self._said, position=position, high_watermark=self._end, error=error))
+        self.record(OpType.FAIL, replace(self._event, position=position, high_watermark=self._end, error=error))
         self.end(error)

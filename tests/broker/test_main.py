@@ -222,7 +222,7 @@ def test_second_node_with_the_same_id_gives_way_and_says_who_holds_it(make_broke
     first.ready()
     second.start()
     assert 1 == second.wait()
-    assert "broker id 4: registered by node 'A', expected nobody or 'B'" in second.said
+    assert "broker id 4: registered by node 'A', expected no node or 'B'" in second.said
     assert not (second.data / MARKER).exists()
     assert not first.ended
 
@@ -234,7 +234,7 @@ def test_second_broker_on_a_data_directory_ends_before_it_touches_a_file(make_br
     second = make_broker("B", broker_id=BROKER_ID + 1, data_dir=str(first.data))
     second.start()
     assert 1 == second.wait()
-    assert f"data_dir {first.data}: another broker that runs has its .lock" in second.said.splitlines()[-1]
+    assert f"data_dir {first.data}: a running broker holds its .lock" in second.said.splitlines()[-1]
     assert [] == second.told("started")
     assert not first.ended
 

@@ -80,7 +80,7 @@ def test_fetch_goes_on_where_it_failed(tmp_path: Path) -> None:
 
 def test_jar_that_is_not_as_pinned_is_refused_and_not_kept(tmp_path: Path) -> None:
     wrong = {path: content[::-1] for path, content in CONTENTS.items()}
-    with pytest.raises(UsageError, match=r"a shelf gave \d+ bytes with sha256 .*; expected .*; not kept"):
+    with pytest.raises(UsageError, match=r"a shelf sent \d+ bytes with sha256 .*; expected .*; not kept"):
         fetch([release(tmp_path)], tmp_path / "cache", Stocked(wrong), print)
     assert {} == files(tmp_path / "cache")
 
@@ -150,7 +150,7 @@ def test_plain_source_brings_the_files_of_a_repository(tmp_path: Path) -> None:
 def test_plain_source_reads_no_more_than_it_expects(tmp_path: Path) -> None:
     first = sorted(CONTENTS)[0]
     repository(tmp_path / "shelf", {**CONTENTS, first: CONTENTS[first] + b"x" * 1000})
-    with pytest.raises(UsageError, match=rf"gave {len(CONTENTS[first]) + 1} bytes"):
+    with pytest.raises(UsageError, match=rf"sent {len(CONTENTS[first]) + 1} bytes"):
         fetch([release(tmp_path)], tmp_path / "cache", PlainSource((tmp_path / "shelf").as_uri()), print)
 
 

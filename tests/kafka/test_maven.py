@@ -74,15 +74,13 @@ def test_fetch_takes_what_maven_copied(tmp_path: Path) -> None:
 
 def test_fetch_refuses_when_maven_leaves_a_jar_out(tmp_path: Path) -> None:
     (tmp_path / "shelf").mkdir()
-    with pytest.raises(
-        UsageError, match=r"epoll-4\.1-linux-x86_64\.jar: Maven Central, with Maven .* did not give it"
-    ):
+    with pytest.raises(UsageError, match=r"epoll-4\.1-linux-x86_64\.jar: Maven Central, with Maven .* lacks it"):
         fetch([release(tmp_path)], tmp_path / "cache", MavenSource(executable(tmp_path, COPIES)), print)
 
 
 def test_fetch_says_what_maven_said_when_it_cannot(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"could not bring the jars: .*Unknown host repo\.maven\.apache\.org; expected"
+        UsageError, match=r"could not download the jars: .*Unknown host repo\.maven\.apache\.org; expected"
     ):
         fetch([release(tmp_path)], tmp_path / "cache", MavenSource(executable(tmp_path, FAILS)), print)
 

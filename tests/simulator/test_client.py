@@ -159,7 +159,7 @@ def test_nothing_is_sent_twice_whatever_the_leader_says(stage: Stage) -> None:
 
 def test_produce_under_way_has_no_result_yet(stage: Stage) -> None:
     sent = stage.client.begin_produce(TOPIC, 0, "m1", ["a"], acks=-1)
-    with pytest.raises(PreconditionError, match="still under way"):
+    with pytest.raises(PreconditionError, match="still in progress"):
         sent.result()
 
 

@@ -219,7 +219,7 @@ class LibrdkafkaClient:
     def _refuse(self, via: str) -> None:
         if via:
             raise UsageError(
-                f"client librdkafka: via {via}; expected a client that can choose whom it sends to: raw"
+                f"client librdkafka: via {via}; expected a client that can choose the broker to send to: raw"
             )
 
     def _config(self) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class LibrdkafkaClient:
 def _knows_controller(admin: AdminClient) -> bool:
     """Return True if the node that answers names a controller."""
     try:
-        told = admin.list_topics(timeout=METADATA_S_MAX)
+        listed = admin.list_topics(timeout=METADATA_S_MAX)
     except KafkaException:
         return False
-    return told.controller_id in told.brokers
+    return listed.controller_id in listed.brokers

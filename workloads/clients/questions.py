@@ -80,7 +80,7 @@ def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
     )
     found = connection.ask(asked, response.MetadataResponse)
     addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in found.brokers}
-    leader, why = "", f"{topic}-{partition} is not told of"
+    leader, why = "", f"{topic}-{partition} is not in the metadata"
     for of_topic in found.topics:
         why = f"{topic}: {of_topic.error_code.name}" if of_topic.error_code else why
         for each in of_topic.partitions:
@@ -162,5 +162,5 @@ def _fetch(connection: Connection, topic: str, partition: int, offset: int, vers
 def _one(items: Sequence[Any]) -> Sequence[Any]:
     """Return the items if there is exactly one, as there must be."""
     if len(items) != 1:
-        raise NoAnswer(f"{len(items)} entries in an answer; expected 1, for what was asked")
+        raise NoAnswer(f"{len(items)} entries in an answer; expected 1, for the requested topic or partition")
     return items

@@ -247,14 +247,14 @@ class RawClient:
                 try:
                     soon = min(deadline, time.monotonic() + METADATA_S_MAX)
                     with Connection(address, client_id, soon) as connection:
-                        told = questions.metadata(connection, topic, partition)
+                        known = questions.metadata(connection, topic, partition)
                 except (NotSent, NoAnswer) as error:
                     saw.append(str(error))
                     continue
-                if pick(told):
-                    found.append(pick(told))
+                if pick(known):
+                    found.append(pick(known))
                     return True
-                saw.append(f"{address}: {told.why or 'no controller'}")
+                saw.append(f"{address}: {known.why or 'no controller'}")
             return False
 
         if not until(looked, left(deadline)):

@@ -267,7 +267,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("paths",):
             membership.on_session(core, core.state.session)
         case _:
-            raise AssertionError(f"timer {key!r}: nobody handles it")
+            raise AssertionError(f"timer {key!r}: no handler")
 
 
 def _checkpoint(core: Core) -> None:

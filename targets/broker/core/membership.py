@@ -118,8 +118,8 @@ def on_registration_read(core: Core, found: ZkResult) -> None:
         other = decode_registration(found.data).node
         core.effects.append(
             Exit(
-                reason=f"broker id {core.config.broker_id}: registered by node {other!r}, expected nobody or "
-                f"{core.config.registration.node!r}; give one of the two another id"
+                reason=f"broker id {core.config.broker_id}: registered by node {other!r}, expected no node or "
+                f"{core.config.registration.node!r}; change the id of one of the two"
             )
         )
 

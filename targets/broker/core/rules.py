@@ -3,7 +3,7 @@ Every decision of the replication protocol that a release of Kafka changed, as o
 
 A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
 changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
-asks which protocol it plays.
+asks which protocol it runs.
 Source:  KIP-101, KIP-279, KIP-320, KIP-380; Kafka Replication Design V3; KAFKA-6361, 6857, 6880, 7128, 7164,
          7415, 7786.
 """
@@ -20,7 +20,7 @@ from targets.broker.core.log_port import LeoAfterCut
 
 
 class TruncateTo(StrEnum):
-    """Where a new follower cuts its log."""
+    """Where a new follower truncates its log."""
 
     HIGH_WATERMARK = "high_watermark"
     FIRST_FETCH = "first_fetch"
@@ -50,14 +50,14 @@ class BelowFirst(StrEnum):
 
 
 class ReturningLeader(StrEnum):
-    """What a broker does that starts and reads in ZooKeeper that it leads."""
+    """What a starting broker does if ZooKeeper names it as leader."""
 
     RESUMES = "resumes"
     AWAITS = "awaits"
 
 
 class EpochCut(StrEnum):
-    """Which epochs go when a log is cut (KIP-101 4.4) or found shorter after an unclean shutdown."""
+    """Which epochs are removed when a log is truncated (KIP-101 4.4) or shorter after an unclean shutdown."""
 
     AT_OR_PAST = "at_or_past"
     PAST = "past"
@@ -71,14 +71,14 @@ class EpochsFlushed(StrEnum):
 
 
 def _doc(doc: str, *, source: str, **values: str) -> dict[str, Any]:
-    """Say of a rule what it decides, where that stands, and what each of its values means."""
+    """Return a field's metadata: what the rule decides, its source, and what each of its values means."""
     return {"doc": doc, "source": source, "values": values}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """
-    One value for each rule; docs/rules.md is printed from these fields and what is said of them here.
+    One value for each rule; docs/rules.md is printed from these fields and their metadata.
 
     A rule that a protocol cannot reach (an epoch rule under `hw`) has the value of the oldest release.
     """
@@ -93,7 +93,7 @@ class Rules:
     )
     truncate_to: TruncateTo = field(
         metadata=_doc(
-            "Where a new follower cuts its log.",
+            "Where a new follower truncates its log.",
             source="Kafka Replication Design V3, C; KIP-101, steps 4.2 to 4.5 and Rejected Alternatives; KIP-279",
             high_watermark="at its own high watermark, without asking (V3, becomeFollower)",
             first_fetch="at its own high watermark, but only when its first fetch returns (rejected by KIP-101)",
@@ -128,7 +128,7 @@ class Rules:
     )
     epoch_assigned_on_lead: bool = field(
         metadata=_doc(
-            "When a new leader writes its epoch down.",
+            "When a new leader records its epoch.",
             source="KIP-101, step 3; KAFKA-7415",
             no="with the first record that it appends, as shipped to 2.0.0",
             yes="on becoming leader, as the KIP says",
@@ -136,18 +136,18 @@ class Rules:
     )
     newest_epoch_wins: bool = field(
         metadata=_doc(
-            "What becomes of an epoch entry that contradicts those before it.",
+            "Which epoch entry wins when a new one contradicts those before it.",
             source="Kafka's LeaderEpochFileCache, release by release",
-            no="it is ignored (to 2.0.0)",
-            yes="it wins, and what it contradicts is removed",
+            no="the old ones; the new one is ignored (up to 2.0.0)",
+            yes="the new one; the entries that it contradicts are removed",
         )
     )
     truncate_when_leader_unchanged: bool = field(
         metadata=_doc(
-            "Whether a follower that gets a newer epoch of the same leader asks and cuts again.",
+            "Whether a follower that gets a newer epoch of the same leader asks and truncates again.",
             source="Kafka Replication Design V3, C 2.2; KAFKA-7164",
-            no="it goes on fetching (to 2.0.0)",
-            yes="it does: that leader may itself have been cut meanwhile",
+            no="it continues to fetch (up to 2.0.0)",
+            yes="it does: that leader may itself have truncated meanwhile",
         )
     )
     join_isr_past_epoch_start: bool = field(
@@ -160,25 +160,25 @@ class Rules:
     )
     drop_stale_answer: bool = field(
         metadata=_doc(
-            "What a follower does with a truncation answer that it asked for in an older epoch.",
+            "What a follower does with an answer to a truncation question of an older epoch.",
             source="KAFKA-7786",
-            no="it cuts by it",
+            no="it truncates to it",
             yes="it drops it and asks again",
         )
     )
     fence_truncation_query: bool = field(
         metadata=_doc(
-            "Whether a follower says in which epoch it asks, and only a leader of that epoch answers.",
+            "Whether a follower's question carries its epoch, and only a leader of that epoch answers.",
             source="KIP-320; OffsetForLeaderEpoch from v2 on",
-            no="who leads in any epoch answers, and may be cut itself afterwards (to 2.0)",
+            no="a leader of any epoch answers, and may itself truncate afterwards (up to 2.0)",
             yes="a leader of an older or newer epoch refuses",
         )
     )
     fence_fetch: bool = field(
         metadata=_doc(
-            "Whether a follower says in which epoch it fetches, and only a leader of that epoch serves it.",
+            "Whether a follower's fetch carries its epoch, and only a leader of that epoch serves it.",
             source="KIP-320; KAFKA-6880; Fetch from v9 on",
-            no="a follower that missed elections goes on fetching (to 2.0)",
+            no="a follower that missed elections continues to fetch (up to 2.0)",
             yes="a leader of an older or newer epoch refuses",
         )
     )
@@ -202,25 +202,25 @@ class Rules:
         metadata=_doc(
             "What a new leader knows of its followers' log ends.",
             source="Kafka Replication Design V3, which leaves it open",
-            no="what it knew when it led before, which may commit what nobody has",
+            no="the ends from its last leadership, which may commit records that no follower has",
             yes="nothing, until they fetch",
         )
     )
     returning_leader: ReturningLeader = field(
         metadata=_doc(
-            "What a broker does that starts and reads in ZooKeeper that it leads.",
+            "What a starting broker does if ZooKeeper names it as leader.",
             source="Kafka Replication Design V3, E.3.2; KIP-101, returning leaders",
             resumes="it leads again in its old epoch",
-            awaits="it waits for a newer epoch, which the controller gives to every registration that appears",
+            awaits="it waits for a newer epoch, which the controller assigns after every new registration",
         )
     )
     fence_broker_epoch: bool = field(
         metadata=_doc(
-            "Whether the controller tells a registration from the one that it replaced.",
+            "Whether the controller distinguishes a registration from the one that it replaced.",
             source="KAFKA-1120; KIP-380",
             no="it compares broker ids alone: a bounce between two of its readings is unseen",
             yes="it compares registrations: a replaced one is a broker that failed and came back; and a broker "
-            "refuses commands that were meant for an older registration of it",
+            "refuses commands to its older registrations",
         )
     )
     epochs_flushed: EpochsFlushed = field(
@@ -228,12 +228,12 @@ class Rules:
             "When the epoch checkpoint becomes durable.",
             source="KIP-101, step 3 and its footnote",
             on_change="with every change of it",
-            with_segment="with the log, when that is flushed; recovery rebuilds what is missing",
+            with_segment="with the log, when that is flushed; recovery rebuilds missing entries",
         )
     )
     epoch_cut: EpochCut = field(
         metadata=_doc(
-            "Which epochs go when a log is cut, or found shorter after an unclean shutdown.",
+            "Which epochs are removed when a log is truncated, or shorter after an unclean shutdown.",
             source="KIP-101, step 4.4 and Unclean Shutdown, against Kafka's code",
             at_or_past="those that start at the new end or later (Kafka's code)",
             past="those that start after it; after an answer the last one is reset to it (the KIP's letter)",
@@ -241,9 +241,9 @@ class Rules:
     )
     leo_after_cut: LeoAfterCut = field(
         metadata=_doc(
-            "Where a log ends after a cut inside a batch, which takes the whole batch away.",
+            "Where a log ends after truncation inside a batch, which removes the whole batch.",
             source="KAFKA-6361",
-            target="at the offset asked for, as in Kafka: the next append leaves a hole",
+            target="at the requested offset, as in Kafka: the next append leaves a hole",
             physical="where its last batch ends",
         )
     )
@@ -280,8 +280,8 @@ _KIP279: Final = replace(
     undefined_query=UndefinedQuery.UNDEFINED,
     drop_stale_answer=True,
 )
-# KAFKA-7128, 7164 and 7415 mended, and nothing fenced.
-_KIP279_MENDED: Final = replace(
+# With the fixes of KAFKA-7128, 7164 and 7415, and without fencing.
+_KIP279_FIXED: Final = replace(
     _KIP279,
     below_first_epoch=BelowFirst.FIRST_START,
     epoch_assigned_on_lead=True,
@@ -290,7 +290,7 @@ _KIP279_MENDED: Final = replace(
     join_isr_past_epoch_start=True,
 )
 _KIP320: Final = replace(
-    _KIP279_MENDED,
+    _KIP279_FIXED,
     fence_truncation_query=True,
     fence_fetch=True,
     fence_high_watermark=True,
@@ -303,7 +303,7 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip101": _KIP101,  # as 0.11.0 to 1.1.1 shipped it
     "kip101-text": replace(_KIP101, epoch_assigned_on_lead=True, epoch_cut=EpochCut.PAST),  # to the letter
     "kip279": _KIP279,  # as 2.0.0 shipped it
-    "kip279-2.0.1": _KIP279_MENDED,
+    "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1
     "kip380": replace(_KIP320, fence_broker_epoch=True),  # from 2.2 on
 }
@@ -311,9 +311,10 @@ PROTOCOLS: Final[dict[str, Rules]] = {
 
 def with_rule(rules: Rules, text: str) -> Rules:
     """
-    Give the rules with one of them changed: `with_rule(kip101, "truncate_to=high_watermark")`.
+    Return the rules with one of them changed: `with_rule(kip101, "truncate_to=high_watermark")`.
 
-    Raises:  ValueError naming the rule, its values and what was given.
+    Raises:
+        ValueError: names the rule, its values and the value that was passed.
     """
     name, _, value = text.partition("=")
     kinds: Mapping[str, Any] = get_type_hints(Rules)
@@ -337,12 +338,12 @@ def _near(word: str, words: Iterable[str]) -> str:
 
 
 def values_of(kind: type[Any]) -> tuple[str, ...]:
-    """Give the values that a rule of this type may have, as they are written on a command line."""
+    """Return the values of a rule of this type, as written on a command line."""
     return ("no", "yes") if kind is bool else tuple(member.value for member in kind)
 
 
 def as_text(rules: Rules) -> dict[str, str]:
-    """Give every rule and its value as written on a command line, in the order of the fields."""
+    """Return every rule and its value as written on a command line, in the order of the fields."""
     found: dict[str, str] = {}
     for rule in fields(rules):
         value = getattr(rules, rule.name)
@@ -351,7 +352,7 @@ def as_text(rules: Rules) -> dict[str, str]:
 
 
 def from_text(values: Mapping[str, str]) -> Rules:
-    """Read what as_text gave; raise ValueError where a rule is missing, unknown or has no such value."""
+    """Parse the result of as_text; raise ValueError if a rule is missing, unknown or has no such value."""
     kinds = get_type_hints(Rules)
     if set(values) != set(kinds):
         raise ValueError(f"rules {sorted(values)}: expected exactly {sorted(kinds)}")

@@ -233,7 +233,7 @@ class FileLog:
         durable = active.durable_bytes
         active.cut_from(offset)
         if active.durable_bytes < durable:
-            self._tell(active)
+            self._report_durable(active)
         self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
         self._start = min(self._start, self._end)
         self.recovery_point = min(self.recovery_point, self._end)
@@ -276,7 +276,7 @@ class FileLog:
             segment.flush()
         self._sync_names()
         for segment in flushed:
-            self._tell(segment)
+            self._report_durable(segment)
         left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
         self.recovery_point = max(self.recovery_point, left)
 
@@ -312,5 +312,5 @@ class FileLog:
             checkpoint.sync_directory(self.directory.parent)
             self._directory_new = False
 
-    def _tell(self, segment: Segment) -> None:
+    def _report_durable(self, segment: Segment) -> None:
         self._options.on_durable(f"{self.directory.name}/{segment.path.name}", segment.durable_bytes)

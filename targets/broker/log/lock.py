@@ -36,7 +36,7 @@ def held(path: Path) -> Iterator[None]:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:  # POSIX allows either error
             raise DataDirTakenError(
-                f"data_dir {path}: another broker that runs has its {LOCK_FILE}; expected a directory that nobody "
-                "uses. Stop that broker, or give this one a data_dir of its own"
+                f"data_dir {path}: a running broker holds its {LOCK_FILE}; expected an unused directory. "
+                "Stop that broker, or configure another data_dir for this one"
             ) from error
         yield

@@ -72,7 +72,8 @@ def test_broker_gives_way_when_another_node_holds_its_id() -> None:
     bench = Bench(zk=zk)
     (end,) = [effect for effect in bench.start(session=7) if isinstance(effect, Exit)]
     assert end.reason == (
-        "broker id 1: registered by node 'elsewhere', expected nobody or 'node-1'; give one of the two another id"
+        "broker id 1: registered by node 'elsewhere', expected no node or 'node-1'; "
+        "change the id of one of the two"
     )
     assert owner(bench) == 6
     assert bench.observed("registered") == []

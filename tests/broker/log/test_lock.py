@@ -15,9 +15,7 @@ def test_directory_that_another_process_has_is_refused_and_left_as_it_is(tmp_pat
     """Source: Kafka, LogManager.lockLogDirs."""
     data = tmp_path / "made" / "for it"
     with another_has(data):
-        refusal = pytest.raises(
-            DataDirTakenError, match=rf"data_dir {data}: another broker that runs has its \.lock"
-        )
+        refusal = pytest.raises(DataDirTakenError, match=rf"data_dir {data}: a running broker holds its \.lock")
         with refusal, held(data):
             pytest.fail("it was let in")
         assert is_locked(data)
