@@ -44,7 +44,7 @@ class Copies:
         ]
         self._names = names
         self._borders = sorted({border for _, step in self._steps for border in _borders(step)})
-        self._stories: dict[int, dict[str, list[Change]]] = {}
+        self._replayed: dict[int, dict[str, list[Change]]] = {}
 
     @property
     def reported(self) -> bool:
@@ -54,14 +54,14 @@ class Copies:
     def changes(self, offset: int) -> Mapping[str, Sequence[Change]]:
         """Return the changes at the offset in each node's log, in index order."""
         place = bisect_right(self._borders, offset)
-        if place not in self._stories:
-            self._stories[place] = self._replay(offset)
-        return self._stories[place]
+        if place not in self._replayed:
+            self._replayed[place] = self._replay(offset)
+        return self._replayed[place]
 
     def last_change(self, node: str, offset: int, before: int) -> Change | None:
         """Return the last change at the offset in the node's log before that op; None if there was none."""
-        story = self.changes(offset).get(node, ())
-        return next((change for change in reversed(story) if change.op.index < before), None)
+        changes = self.changes(offset).get(node, ())
+        return next((change for change in reversed(changes) if change.op.index < before), None)
 
     def written(self, offset: int, after: int, until: int) -> Op | None:
         """
@@ -80,10 +80,10 @@ class Copies:
         return between[-1] if between else next(iter(wrote), None)
 
     def _replay(self, offset: int) -> dict[str, list[Change]]:
-        story: dict[str, list[Change]] = {}
+        by_node: dict[str, list[Change]] = {}
         leader_of: dict[str, str] = {}
         for op, step in self._steps:
-            changes = story.setdefault(op.process, [])
+            changes = by_node.setdefault(op.process, [])
             now = changes[-1].origin if changes else None
             match step:
                 case Follower(leader=leader):
@@ -92,7 +92,7 @@ class Copies:
                     if base <= offset < end:
                         origin = op.index
                         if role != "leader":
-                            origin = self._copied(offset, op, leader_of.get(op.process, ""), story)
+                            origin = self._copied(offset, op, leader_of.get(op.process, ""), by_node)
                         changes.append(Change(origin=origin, op=op))
                 case Truncate() | Recovered():
                     if _end_after(step) <= offset and now is not None:
@@ -100,10 +100,10 @@ class Copies:
                     elif isinstance(step, Recovered) and step.log_end_offset > offset and now is None and changes:
                         # The power loss undid a truncation that was never flushed: the old tail is back.
                         changes.append(Change(origin=changes[-2].origin, op=op))
-        return story
+        return by_node
 
-    def _copied(self, offset: int, copy: Op, leader: str, story: Mapping[str, Sequence[Change]]) -> int:
-        theirs = story.get(leader, ())
+    def _copied(self, offset: int, copy: Op, leader: str, by_node: Mapping[str, Sequence[Change]]) -> int:
+        theirs = by_node.get(leader, ())
         if theirs and theirs[-1].origin is not None:
             return theirs[-1].origin
         # The leader's own event may reach the collector after its follower's.

@@ -99,8 +99,8 @@ def _told_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeov
 def _unclean(ops: Sequence[Op]) -> set[tuple[str, int]]:
     """Return the (leader, epoch) of each election that a controller reported as unclean."""
     names = names_of(ops)
-    told = (elected for _, elected in events_of(ops, Elected) if elected.unclean)
-    return {(names.get(elected.leader, ""), elected.epoch) for elected in told}
+    reported = (elected for _, elected in events_of(ops, Elected) if elected.unclean)
+    return {(names.get(elected.leader, ""), elected.epoch) for elected in reported}
 
 
 def _told(op: Op, led: Leader, key: tuple[str, int, int], election: Election | None, *, again: bool) -> Takeover:

@@ -31,12 +31,12 @@ def leaders(ops: Sequence[Op]) -> list[Anomaly]:
     Source:  KIP-101, "the returning leader"; Kafka Replication Design V3, E.3.2.
     """
     led: dict[int, list[tuple[str, Op]]] = {}
-    told = takeovers(ops)
-    claims = [(t.epoch, t.node, t.op) for t in told] + [(e.epoch, e.node, e.op) for e in elections(ops)]
+    taken_over = takeovers(ops)
+    claims = [(t.epoch, t.node, t.op) for t in taken_over] + [(e.epoch, e.node, e.op) for e in elections(ops)]
     for epoch, node, op in claims:
         led.setdefault(epoch, []).append((node, op))
     two = [_two_leaders(ops, epoch, by) for epoch, by in sorted(led.items()) if len(dict(by)) > 1]
-    return two + _led_twice(ops, told)
+    return two + _led_twice(ops, taken_over)
 
 
 def _two_leaders(ops: Sequence[Op], epoch: int, claims: Sequence[tuple[str, Op]]) -> Anomaly:
@@ -44,22 +44,22 @@ def _two_leaders(ops: Sequence[Op], epoch: int, claims: Sequence[tuple[str, Op]]
     firsts: dict[str, Op] = {}
     for node, op in sorted(claims, key=lambda claim: claim[1].index):
         firsts.setdefault(node, op)
-    story = " and ".join(f"{node} (seen at {at(op)})" for node, op in firsts.items())
+    claimants = " and ".join(f"{node} (seen at {at(op)})" for node, op in firsts.items())
     return Anomaly(
         kind=Kind.TWO_LEADERS,
         topic=topic,
         partition=partition,
         nodes=tuple(sorted(firsts)),
         epoch=epoch,
-        sentence=f"Epoch {epoch} was led by {story}; expected one leader an epoch.",
+        sentence=f"Epoch {epoch} was led by {claimants}; expected one leader an epoch.",
         proof=tuple(sorted(op.index for op in firsts.values())),
     )
 
 
-def _led_twice(ops: Sequence[Op], told: Sequence[Takeover]) -> list[Anomaly]:
+def _led_twice(ops: Sequence[Op], taken_over: Sequence[Takeover]) -> list[Anomaly]:
     topic, partition = key_of(ops)
     by_leader: dict[tuple[int, str], list[Takeover]] = {}
-    for takeover in told:
+    for takeover in taken_over:
         by_leader.setdefault((takeover.epoch, takeover.node), []).append(takeover)
     found: list[Anomaly] = []
     for (epoch, node), times in sorted(by_leader.items()):

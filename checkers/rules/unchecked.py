@@ -113,11 +113,11 @@ def _course(ops: Sequence[Op]) -> Iterator[_Lack]:
 
 
 def _clients(ops: Sequence[Op]) -> Iterator[_Lack]:
-    told = {(type(op.event), op.type) for op in ops if op.source in (Source.CLIENT, Source.RUNNER)}
-    if (Produce, OpType.OK) not in told:
+    seen = {(type(op.event), op.type) for op in ops if op.source in (Source.CLIENT, Source.RUNNER)}
+    if (Produce, OpType.OK) not in seen:
         yield Kind.UNCHECKED, (), "no produce was acknowledged, so nothing could be lost", ()
     # A leaderless partition cannot be read; `stuck` already reports it.
-    if (Read, OpType.OK) not in told and (Healed, OpType.FAIL) not in told and not _read_all_it_may(ops):
+    if (Read, OpType.OK) not in seen and (Healed, OpType.FAIL) not in seen and not _read_all_it_may(ops):
         yield Kind.UNCHECKED, (), "no final read through the client succeeded", ()
 
 

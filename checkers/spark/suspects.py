@@ -83,14 +83,14 @@ def _records(ops: DataFrame, surveyed: Iterable[Mapping[str, Any]]) -> DataFrame
     """
     # A few rows for each run: broadcasting them avoids a shuffle of the batches.
     witnesses = F.broadcast(ops.sparkSession.createDataFrame(_witnesses(list(surveyed))))
-    told = (
+    recorded = (
         ops.where(f"{ABOUT} and ({_BATCH} or {_PRODUCED} or {_READ})")
         .join(witnesses, [*KEY, "process"])
         .where("f <> 'batch' or index > since")
         .withColumn("it", F.from_json("value", _VALUE))
     )
     acked = "array(array(cast(coalesce(it.offset, -1) as string), it.value))"
-    return told.selectExpr(
+    return recorded.selectExpr(
         *(*KEY, "wanted", "f", "index", "process"),
         f"explode(if(f = 'produce', {acked}, it.records)) as record",
     ).selectExpr(

@@ -74,7 +74,7 @@ def _ops(kept: bool) -> list[Op]:
         min_isr=1,
         unclean=False,
     )
-    told: list[tuple[str, Event]] = [
+    recorded: list[tuple[str, Event]] = [
         ("runner", setup),
         ("zookeeper", LeaderAndIsr(**here, leader="A", epoch=0, isr=("A",), zk_version=0)),
         ("client-1", Produce(**here, name="", acks=-1, codec="none", value="m1-1", offset=0)),
@@ -84,5 +84,5 @@ def _ops(kept: bool) -> list[Op]:
     ]
     return [
         Op.of(event, index=index, time_ns=index, process=process, type=OpType.OK)
-        for index, (process, event) in enumerate(told if kept else told[:-1])
+        for index, (process, event) in enumerate(recorded if kept else recorded[:-1])
     ]

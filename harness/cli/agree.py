@@ -54,14 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = [(cell, other) for cell in first.results if (other := second.result(cell.scenario, cell.protocol))]
     unlike = 0
     for pair in pairs:
-        told = differences(*(_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)))
-        unlike += bool(told)
-        for line in told:
+        lines = differences(*(_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)))
+        unlike += bool(lines)
+        for line in lines:
             console.print(f"{pair[0].scenario} under {pair[0].protocol}: {line}", markup=False)
     alone = len(first.results) + len(second.results) - 2 * len(pairs)
     console.print(
-        f"{len(pairs)} cells on both ({_name(first)}; {_name(second)}): {len(pairs) - unlike} agree in anomalies "
-        f"and in every record of every log, {unlike} differ; {alone} on one side alone"
+        f"{len(pairs)} runs in both ({_name(first)}; {_name(second)}): {len(pairs) - unlike} agree in anomalies "
+        f"and in every record of every log, {unlike} differ; {alone} in one suite only"
     )
     if not pairs:
         return EXIT_CODES["unknown"]
@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def differences(one: End, other: End) -> list[str]:
     """Return a line for each difference between two ends of a run."""
-    told = [f"only the first found {_said(finding)}" for finding in one.findings if finding not in other.findings]
-    told += [
+    lines = [f"only the first found {_said(finding)}" for finding in one.findings if finding not in other.findings]
+    lines += [
         f"only the second found {_said(finding)}" for finding in other.findings if finding not in one.findings
     ]
     for node in sorted(one.logs.keys() | other.logs.keys()):
@@ -79,8 +79,8 @@ def differences(one: End, other: End) -> list[str]:
         if mine != theirs:
             at = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
             at = min(len(mine), len(theirs)) if at is None else at
-            told.append(f"log of {node}: {_at(mine, at)} in the first, {_at(theirs, at)} in the second")
-    return told
+            lines.append(f"log of {node}: {_at(mine, at)} in the first, {_at(theirs, at)} in the second")
+    return lines
 
 
 def findings(anomalies: Sequence[Anomaly]) -> list[Finding]:

@@ -48,7 +48,7 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "lineage": Command(
         module="harness.cli.lineage",
-        help="compare the log directories of a cluster's brokers, ours or Apache Kafka's: where do they disagree?",
+        help="compare the log directories of a cluster's brokers, ours or Apache Kafka's",
     ),
     "agree": Command(
         module="harness.cli.agree",

@@ -37,9 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="only this release or variant, such as 3.9.1 or 2.1.1@1.1; may be repeated",
     )
     parser.add_argument("--scenario", action="append", metavar="NAME", help="only this scenario; may be repeated")
-    parser.add_argument(
-        "--repository", metavar="URL", help="take jars that are not here from this Maven repository"
-    )
+    parser.add_argument("--repository", metavar="URL", help="fetch missing jars from this Maven repository")
     configure_options(parser, HOSTS)
 
 

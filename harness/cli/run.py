@@ -36,29 +36,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     configure_options(parser, ENVIRONMENTS, host=None, otherwise=f"{SIM} for our broker, else {LOCAL}")
     add = parser.add_argument
-    add("--target", default=BROKER, metavar="TARGET[:PROTOCOL]", help="what is tested, such as kafka:3.9.1")
+    add("--target", default=BROKER, metavar="TARGET[:PROTOCOL]", help="the target, such as kafka:3.9.1")
     add("--protocol", help=f"a protocol, or a mutant of one (default: {PROTOCOL})")
-    add("--rule", action="append", metavar="RULE=VALUE", help="change a rule of it; may be repeated")
+    add("--rule", action="append", metavar="RULE=VALUE", help="change a rule of the protocol; may be repeated")
     add(
         "--set",
         action="append",
         dest="rule",
         metavar="PROPERTY=VALUE",
-        help="the same, where rules are properties",
+        help="the same, for a target whose rules are properties",
     )
-    add("--seeds", type=int, default=1, metavar="COUNT", help="play so many, from --seed on (default: one)")
-    add("--time", type=float, metavar="S", help="play seeds one after another, for so many seconds")
+    add("--seeds", type=int, default=1, metavar="COUNT", help="number of seeds, from --seed on (default: 1)")
+    add("--time", type=float, metavar="S", help="play seeds one after another for this many seconds")
     add(
         "--nemesis",
         action="append",
         metavar="NAME[,NAME]",
-        help=f"break things in these ways alone: {', '.join(NEMESES)} (default: {ALL})",
+        help=f"only these nemeses: {', '.join(NEMESES)} (default: {ALL})",
     )
-    text = "play the seeds on our broker under this protocol too, and compare"
+    text = "also play the seeds on our broker under this protocol, and compare"
     add("--compare-with", metavar="PROTOCOL", help=text)
     add("--beside", dest="compare_with", metavar="PROTOCOL", help=argparse.SUPPRESS)  # its name until 0.1
-    add("--stop-at-first", action="store_true", help="end at the first finding")
-    add("--schedule", type=Path, metavar="FILE", help="play this schedule in place of the seed's")
+    add("--stop-at-first", action="store_true", help="stop at the first finding")
+    add("--schedule", type=Path, metavar="FILE", help="play this schedule instead of the seed's")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -60,17 +60,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--target",
         default="broker",
         metavar="TARGET[:PROTOCOL]",
-        help=f"what is tested: {', '.join(TARGETS)}; kafka:3.9.1 is the target kafka, and only its protocol 3.9.1",
+        help=f"the target: {', '.join(TARGETS)}; kafka:3.9.1 is the target kafka with only its protocol 3.9.1",
     )
     several("--scenario", "NAME", "only this scenario")
     several("--protocol", "NAME", "only this protocol, or mutant of one (PROTOCOL+RULE=VALUE)")
-    several("--rule", "RULE=VALUE", "change a rule of every protocol played")
+    several("--rule", "RULE=VALUE", "change a rule of every protocol")
     parser.add_argument(
         "--set",
         action="append",
         dest="rule",
         metavar="PROPERTY=VALUE",
-        help="the same, where rules are properties",
+        help="the same, for a target whose rules are properties",
     )
 
 

@@ -96,13 +96,13 @@ def headline(suite: Suite) -> str:
     total = len(suite.results)
     counts = Counter(cell.status for cell in suite.results)
     if total == 0:
-        return "No cell was played."
+        return "No run was played."
     if counts[Status.AS_EXPECTED] == total:
-        return f"{'The cell' if total == 1 else f'All {total:,} cells'} came out exactly as expected."
+        return f"{'The run' if total == 1 else f'All {total:,} runs'} came out exactly as expected."
     odd = total - counts[Status.AS_EXPECTED]
     parts = [f"{counts[s]} {s.value}" for s in (Status.MISMATCH, Status.UNKNOWN) if counts[s]]
     verb = "is" if odd == 1 else "are"
-    return f"{odd} of {plural(total, 'cell')} {verb} not as expected: {', '.join(parts)}."
+    return f"{odd} of {plural(total, 'run')} {verb} not as expected: {', '.join(parts)}."
 
 
 def _by_scenario(views: Sequence[CellView]) -> list[tuple[str, tuple[CellView, ...]]]:

@@ -114,7 +114,7 @@ def totals(suite: Suite) -> Text:
     parts = ", ".join(f"{counts[status]} {status.value}" for status in Status)
     style = _STYLES[_worst(counts)]
     return Text(
-        f"{headline(suite)}\n{plural(len(suite.results), 'cell')}: {parts}; "
+        f"{headline(suite)}\n{plural(len(suite.results), 'run')}: {parts}; "
         f"worst verdict {worst.name.lower()}; {suite.seconds:.1f} s",
         style,
     )

@@ -81,14 +81,14 @@ class Item:
         """Its history lines in full; if there are too many, the first lines and the last."""
         all_fit = len(self.ops) <= TITLE_LINES_MAX
         shown = self.ops if all_fit else (*self.ops[: TITLE_LINES_MAX - 1], self.ops[-1])
-        told = [
+        lines = [
             f"history {op.index} at {exact(op.time_ns)}: "
             f"{op.process} {op.type.value} {op.f} {value_text(op.value)}"
             for op in shown
         ]
         if len(shown) < len(self.ops):
-            told.insert(-1, f"and {len(self.ops) - len(shown):,} more")
-        return "\n".join(told)
+            lines.insert(-1, f"and {len(self.ops) - len(shown):,} more")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

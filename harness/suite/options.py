@@ -53,18 +53,20 @@ def configure_options(
     parser.add_argument(
         "--host", default=host, help=f"where nodes run: {', '.join(hosts)} (default: {host or otherwise})"
     )
-    parser.add_argument("--seed", type=int, help="draw broker ids and record counts from this (default: random)")
     parser.add_argument(
-        "--jobs", type=jobs, help="runs side by side (default: one for each core, one in the simulator)"
+        "--seed", type=int, help="seed of broker ids, record counts and random schedules (default: random)"
     )
-    parser.add_argument("--power-tier", choices=("loop", "watermark"), help="insist on a way to lose power")
+    parser.add_argument(
+        "--jobs", type=jobs, help="parallel runs (default: one for each core, one in the simulator)"
+    )
+    parser.add_argument("--power-tier", choices=("loop", "watermark"), help="require this way to lose power")
     parser.add_argument(
         "--ports",
         type=ports,
         metavar="FIRST-LAST",
         help=f"ports that local nodes may use (default: {limits.PORT_FIRST}-{limits.PORT_LAST})",
     )
-    parser.add_argument("--results", type=Path, default=Path("results"), help="where the runs are kept")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the results")
 
 
 def jobs(text: str) -> int:

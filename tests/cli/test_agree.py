@@ -41,8 +41,8 @@ def test_suites_that_end_alike_agree_whatever_their_sentences_say(
 ) -> None:
     other = suite(tmp_path / "b", found=[replace(LOST, sentence="0.2 s")])
     assert EXIT_CODES["valid"] == agree(suite(tmp_path / "a"), other)
-    assert "1 cells on both" in (out := capsys.readouterr().out)
-    assert "1 agree in anomalies and in every record of every log, 0 differ; 0 on one side alone" in out
+    assert "1 runs in both" in (out := capsys.readouterr().out)
+    assert "1 agree in anomalies and in every record of every log, 0 differ; 0 in one suite only" in out
 
 
 @pytest.mark.parametrize(("log", "printed"), [

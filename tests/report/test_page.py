@@ -246,9 +246,9 @@ def test_headline_counts_what_is_not_as_expected() -> None:
     suite, _ = sample()
     fine = [c for c in suite.results if c.status is Status.AS_EXPECTED]
     odd = replace(fine[0], status=Status.MISMATCH)
-    assert headline(suite_of(fine)) == "All 4 cells came out exactly as expected."
-    assert headline(suite_of([*fine, odd])) == "1 of 5 cells is not as expected: 1 mismatch."
-    assert headline(suite_of([])) == "No cell was played."
+    assert headline(suite_of(fine)) == "All 4 runs came out exactly as expected."
+    assert headline(suite_of([*fine, odd])) == "1 of 5 runs is not as expected: 1 mismatch."
+    assert headline(suite_of([])) == "No run was played."
 
 
 def test_cells_of_one_name_get_sections_of_their_own(tmp_path: Path) -> None:

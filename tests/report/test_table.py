@@ -26,7 +26,7 @@ def test_table_says_expected_found_and_status_of_every_cell_at_any_width(width: 
     text = " ".join(_printed(suite, width).split())
     assert "expected lost m2" in text
     assert text.count("✓ as expected") == 4
-    assert "5 cells: 4 as expected, 1 unknown, 0 mismatch" in text
+    assert "5 runs: 4 as expected, 1 unknown, 0 mismatch" in text
 
 
 @pytest.mark.parametrize("width", [40, 200])
@@ -48,7 +48,7 @@ def test_table_prints_no_command_when_all_is_as_expected() -> None:
     fine = suite_of([c for c in suite.results if c.status is Status.AS_EXPECTED])
     text = _printed(fine, 120)
     assert "again:" not in text
-    assert "All 4 cells came out exactly as expected." in text
+    assert "All 4 runs came out exactly as expected." in text
 
 
 def test_table_has_colours_on_a_terminal_and_none_under_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_table_of_many_protocols_fits_a_terminal_and_is_brief_where_all_is_as_ex
     suite = ladder()
     text = _printed(suite, 118)
     assert "┏" in text
-    table = text[: text.index("7 cells")]
+    table = text[: text.index("7 runs")]
     assert 1 == table.count("expected")
     assert 6 == table.count("✓ lost m2")
     assert all(len(line) <= 118 for line in text.splitlines() if "again:" not in line)
