@@ -6,7 +6,7 @@ Source:  KAFKA-6361: "delete the active log segment on the follower and restart"
 
 from __future__ import annotations
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from harness.model import PreconditionError
@@ -17,7 +17,7 @@ def inject(cluster: Cluster, name: str) -> str:
     if name not in cluster.down:
         raise PreconditionError(f"delete-active-segment {name}: it runs; expected it to be down")
     before = cluster.log_end(name)
-    seen = cluster.host.delete_active_segment(name, TOPIC, PARTITION)
+    seen = cluster.host.delete_active_segment(name, cluster.topic, cluster.partition)
     after = cluster.log_end(name)
     if after >= before:
         raise PreconditionError(f"delete-active-segment {name}: its log ends at {after}; expected below {before}")

@@ -6,7 +6,7 @@ Source:  KAFKA-6361 and Kafka's preferred replica election; the specification's 
 
 from __future__ import annotations
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from harness.model import PreconditionError
@@ -19,7 +19,7 @@ def inject(cluster: Cluster, name: str) -> str:
         raise PreconditionError(f"elect {name}: not in the ISR {sorted(map(str, isr))}; expected a member of it")
     if cluster.leader() == name:
         raise PreconditionError(f"elect {name}: it leads already; expected another to lead")
-    return cluster.zookeeper_view.elect(TOPIC, PARTITION, name)
+    return cluster.zookeeper_view.elect(cluster.topic, cluster.partition, name)
 
 
 FAULT = Fault(

@@ -17,7 +17,7 @@ from harness import limits
 from harness.cluster import probe
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperView
-from harness.cluster.target import OLD_REGISTRATION, REFUSED, Target
+from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, Effect
 from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
 from harness.events.codec import key_of_kind
@@ -25,8 +25,6 @@ from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
 
-TOPIC: Final = "log"
-PARTITION: Final = 0
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
 _HEARD: Final = frozenset(map(key_of_kind, (Leader, Follower, Started, Stuck, Awaiting, Printed, Commanded)))
@@ -56,6 +54,8 @@ class Cluster:
     rules: Mapping[str, str]
     ids: Mapping[str, int]
     replicas: tuple[str, ...]
+    topic: str
+    partition: int
     history: History
     fabric: Links
     zookeeper_view: ZooKeeperView
@@ -126,7 +126,7 @@ class Cluster:
 
     def _state_in_zookeeper(self, name: str) -> tuple[int, int]:
         """Return a node's session and the version of the partition's state, for the condition `unseen`."""
-        truth = self.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self.truth()
         return self.zookeeper_view.registered(name), truth.version if truth else -1
 
     def take_down(self, name: str, how: Callable[[str], str]) -> str:
@@ -161,7 +161,7 @@ class Cluster:
     # --- what can be seen ------------------------------------------------------------------------------------
     def log(self, name: str) -> ReplicaLog | None:
         """Return a replica's log as read from its files, None if there is none."""
-        return self.host.replica_log(name, TOPIC, PARTITION)
+        return self.host.replica_log(name, self.topic, self.partition)
 
     def log_end(self, name: str) -> int:
         """Return the log end offset in a replica's files, -1 if there is no log."""
@@ -173,14 +173,18 @@ class Cluster:
         found = self.log(name)
         return -1 if found is None or found.high_watermark is None else found.high_watermark
 
+    def truth(self) -> PartitionTruth | None:
+        """Return the partition's state in ZooKeeper; None while there is none."""
+        return self.zookeeper_view.truth(self.topic, self.partition)
+
     def leader(self) -> str | None:
         """Return the leader that ZooKeeper names, None for no leader."""
-        truth = self.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self.truth()
         return None if truth is None else self.zookeeper_view.name_of(truth.leader)
 
     def isr(self) -> frozenset[str | None]:
         """Return the ISR that ZooKeeper holds; None is a broker that is no node of the run."""
-        truth = self.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self.truth()
         return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
 
     def reported_epoch(self, name: str) -> int:
@@ -196,7 +200,7 @@ class Cluster:
         """
         if self.target.emits_events():
             return self.reported_epoch(name) == epoch
-        return name not in self.addresses or probe.leads(self.addresses[name], TOPIC, PARTITION)
+        return name not in self.addresses or probe.leads(self.addresses[name], self.topic, self.partition)
 
     def heard_epoch(self, name: str) -> int:
         """Return the epoch in which a node last reported that it leads or follows, -1 if it never did."""
@@ -237,7 +241,7 @@ class Cluster:
                 self._awaiting.add(name)
             case Printed(what="exiting"):
                 self._exited.add(name)
-            case Commanded(topic=topic, error=0) as command if topic == TOPIC:
+            case Commanded(topic=topic, error=0) as command if topic == self.topic:
                 self._note_command(command)
 
     def _note_moving(self, name: str) -> None:

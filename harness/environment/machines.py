@@ -228,6 +228,8 @@ def open_machines(
         rules=spec.rules,
         ids=spec.draw.ids,
         replicas=spec.scenario.replicas,
+        topic=spec.scenario.topic,
+        partition=spec.scenario.partition,
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.cluster.client import Client
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.events import Healed, RunnerNote, Setup, Step
 from harness.history.file import History
@@ -144,8 +144,8 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         power_tier=power_tier,
         nodes=spec.draw.ids,
         replicas=tuple(spec.scenario.replicas),
-        topic=TOPIC,
-        partition=PARTITION,
+        topic=spec.scenario.topic,
+        partition=spec.scenario.partition,
         records={name: tuple(f"{name}.{number}" for number in range(count)) for name, count in counts.items()},
         min_isr=settings.min_isr,
         unclean=settings.unclean_election,

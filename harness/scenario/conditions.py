@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.logdir.message_set import OLD_MAGICS
 from harness.scenario.condition_types import (
     Acked,
@@ -65,7 +65,7 @@ class Conditions:
 
     def turn(self) -> None:
         """Remember the current epoch, before the next step that is not an `await` or `require`."""
-        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self._cluster.truth()
         self._epoch = -1 if truth is None else truth.leader_epoch
 
     def holds(self, condition: Condition) -> bool:
@@ -148,7 +148,10 @@ class Conditions:
 
     def saw(self, condition: Condition) -> str:
         """Return what was seen instead of the condition, to explain why a run is unknown."""
-        cluster, truth = self._cluster, self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        cluster, truth = (
+            self._cluster,
+            self._cluster.truth(),
+        )
         logs = {name: (cluster.log_end(name), cluster.checkpoint(name)) for name in self._replicas}
         return (
             f"{condition}; saw partition {truth}, (log end, checkpoint) {logs}, held {self._links.seen()}, "
@@ -159,7 +162,7 @@ class Conditions:
     def leads(self, name: str) -> bool:
         """Return True if ZooKeeper names this node as the leader, and the node claims leadership."""
         cluster = self._cluster
-        truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = cluster.truth()
         if truth is None or cluster.zookeeper_view.name_of(truth.leader) != name:
             return False
         return cluster.claims_leadership(name, truth.leader_epoch)
@@ -183,7 +186,10 @@ class Conditions:
     def lacking(self) -> str:
         """Return what is missing for the cluster to be whole."""
         cluster = self._cluster
-        truth, leader = cluster.zookeeper_view.truth(TOPIC, PARTITION), cluster.leader()
+        truth, leader = (
+            cluster.truth(),
+            cluster.leader(),
+        )
         if leader is None:
             return f"a leader, not {truth}"
         if cluster.is_awaiting(leader):
@@ -194,7 +200,7 @@ class Conditions:
         return f"all replicas caught up with leader {leader}; log ends {ends}"
 
     def _rises(self) -> bool:
-        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self._cluster.truth()
         return truth is not None and truth.leader_epoch > self._epoch
 
     def _truncated(self, name: str) -> bool:
@@ -213,13 +219,13 @@ class Conditions:
         return bool(self._recent.on_link("fetched", name, leader or ""))
 
     def _heard(self, name: str) -> bool:
-        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self._cluster.truth()
         return truth is not None and self._cluster.heard_epoch(name) == truth.leader_epoch
 
     def _unseen(self, name: str) -> bool:
         """Return True if a node that was down registered anew, and the controller changed nothing since."""
         session, version = self._cluster.before_down[name]
-        truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
+        truth = self._cluster.truth()
         back = self._cluster.zookeeper_view.registered(name) not in (0, session)
         return back and session != 0 and truth is not None and truth.version == version
 

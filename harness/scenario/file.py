@@ -49,6 +49,9 @@ from harness.scenario.steps import STEPS, Act
 from harness.scenario.variant import Variant
 
 BROKER_ID_MAX: Final = 999
+# The partition that a scenario is about: nothing else names it.
+TOPIC: Final = "log"
+PARTITION: Final = 0
 _HEADS: Final = ("title", "source", "nodes", "records", "settings")
 _NEEDED: Final = ("title", "source", "nodes", "records")
 _ONCE: Final = ("title", "nodes")
@@ -93,6 +96,7 @@ class Scenario:
         replicas: in the order of assignment; the first one leads.
         nodes: all nodes in the order of starting, the controller first.
         expectations: variant's text -> the outcome that is expected under it.
+        topic, partition: the one that its steps are about.
     """
 
     name: str
@@ -104,6 +108,8 @@ class Scenario:
     steps: tuple[Step, ...]
     expectations: Mapping[str, str]
     settings: Settings = field(default_factory=Settings)
+    topic: str = TOPIC
+    partition: int = PARTITION
 
     def under(self, names: Collection[str]) -> Scenario:
         """

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from harness.cluster.client import Client, Underway
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError, UsageError
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.steps import MEANWHILE, REFUSED, Produce
@@ -33,10 +33,12 @@ class Produces:
         if step.outcome == MEANWHILE:
             leader = self._cluster.leader()
             self._record_offsets.expected(name, max(0, self._cluster.log_end(leader)) if leader else 0)
-            self._underway[name] = self._client.begin_produce(TOPIC, PARTITION, name, values, **options)
+            self._underway[name] = self._client.begin_produce(
+                self._cluster.topic, self._cluster.partition, name, values, **options
+            )
             return
         try:
-            offsets = self._client.produce(TOPIC, PARTITION, name, values, **options)
+            offsets = self._client.produce(self._cluster.topic, self._cluster.partition, name, values, **options)
         except PreconditionError:
             if refused:
                 return

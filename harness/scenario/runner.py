@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from harness import events
 from harness.cluster.client import Client
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault, heal, inject, undone_by
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Effect, Nature
@@ -101,8 +101,8 @@ class Play:
             lambda: cluster.zookeeper_view.controller() == controller, lambda: f"controller is {controller}"
         )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
-        cluster.zookeeper_view.watch(TOPIC, PARTITION)
-        self.client.create_topic(TOPIC, [cluster.ids[name] for name in self.scenario.replicas])
+        cluster.zookeeper_view.watch(cluster.topic, cluster.partition)
+        self.client.create_topic(cluster.topic, [cluster.ids[name] for name in self.scenario.replicas])
         self._await(Leads(self.scenario.replicas[0]))
         self._await(InSync(self.scenario.replicas))
 
@@ -133,9 +133,11 @@ class Play:
             case Produce():
                 self.produces.act(act)
             case Read(None):
-                self.client.read_all(TOPIC, PARTITION)
+                self.client.read_all(self.cluster.topic, self.cluster.partition)
             case Read(node):
-                self.client.read_all(TOPIC, PARTITION, via=self.cluster.address_of(str(node)))
+                self.client.read_all(
+                    self.cluster.topic, self.cluster.partition, via=self.cluster.address_of(str(node))
+                )
             case Pass(ms):
                 self._let_pass(float(ms) / 1000)
             case Inject(fault, nodes):
@@ -287,14 +289,16 @@ class Play:
         # A read under a fault that is still in force proves nothing about the cluster.
         if leader is not None and self.conditions.leads(leader) and not self._unhealed():
             with suppress(FencepostError):  # the history has the failed read, and checkers see it there
-                self.client.read_all(TOPIC, PARTITION)
+                self.client.read_all(self.cluster.topic, self.cluster.partition)
         for name in self.scenario.replicas:
             try:
                 log, problem = self.cluster.log(name), "no log directory"
             except (FencepostError, OSError) as error:
                 log, problem = None, str(error)
             if log is None:
-                failed = SnapshotFailed(topic=TOPIC, partition=PARTITION, problems=(problem,))
+                failed = SnapshotFailed(
+                    topic=self.cluster.topic, partition=self.cluster.partition, problems=(problem,)
+                )
                 self.cluster.record(name, OpType.FAIL, failed)
                 continue
             for event in snapshot_events(log):

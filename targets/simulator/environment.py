@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness import events
 from harness.cluster.client import Client
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
 from harness.events import Event
 from harness.events.codec import encode, key_of
@@ -74,7 +74,10 @@ class SimEnvironment:
         cluster = cluster_of(world, spec, history, self._target)
         found = _Simulated(world=world)
         if spec.random:
-            faults, oracles = ZooKeeperFaults(world), Oracles(world, TopicPartition(TOPIC, PARTITION))
+            faults, oracles = (
+                ZooKeeperFaults(world),
+                Oracles(world, TopicPartition(cluster.topic, cluster.partition)),
+            )
             history.listeners += [faults.hear, oracles.hear]
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles)
         self._runs[str(history.path)] = found
@@ -102,10 +105,10 @@ class SimEnvironment:
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
         """Write a replica's disk contents down, as the history has it."""
-        log = cluster.host.replica_log(name, TOPIC, PARTITION)
+        log = cluster.host.replica_log(name, cluster.topic, cluster.partition)
         folder.mkdir(parents=True, exist_ok=True)
         lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
-        (folder / f"{TOPIC}-{PARTITION}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        (folder / f"{cluster.topic}-{cluster.partition}.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     def close(self) -> None:
         """Drop the worlds."""
@@ -146,6 +149,8 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         rules=spec.rules,
         ids=spec.draw.ids,
         replicas=spec.scenario.replicas,
+        topic=spec.scenario.topic,
+        partition=spec.scenario.partition,
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),

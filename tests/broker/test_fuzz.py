@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.environment.machines import RealMachines
 from harness.history.file import read_history
 from harness.launch import Address
+from harness.scenario.file import PARTITION, TOPIC
 from tests.broker.fuzz import FUZZ_VALUE, Shot, shots
 from tests.clusters import running
 from workloads.clients.raw import RawClient

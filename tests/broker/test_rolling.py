@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.history.file import read_history
 from harness.launch import Address
 from harness.model import PreconditionError, Source
+from harness.scenario.file import PARTITION, TOPIC
 from tests.clusters import running
 from workloads.clients.raw import RawClient
 

@@ -62,6 +62,8 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
         rules={},
         ids={},
         replicas=(),
+        topic="log",
+        partition=0,
         history=history,
         fabric=part,
         zookeeper_view=part,

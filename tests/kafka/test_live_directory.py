@@ -12,12 +12,12 @@ from confluent_kafka import Message, Producer
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.cluster import PARTITION, TOPIC
 from harness.launch import Address
 from harness.logdir.lineage import differences, holes
 from harness.logdir.scan import ReplicaLog, scan_partition
 from harness.logdir.soundness import notes
 from harness.model import EXIT_CODES, PreconditionError
+from harness.scenario.file import PARTITION, TOPIC
 from targets.broker.log.lock import DataDirTakenError, held
 from tests.kafka.lodging import Lodging, lodging
 from tests.kafka.test_one_log_on_both import have

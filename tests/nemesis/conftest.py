@@ -9,8 +9,9 @@ from contextlib import ExitStack
 import pytest
 
 from harness.cluster import fault as faults
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.launch import Address
+from harness.scenario.file import PARTITION, TOPIC
 from nemesis import NEMESES
 from tests.clusters import running
 from workloads.clients.raw import RawClient

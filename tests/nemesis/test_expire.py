@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.model import PreconditionError
+from harness.scenario.file import PARTITION, TOPIC
 from tests.nemesis.conftest import IDS, await_whole, client_of, inject, produce, roles
 
 pytestmark = pytest.mark.slow

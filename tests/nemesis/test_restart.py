@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cluster.cluster import PARTITION, TOPIC, Cluster
+from harness.cluster.cluster import Cluster
 from harness.launch import Launch
 from harness.model import PreconditionError
+from harness.scenario.file import PARTITION, TOPIC
 from tests.nemesis.conftest import inject, make_whole, roles
 
 pytestmark = pytest.mark.slow

@@ -56,6 +56,7 @@ class FakeCluster(Cluster):
         self.history = history
         self.ids = {"C": 3, "B": 2, "A": 1}
         self.replicas = ("B", "A")
+        self.topic, self.partition = "log", 0
         self.rules = {"truncate_to": "one_answer"}
         self.in_force = InForce()
         self.before_down = {"A": (7, 0)}
@@ -64,12 +65,12 @@ class FakeCluster(Cluster):
         self._leads_in, self._heard = {"B": 0}, {}
         self._stuck, self._awaiting, self._exited = set(), set(), set()
         self.ends = {"A": 2, "B": 2}
-        self.partition = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)
+        self.state = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}
         self.calls: list[tuple[Any, ...]] = []
         names = {1: "A", 2: "B", 3: "C"}
         self.zookeeper_view = SimpleNamespace(  # type: ignore[assignment]
-            truth=lambda *_: self.partition,
+            truth=lambda *_: self.state,
             name_of=names.get,
             controller=lambda: "C",
             office=lambda: self.sessions.get("C", 0),

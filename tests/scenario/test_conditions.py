@@ -58,7 +58,7 @@ class Room:
 
     def truth(self, **changed: Any) -> None:
         """Let ZooKeeper hold something else."""
-        self.cluster.partition = replace(self.cluster.partition, **changed)
+        self.cluster.state = replace(self.cluster.state, **changed)
 
 
 @pytest.fixture
@@ -245,5 +245,5 @@ def test_cluster_is_not_whole_under_a_leader_that_waits_or_does_not_know_of_its_
     assert "B to lead in the epoch that it was elected for" in room.conditions.lacking()
     room.told("awaiting", "B")
     assert "B to lead; it waits for an epoch newer than 3" in room.conditions.lacking()
-    room.cluster.partition = PartitionTruth(leader=-1, leader_epoch=4, isr=(2,), version=1)
+    room.cluster.state = PartitionTruth(leader=-1, leader_epoch=4, isr=(2,), version=1)
     assert "a leader, not PartitionTruth(leader=-1" in room.conditions.lacking()
