@@ -24,9 +24,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.clusters import PROFILE, Peer, Standing, our_peer, running, their_peer
+from benchmarks.clusters import PROFILE, Peer, RunningCluster, our_peer, running, their_peer
 from benchmarks.cpu import load_average
-from benchmarks.figures import OURS, Cell, Round, Rounds, shares_of_throughput, table
+from benchmarks.figures import OURS, Load, Repeat, Repeats, shares_of_throughput, table
 from benchmarks.job import Job, Measured, Work
 from harness.hosts.local import ROOT
 from harness.model import EXIT_CODES, FencepostError
@@ -35,7 +35,7 @@ from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 
 RELEASE: Final = "3.9.1"
-CELLS: Final = tuple(Cell(acks=acks, record_bytes=size) for size in (1000, 100) for acks in (-1, 1))
+LOADS: Final = tuple(Load(acks=acks, record_bytes=size) for size in (1000, 100) for acks in (-1, 1))
 GOAL: Final = 0.5
 # Narrower tables break their cells; used also if the output is no terminal.
 WIDTH_MIN: Final = 120
@@ -64,11 +64,11 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def cells_of(acks: Sequence[int] | None, sizes: Sequence[int] | None) -> list[Cell]:
+def loads_of(acks: Sequence[int] | None, sizes: Sequence[int] | None) -> list[Load]:
     """Return the loads that the options name, else all four."""
     if not acks and not sizes:
-        return list(CELLS)
-    return [Cell(acks=a, record_bytes=size) for size in sizes or (1000, 100) for a in acks or (-1, 1)]
+        return list(LOADS)
+    return [Load(acks=a, record_bytes=size) for size in sizes or (1000, 100) for a in acks or (-1, 1)]
 
 
 def peers_of(options: argparse.Namespace, say: Say) -> list[Peer]:
@@ -84,33 +84,33 @@ def peers_of(options: argparse.Namespace, say: Say) -> list[Peer]:
     return [*found, their_peer(f"Apache Kafka {RELEASE}", RELEASE)]
 
 
-def measure(standing: Standing, cell: Cell, topic: str, options: argparse.Namespace) -> Round:
+def measure(cluster: RunningCluster, load: Load, topic: str, options: argparse.Namespace) -> Repeat:
     """Run every kind of load on a cluster, on a new topic that is deleted afterwards."""
     produce = Job(
         work=Work.PRODUCE,
-        bootstrap=standing.bootstrap,
+        bootstrap=cluster.bootstrap,
         topic=topic,
         partitions=options.partitions,
-        acks=cell.acks,
-        record_bytes=cell.record_bytes,
+        acks=load.acks,
+        record_bytes=load.record_bytes,
         warm_s=options.warm,
         window_s=options.seconds,
-        pids=standing.pids,
+        pids=cluster.pids,
     )
     half = replace(produce, warm_s=options.warm / 2, window_s=options.seconds / 2)
-    standing.create(topic, options.partitions)
+    cluster.create(topic, options.partitions)
     found = {job.work: run_load(job) for job in (produce, *(replace(half, work=w) for w in SHORTER))}
-    standing.delete(topic)
+    cluster.delete(topic)
     return found
 
 
-def warm_up(standing: Standing, options: argparse.Namespace) -> None:
+def warm_up(cluster: RunningCluster, options: argparse.Namespace) -> None:
     """Run the same loads without counting them, since a JVM compiles code that has run often."""
-    cells = cells_of(options.acks, options.bytes) if options.warm_up else []
-    for number, cell in enumerate(cells):
+    loads = loads_of(options.acks, options.bytes) if options.warm_up else []
+    for number, load in enumerate(loads):
         # Each of the shorter works takes half of a load's time.
-        seconds = options.warm_up / len(cells) / (1 + len(SHORTER) / 2)
-        measure(standing, cell, f"warm-{number}", replace_in(options, seconds=seconds, warm=0.0))
+        seconds = options.warm_up / len(loads) / (1 + len(SHORTER) / 2)
+        measure(cluster, load, f"warm-{number}", replace_in(options, seconds=seconds, warm=0.0))
 
 
 def replace_in(options: argparse.Namespace, **changes: float) -> argparse.Namespace:
@@ -136,59 +136,59 @@ def run_load(job: Job) -> Measured:
     return Measured.from_json(done.stdout)
 
 
-def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Cell, dict[str, list[Round]]]:
+def run(options: argparse.Namespace, folder: Path, console: Console) -> dict[Load, dict[str, list[Repeat]]]:
     """Measure every load on every peer, with repeats; the clusters' files are below the folder."""
-    results: dict[Cell, dict[str, list[Round]]] = {}
+    results: dict[Load, dict[str, list[Repeat]]] = {}
     with ExitStack() as stack:
         peers = peers_of(options, console.print)
-        standing = [
+        clusters = [
             stack.enter_context(running(peer, folder / f"peer-{number}")) for number, peer in enumerate(peers)
         ]
-        for one in standing:
+        for one in clusters:
             warm_up(one, options)
-        for cell in cells_of(options.acks, options.bytes):
-            found = results[cell] = {one.peer.name: [] for one in standing}
+        for load in loads_of(options.acks, options.bytes):
+            found = results[load] = {one.peer.name: [] for one in clusters}
             for repeat in range(options.repeats):
-                for one in standing:
-                    taken = measure(one, cell, f"load-{len(results)}-{repeat}", options)
+                for one in clusters:
+                    taken = measure(one, load, f"load-{len(results)}-{repeat}", options)
                     found[one.peer.name].append(taken)
-                    console.print(line_of(cell, repeat, one.peer.name, taken))
+                    console.print(line_of(load, repeat, one.peer.name, taken))
         if options.profile is not None:
-            standing[0].end()
+            clusters[0].end()
             _keep_profiles(folder / "peer-0", options.profile)
     return results
 
 
-def line_of(cell: Cell, repeat: int, peer: str, taken: Round) -> str:
+def line_of(load: Load, repeat: int, peer: str, taken: Repeat) -> str:
     """Return a progress line with the speeds of one repeat."""
     speeds = ", ".join(f"{work} {one.mb_per_s:.1f} MB/s" for work, one in taken.items() if work is not Work.ALONE)
     failed = sum(one.failed for one in taken.values())
-    return f"{cell}, repeat {repeat + 1}: {peer}: {speeds}; {failed} failed; load {load_average():.1f}"
+    return f"{load}, repeat {repeat + 1}: {peer}: {speeds}; {failed} failed; load {load_average():.1f}"
 
 
-def as_json(results: Mapping[Cell, Rounds]) -> list[dict[str, Any]]:
+def as_json(results: Mapping[Load, Repeats]) -> list[dict[str, Any]]:
     """Return every measurement as JSON data, one entry for each (load, peer, repeat, work)."""
     return [
         {
-            "load": str(cell),
+            "load": str(load),
             "peer": peer,
             "repeat": number,
             "work": work.value,
             **json.loads(one.to_json()),
         }
-        for cell, rounds in results.items()
-        for peer, taken in rounds.items()
-        for number, one_round in enumerate(taken)
-        for work, one in one_round.items()
+        for load, repeats in results.items()
+        for peer, taken in repeats.items()
+        for number, one_repeat in enumerate(taken)
+        for work, one in one_repeat.items()
     ]
 
 
-def verdict(results: Mapping[Cell, Rounds]) -> list[str]:
+def verdict(results: Mapping[Load, Repeats]) -> list[str]:
     """Return a line for each throughput ratio, compared with the goal, the lowest first."""
     return [
-        f"{cell}, {name}: {share:.0%} of {peer}'s; "
+        f"{load}, {name}: {share:.0%} of {peer}'s; "
         + ("the goal is met" if share >= GOAL else f"{GOAL - share:.0%} short of the goal of {GOAL:.0%}")
-        for cell, name, peer, share in sorted(shares_of_throughput(results), key=lambda found: found[-1])
+        for load, name, peer, share in sorted(shares_of_throughput(results), key=lambda found: found[-1])
     ]
 
 

@@ -94,7 +94,7 @@ def their_peer(name: str, release: str) -> Peer:
     return Peer(name=name, target=KafkaTarget(), protocol=release, changes=THEIRS_PROPERTIES, tune=tune)
 
 
-class Standing:
+class RunningCluster:
     """A running cluster of a peer: its address for clients, and its processes."""
 
     def __init__(self, peer: Peer, host: LocalHost, addresses: Mapping[str, str], pids: tuple[int, ...]) -> None:
@@ -149,7 +149,7 @@ class Standing:
 
 
 @contextmanager
-def running(peer: Peer, folder: Path) -> Iterator[Standing]:
+def running(peer: Peer, folder: Path) -> Iterator[RunningCluster]:
     """
     Run three brokers of a peer and their own ZooKeeper, below the folder; take everything down afterwards.
 
@@ -172,9 +172,9 @@ def running(peer: Peer, folder: Path) -> Iterator[Standing]:
             pid = child_with(f"{folder}/nodes/{name}/conf/")
             assert pid is not None, f"{name} was started as a child of this process"
             pids.append(pid)
-        standing = Standing(peer, host, addresses, tuple(pids))
-        standing.await_brokers()
-        yield standing
+        cluster = RunningCluster(peer, host, addresses, tuple(pids))
+        cluster.await_brokers()
+        yield cluster
 
 
 # All peers keep their nodes below this one, which they do not create themselves.

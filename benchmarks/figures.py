@@ -18,7 +18,7 @@ OURS: Final = "ours"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Load:
     """One kind of load, a group of rows of the table."""
 
     acks: int
@@ -30,9 +30,9 @@ class Cell:
 
 
 # One repeat of one load on one peer.
-Round: TypeAlias = Mapping[Work, Measured]
+Repeat: TypeAlias = Mapping[Work, Measured]
 # Peer -> its repeats, in order; the n-th repeats of all peers were measured one after the other.
-Rounds: TypeAlias = Mapping[str, Sequence[Round]]
+Repeats: TypeAlias = Mapping[str, Sequence[Repeat]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +90,9 @@ def short(value: float) -> str:
     return f"{value:.4f}" if "e" in text else text
 
 
-def values_of(rounds: Sequence[Round], figure: Figure) -> list[float | None]:
+def values_of(repeats: Sequence[Repeat], figure: Figure) -> list[float | None]:
     """Return a figure of every repeat, None for a repeat without it."""
-    return [figure.take(one[figure.work]) if figure.work in one else None for one in rounds]
+    return [figure.take(one[figure.work]) if figure.work in one else None for one in repeats]
 
 
 def ratios(ours: Sequence[float | None], theirs: Sequence[float | None]) -> list[float]:
@@ -100,7 +100,7 @@ def ratios(ours: Sequence[float | None], theirs: Sequence[float | None]) -> list
     return [a / b for a, b in zip(ours, theirs, strict=False) if a is not None and b]
 
 
-def table(results: Mapping[Cell, Rounds]) -> list[tuple[str, ...]]:
+def table(results: Mapping[Load, Repeats]) -> list[tuple[str, ...]]:
     """
     Return the rows of the table, the head first.
 
@@ -108,15 +108,15 @@ def table(results: Mapping[Cell, Rounds]) -> list[tuple[str, ...]]:
         One row for each (load, figure): the load (in its first row only), the figure, each peer's spread over the
         repeats, then for each peer but ours the ratio ours/theirs; "-" for a missing value.
     """
-    peers = list(dict.fromkeys(peer for rounds in results.values() for peer in rounds))
+    peers = list(dict.fromkeys(peer for repeats in results.values() for peer in repeats))
     others = [peer for peer in peers if peer != OURS and OURS in peers]
     rows: list[tuple[str, ...]] = [("load", "figure", *peers, *(f"ours / {peer}" for peer in others))]
-    for cell, rounds in results.items():
+    for load, repeats in results.items():
         for number, figure in enumerate(FIGURES):
-            found = {peer: values_of(rounds.get(peer, ()), figure) for peer in peers}
+            found = {peer: values_of(repeats.get(peer, ()), figure) for peer in peers}
             spreads = [_text(Spread.of([v for v in found[peer] if v is not None])) for peer in peers]
             beside = [_text(Spread.of(ratios(found[OURS], found[peer]))) for peer in others]
-            rows.append(("" if number else str(cell), figure.name, *spreads, *beside))
+            rows.append(("" if number else str(load), figure.name, *spreads, *beside))
     return rows
 
 
@@ -124,13 +124,13 @@ def _text(spread: Spread | None) -> str:
     return "-" if spread is None else str(spread)
 
 
-def shares_of_throughput(results: Mapping[Cell, Rounds]) -> list[tuple[Cell, str, str, float]]:
+def shares_of_throughput(results: Mapping[Load, Repeats]) -> list[tuple[Load, str, str, float]]:
     """Return (load, figure, peer, median ratio ours/theirs) for every throughput in MB/s that both have."""
-    found: list[tuple[Cell, str, str, float]] = []
-    for cell, rounds in results.items():
+    found: list[tuple[Load, str, str, float]] = []
+    for load, repeats in results.items():
         for figure in (one for one in FIGURES if one.name.endswith("MB/s")):
-            for peer in (name for name in rounds if name != OURS):
-                pairs = ratios(values_of(rounds.get(OURS, ()), figure), values_of(rounds[peer], figure))
+            for peer in (name for name in repeats if name != OURS):
+                pairs = ratios(values_of(repeats.get(OURS, ()), figure), values_of(repeats[peer], figure))
                 if pairs:
-                    found.append((cell, figure.name, peer, median(pairs)))
+                    found.append((load, figure.name, peer, median(pairs)))
     return found

@@ -46,7 +46,7 @@ def unchecked(ops: Sequence[Op]) -> list[Anomaly]:
             sentence=f"{text[0].upper()}{text[1:]}.",
             proof=proof,
         )
-        for kind, nodes, text, proof in (*_logs(ops), *_course(ops), *_clients(ops))
+        for kind, nodes, text, proof in (*_logs(ops), *_steps_and_faults(ops), *_clients(ops))
     ]
 
 
@@ -79,7 +79,7 @@ def _one_log(log: FinalLog) -> Iterator[_Lack]:
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
 
 
-def _course(ops: Sequence[Op]) -> Iterator[_Lack]:
+def _steps_and_faults(ops: Sequence[Op]) -> Iterator[_Lack]:
     explained = {op.process for op, _ in exits(ops)}
     for op in ops:
         if op.source not in (Source.RUNNER, Source.NEMESIS):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from benchmarks.figures import OURS, Cell, Round
+from benchmarks.figures import OURS, Load, Repeat
 from benchmarks.job import Measured, Work
 
 KAFKA = "Apache Kafka"
-BIG, SMALL = Cell(acks=-1, record_bytes=1000), Cell(acks=1, record_bytes=100)
+BIG, SMALL = Load(acks=-1, record_bytes=1000), Load(acks=1, record_bytes=100)
 
 
 def measured(records: int, *, seconds: float = 2.0, cpu_s: float = 1.0, size: int = 1000) -> Measured:
@@ -23,15 +23,15 @@ def measured(records: int, *, seconds: float = 2.0, cpu_s: float = 1.0, size: in
     )
 
 
-def a_round(records: int, *, cpu_s: float = 1.0) -> Round:
+def a_repeat(records: int, *, cpu_s: float = 1.0) -> Repeat:
     """One repeat in which every work did the same."""
     return {work: measured(records, cpu_s=cpu_s) for work in Work}
 
 
 RESULTS = {
     BIG: {
-        OURS: [a_round(1000), a_round(3000), a_round(2000)],
-        KAFKA: [a_round(4000), a_round(4000), a_round(8000)],
+        OURS: [a_repeat(1000), a_repeat(3000), a_repeat(2000)],
+        KAFKA: [a_repeat(4000), a_repeat(4000), a_repeat(8000)],
     },
-    SMALL: {OURS: [a_round(5000)], KAFKA: [a_round(4000)]},
+    SMALL: {OURS: [a_repeat(5000)], KAFKA: [a_repeat(4000)]},
 }

@@ -13,13 +13,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from rich.console import Console
 
 from benchmarks import broker
-from benchmarks.broker import as_json, cells_of, line_of, parser, peers_of, run, run_load, verdict, warm_up
-from benchmarks.clusters import Standing, our_peer, running
-from benchmarks.figures import OURS, Cell
+from benchmarks.broker import as_json, line_of, loads_of, parser, peers_of, run, run_load, verdict, warm_up
+from benchmarks.clusters import RunningCluster, our_peer, running
+from benchmarks.figures import OURS, Load
 from benchmarks.job import Job, Work
 from harness import limits
 from harness.model import FencepostError, UsageError
-from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_round
+from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_repeat
 from tests.benchmarks.test_job import JOB
 from tests.kept import keep
 
@@ -28,10 +28,10 @@ TINY = ("--alone", "--seconds=0.4", "--warm=0.1", "--repeats=1", "--acks=-1", "-
 
 def test_all_four_loads_are_measured_unless_some_are_named() -> None:
     assert [
-        Cell(acks=acks, record_bytes=size) for size, acks in ((1000, -1), (1000, 1), (100, -1), (100, 1))
-    ] == cells_of(None, None)
-    assert [Cell(acks=0, record_bytes=1000), Cell(acks=0, record_bytes=100)] == cells_of([0], None)
-    assert [Cell(acks=-1, record_bytes=7), Cell(acks=1, record_bytes=7)] == cells_of(None, [7])
+        Load(acks=acks, record_bytes=size) for size, acks in ((1000, -1), (1000, 1), (100, -1), (100, 1))
+    ] == loads_of(None, None)
+    assert [Load(acks=0, record_bytes=1000), Load(acks=0, record_bytes=100)] == loads_of([0], None)
+    assert [Load(acks=-1, record_bytes=7), Load(acks=1, record_bytes=7)] == loads_of(None, [7])
 
 
 def test_ours_stands_alone_and_it_is_said_why_where_kafkas_jars_cannot_be_had(
@@ -69,18 +69,18 @@ def test_every_measurement_is_kept_by_load_peer_repeat_and_work() -> None:
 
 
 def test_line_of_a_round_tells_speeds_and_what_failed() -> None:
-    taken = {work: replace(one, failed=2) for work, one in a_round(1000).items()}
+    taken = {work: replace(one, failed=2) for work, one in a_repeat(1000).items()}
     line = line_of(BIG, 0, OURS, taken)
     assert line.startswith("acks=all, 1 KB, repeat 1: ours: produce 0.5 MB/s, consume 0.5 MB/s; 6 failed; load ")
 
 
 def test_clusters_are_warmed_up_with_every_load_for_the_time_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[tuple[Cell, float, float]] = []
+    loads: list[tuple[Load, float, float]] = []
     monkeypatch.setattr(
-        broker, "measure", lambda _one, cell, _topic, o: loads.append((cell, o.warm, o.seconds)) or {}
+        broker, "measure", lambda _one, load, _topic, o: loads.append((load, o.warm, o.seconds)) or {}
     )
     warm_up(None, parser().parse_args(["--warm-up=40", "--seconds=3"]))  # type: ignore[arg-type]
-    assert [(cell, 0.0, 5.0) for cell in cells_of(None, None)] == loads
+    assert [(load, 0.0, 5.0) for load in loads_of(None, None)] == loads
     loads.clear()
     warm_up(None, parser().parse_args(["--warm-up=0"]))  # type: ignore[arg-type]
     assert [] == loads
@@ -92,7 +92,7 @@ def test_load_process_that_fails_is_an_error_with_its_last_words() -> None:
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
     """Our brokers, as they are measured."""
     with running(our_peer(OURS), tmp_path_factory.mktemp("standing") / "ours") as made:
         yield made
@@ -100,7 +100,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("acks", keep([-1, 1], -1))
-def test_tiny_load_counts_what_is_in_the_log(standing: Standing, acks: int) -> None:
+def test_tiny_load_counts_what_is_in_the_log(standing: RunningCluster, acks: int) -> None:
     topic, partitions = f"t{acks}", 2
     standing.create(topic, partitions)
     job = Job(
@@ -133,7 +133,7 @@ def test_tiny_run_of_ours_ends_with_every_figure_and_its_profiles(tmp_path: Path
     options = parser().parse_args([*TINY, "--warm-up=0", f"--profile={tmp_path / 'profiles'}"])
     told = io.StringIO()
     results = run(options, tmp_path / "clusters", Console(file=told))
-    assert {Cell(acks=-1, record_bytes=1000): [OURS]} == {cell: list(found) for cell, found in results.items()}
+    assert {Load(acks=-1, record_bytes=1000): [OURS]} == {load: list(found) for load, found in results.items()}
     ((only,),) = (found[OURS] for found in results.values())
     assert set(Work) == only.keys()
     assert all(one.records > 0 and one.failed == 0 and one.broker_cpu_s >= 0 for one in only.values())
@@ -143,7 +143,7 @@ def test_tiny_run_of_ours_ends_with_every_figure_and_its_profiles(tmp_path: Path
         assert any(function == "step" for _, _, function in calls)
 
 
-def records_in(standing: Standing, topic: str, partitions: int) -> int:
+def records_in(standing: RunningCluster, topic: str, partitions: int) -> int:
     """
     How many records a topic has, with one more to each partition, by its high watermarks.
 

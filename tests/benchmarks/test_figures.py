@@ -7,7 +7,7 @@ import pytest
 from benchmarks.figures import (
     FIGURES,
     OURS,
-    Cell,
+    Load,
     Spread,
     percentile,
     ratios,
@@ -17,7 +17,7 @@ from benchmarks.figures import (
     values_of,
 )
 from benchmarks.job import Work
-from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_round, measured
+from tests.benchmarks.samples import BIG, KAFKA, RESULTS, SMALL, a_repeat, measured
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_ratio_is_taken_within_a_repeat_and_only_where_both_have_a_figure() -> N
 
 
 def test_values_are_those_of_the_figures_own_work() -> None:
-    rounds = [{Work.PRODUCE: measured(1000), Work.CONSUME: measured(3000)}, {Work.PRODUCE: measured(2000)}]
-    by_name = {figure.name: values_of(rounds, figure) for figure in FIGURES}
+    repeats = [{Work.PRODUCE: measured(1000), Work.CONSUME: measured(3000)}, {Work.PRODUCE: measured(2000)}]
+    by_name = {figure.name: values_of(repeats, figure) for figure in FIGURES}
     assert [0.5, 1.0] == by_name["produce MB/s"]
     assert [1.5, None] == by_name["consume MB/s"]
     assert [None, None] == by_name["alone p50 ms"]
@@ -74,13 +74,13 @@ def test_table_has_every_figure_of_every_load_with_ours_beside_theirs_and_the_ra
 
 
 def test_table_of_ours_alone_has_no_ratio() -> None:
-    head, first, *_ = table({BIG: {OURS: [a_round(1000)]}})
+    head, first, *_ = table({BIG: {OURS: [a_repeat(1000)]}})
     assert (("load", "figure", OURS), "0.5 (0.5 … 0.5)") == (head, first[2])
 
 
 def test_table_has_a_dash_where_there_is_no_figure() -> None:
     """A consumer has no latency, and nothing came through has no CPU for each MB."""
-    rows = table({BIG: {OURS: [{Work.PRODUCE: measured(0)}], KAFKA: [a_round(1000)]}})
+    rows = table({BIG: {OURS: [{Work.PRODUCE: measured(0)}], KAFKA: [a_repeat(1000)]}})
     by_name = {row[1]: row[2:] for row in rows}
     assert ("-", "1,000 (1,000 … 1,000)", "-") == by_name["broker CPU ms/MB"]
     assert ("-", "-") == (by_name["consume MB/s"][0], by_name["consume MB/s"][2])
@@ -93,9 +93,9 @@ def test_shares_of_throughput_are_the_middle_ratios_in_bytes() -> None:
         (SMALL, "produce MB/s", KAFKA, 1.25),
         (SMALL, "consume MB/s", KAFKA, 1.25),
     ] == shares_of_throughput(RESULTS)
-    assert [] == shares_of_throughput({BIG: {OURS: [a_round(1)]}})
+    assert [] == shares_of_throughput({BIG: {OURS: [a_repeat(1)]}})
 
 
 def test_load_is_named_by_what_a_producer_asks_and_the_size_of_records() -> None:
-    assert "acks=0, 1.5 KB" == str(Cell(acks=0, record_bytes=1500))
-    assert "acks=all, 999 B" == str(Cell(acks=-1, record_bytes=999))
+    assert "acks=0, 1.5 KB" == str(Load(acks=0, record_bytes=1500))
+    assert "acks=all, 999 B" == str(Load(acks=-1, record_bytes=999))
