@@ -98,7 +98,9 @@ def _run(maven: Path, work: Path, body: str, words: Sequence[str]) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise UsageError(f"Maven ({maven}): not done within {MAVEN_S_MAX:.0f} s; what it has it keeps") from error
+        raise UsageError(
+            f"Maven ({maven}): not done within {MAVEN_S_MAX:.0f} s; it keeps what it has downloaded"
+        ) from error
     if done.returncode != 0:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
         said = " ".join(" ".join(lines[:3]).split())[:_SAID_CHARACTERS] or f"exit code {done.returncode}"

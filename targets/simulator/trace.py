@@ -1,7 +1,7 @@
 """
 A rolling hash of all events of a world, to compare two runs of one seed step by step.
 
-    NONE  nothing is kept; no cost               EVENTS  what happened, when, to which node, and recorded events
+    NONE  nothing is kept; no cost               EVENTS  each event, its time and node, and recorded ops
     FULL  every event and every effect of every core, whole
 """
 

@@ -1,7 +1,7 @@
 """
 Records the frames that links pass: truncation requests and answers, and followers' fetch offsets.
 
-A frame is recorded when it is delivered; held, dropped and cut frames never were.
+A frame is recorded when it is delivered; a held, dropped or cut frame is not recorded.
 """
 
 from __future__ import annotations

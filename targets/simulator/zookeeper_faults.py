@@ -22,7 +22,7 @@ from targets.simulator.network import Latency
 from targets.simulator.trace import Trace
 from targets.simulator.world import Chance, World
 
-# From one rack, as in LATENCY, to far apart: frames of two connections overtake each other more and more.
+# From nearly equal to far apart: frames of two connections overtake each other more and more.
 LATENCIES: Final = (
     Latency(low_ns=NS_PER_MS // 5, high_ns=NS_PER_MS // 4),
     Latency(low_ns=NS_PER_MS // 20, high_ns=2 * NS_PER_MS),

@@ -286,7 +286,7 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
-    """Delete each topic's path and everything below it in one multi."""
+    """Delete each topic's path and everything below it, in one multi for each topic."""
     errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
     writes: list[ZkMulti] = []
     names: list[str] = []

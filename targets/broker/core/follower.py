@@ -39,7 +39,7 @@ FETCHER = "fetcher"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitEpochEnd:
-    """KIP-101 4.2 is in flight: sent to this leader in this leader epoch."""
+    """KIP-101's question (step 4.2) is in flight: sent to this leader in this leader epoch."""
 
     tp: TopicPartition
     generation: int

@@ -168,7 +168,7 @@ def maybe_flush(core: Core, replica: Replica) -> None:
 
 
 def complete_produces(core: Core) -> None:
-    """Answer every produce whose records the high watermark has passed, or that cannot be committed any more."""
+    """Answer every produce that the high watermark has passed, or that this broker cannot commit any more."""
     for number, waiting in list(core.state.produces.items()):
         for tp, (base, end) in list(waiting.required.items()):
             replica = core.state.replicas.get(tp)

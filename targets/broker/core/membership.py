@@ -100,10 +100,10 @@ def register(core: Core) -> None:
 
 
 def on_registration_read(core: Core, found: ZkResult) -> None:
-    """Register; replace this node's own old registration; back off from another node's."""
+    """Register; replace this node's own old registration; exit if another node has this id."""
     path = broker_path(core.config.broker_id)
     create = ZkCreate(path=path, data=encode_registration(core.config.registration), ephemeral=True)
-    # Read the registration back in the same pipeline: commands may come at once, and its czxid sorts them.
+    # Read the registration back in the same pipeline: commands may come at once, and name its czxid.
     back = ZkGet(path=path)
     if found is ZkError.NO_NODE:
         core.ask(AwaitRegistrationWrite(taken_over=False), ZkMulti(ops=(create,)), back)

@@ -57,7 +57,7 @@ class ReturningLeader(StrEnum):
 
 
 class EpochCut(StrEnum):
-    """Which epochs are removed when a log is truncated (KIP-101 4.4) or shorter after an unclean shutdown."""
+    """Which epochs are removed when a log is truncated (KIP-101 4.4) or found shorter after a crash."""
 
     AT_OR_PAST = "at_or_past"
     PAST = "past"

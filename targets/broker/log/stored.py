@@ -1,5 +1,5 @@
 """
-What a log may hold: record batches, and before them entries of the message sets (magic 0 and 1) of old releases.
+The contents of a log: record batches, and before them entries of the message sets (magic 0 and 1) of old releases.
 
 An entry of a message set becomes a batch without an epoch, with its bytes unchanged. Its offset is that of its
 last message. The first offset of a compressed entry is inside it, and it is not opened: it counts as beginning
