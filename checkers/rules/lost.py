@@ -95,7 +95,7 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
         losing leader was elected from outside the ISR), RETURNED or LAST_STANDING (Kafka's known gaps:
         checkers/facts/known_gaps.py) or UNPROMISED (acks 0 or 1). nodes is the losing leader.
 
-    Source:  DESIGN's definition of permitted loss; KIP-101, Scenarios 1 and 2; KIP-966 for its edges.
+    Source:  docs/architecture.md on permitted loss; KIP-101, Scenarios 1 and 2; KIP-966 for its edges.
     """
     logs = final_logs(ops)
     leader = final_leader(ops)
