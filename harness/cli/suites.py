@@ -18,7 +18,6 @@ from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_CODES, UsageError
 from harness.registry import load, pick
 from harness.report.table import render_table
-from harness.run.environment import MakeEnvironment
 from harness.run.result import RunResult, Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
@@ -79,8 +78,7 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
     console, options = Console(), Options.of(arguments)
     target, protocols = target_of(arguments)
     specs = specs_of(selection, target, options, arguments.scenario or (), protocols)
-    make_environment: MakeEnvironment = load("host", ENVIRONMENTS, options.host, "make_environment")
-    environment = make_environment(options.host, target=target, power_tier=options.power_tier, ports=options.ports)
+    environment = options.make_environment(target)
     about = (
         f"target {target.name}, {len(specs)} runs, {options.jobs or environment.jobs} at a time, "
         f"rules changed: {' '.join(options.rules) or 'none'}"

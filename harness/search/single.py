@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from harness.environment import ENVIRONMENTS
 from harness.model import Verdict
-from harness.registry import load
 from harness.report.table import render_table
-from harness.run.environment import MakeEnvironment
 from harness.run.store import Run
 from harness.search.random_runs import RandomRuns
 from harness.suite.options import Options
@@ -19,8 +16,7 @@ from harness.suite.spark_worker import spark_worker
 def play_one(runs: RandomRuns, options: Options, console: Console) -> Verdict:
     """Play one seed on any host, check it on Spark, print and write its report, and return its verdict."""
     spec, target = runs.spec(options.seed), runs.load_target()
-    make_environment: MakeEnvironment = load("host", ENVIRONMENTS, options.host, "make_environment")
-    environment = make_environment(options.host, target=target, power_tier=options.power_tier, ports=options.ports)
+    environment = options.make_environment(target)
     runner = SuiteRunner.begin("run", options, runs.name, console, folder="run")
     with spark_worker(runner.java.home) as spark:
         runner.play(environment, [spec])

@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
+from harness.cluster.target import Target
+from harness.environment import ENVIRONMENTS
+from harness.registry import load
+from harness.run.environment import Environment, MakeEnvironment
 
 SEED_MAX: Final = 1_000_000
 
@@ -44,6 +48,16 @@ class Options:
             ports=arguments.ports,
             rules=tuple(getattr(arguments, "rule", None) or ()),
         )
+
+    def make_environment(self, target: Target) -> Environment:
+        """
+        Return the environment of `host`, which is not open yet.
+
+        Raises:
+            UsageError: there is no such host, or it cannot run this target with these options.
+        """
+        make: MakeEnvironment = load("host", ENVIRONMENTS, self.host, "make_environment")
+        return make(self.host, target=target, power_tier=self.power_tier, ports=self.ports)
 
 
 def configure_options(

@@ -69,15 +69,13 @@ class SimEnvironment:
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Create a world; no node runs yet."""
         del folder
-        world = self._random_world(spec) if spec.random else self._world(spec)
+        world = self._world(spec)
         history.keep_time_by(lambda: world.clock.now_ns)
         cluster = cluster_of(world, spec, history, self._target)
         found = _Simulated(world=world)
         if spec.random:
-            faults, oracles = (
-                ZooKeeperFaults(world),
-                Oracles(world, TopicPartition(cluster.topic, cluster.partition)),
-            )
+            faults = ZooKeeperFaults(world)
+            oracles = Oracles(world, TopicPartition(cluster.topic, cluster.partition))
             history.listeners += [faults.hear, oracles.hear]
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles)
         self._runs[str(history.path)] = found
@@ -90,9 +88,8 @@ class SimEnvironment:
     def record_evidence(self, cluster: Cluster) -> None:
         """Record the oracles' violations, the ZooKeeper faults, and the world's duration."""
         run = self._runs.pop(str(cluster.history.path))
-        for violation in (
-            sorted(run.oracles.violations.values(), key=lambda each: each.step) if run.oracles else ()
-        ):
+        violations = run.oracles.violations.values() if run.oracles else ()
+        for violation in sorted(violations, key=lambda each: each.step):
             cluster.record(SIMULATOR, OpType.INFO, violation.event())
         faults = run.zookeeper_faults
         ran = events.World(
@@ -115,18 +112,9 @@ class SimEnvironment:
         self._runs.clear()
 
     def _world(self, spec: RunSpec) -> World:
-        return World(
+        make = random_world if spec.random else World
+        return make(
             seed=spec.seed,
-            protocol=spec.variant.protocol,
-            rules=from_text(spec.rules),
-            ids=spec.draw.ids,
-            settings=settings_of(spec.scenario.settings),
-            trace=self._trace,
-        )
-
-    def _random_world(self, spec: RunSpec) -> World:
-        return random_world(
-            spec.seed,
             protocol=spec.variant.protocol,
             rules=from_text(spec.rules),
             ids=spec.draw.ids,
