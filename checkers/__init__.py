@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.checker import Checker
-from checkers.facts.activity import vacuous
 from checkers.rules.caught_up import caught_up
 from checkers.rules.checkpoint import checkpoint
 from checkers.rules.diverged import diverged
@@ -16,6 +15,7 @@ from checkers.rules.oracles import oracles
 from checkers.rules.order import order
 from checkers.rules.power_loss_evidence import proven_losses
 from checkers.rules.unchecked import unchecked
+from checkers.rules.vacuous import vacuous
 from harness.model import Source
 
 _LEADERS: Final = (Source.ZOOKEEPER, Source.BROKER)

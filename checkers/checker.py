@@ -49,7 +49,8 @@ def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[s
     Returns:
         The anomalies in the order of the checkers.
     """
-    return [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, clean)]
+    sources = frozenset(op.source for op in ops)
+    return [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources, clean)]
 
 
 def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], list[Op]]:
@@ -59,8 +60,9 @@ def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], list[Op]]:
     Ops of the runner and the nemesis are about the whole run, whatever partition they name. A run without ops of a
     partition has one part all the same, so that checkers report the missing evidence.
     """
-    keys = dict.fromkeys(key for op in ops if (key := partition_of(op)) is not None) or {key_of(ops): None}
-    return {key: [op for op in ops if partition_of(op) in (None, key)] for key in keys}
+    places = [partition_of(op) for op in ops]
+    keys = dict.fromkeys(place for place in places if place is not None) or {key_of(ops): None}
+    return {key: [op for op, place in zip(ops, places, strict=True) if place in (None, key)] for key in keys}
 
 
 def partition_of(op: Op) -> tuple[str, int] | None:
@@ -68,9 +70,10 @@ def partition_of(op: Op) -> tuple[str, int] | None:
     return None if op.source in (Source.RUNNER, Source.NEMESIS) else op.place
 
 
-def _apply(checker: Checker, ops: Sequence[Op], clean: frozenset[str]) -> list[Anomaly]:
-    seen = {op.source for op in ops}
-    missing = [group for group in checker.needs if not seen.intersection(group)]
+def _apply(
+    checker: Checker, ops: Sequence[Op], sources: frozenset[Source], clean: frozenset[str]
+) -> list[Anomaly]:
+    missing = [group for group in checker.needs if sources.isdisjoint(group)]
     if missing:
         wanted = " and ".join(" or ".join(source.value for source in group) for group in missing)
         return [_unchecked(checker, ops, f"the history has nothing from {wanted}")]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 
 from harness.events import Injection
@@ -126,10 +127,11 @@ def nature_of(op: Op) -> Nature:
     if not isinstance(fault, Injection) or not fault.effect:
         return _OLDER.get(op.f, Nature())
     try:
-        return Nature(
-            effect=Effect(fault.effect),
-            heals=frozenset(map(Effect, fault.heals or ())),
-            band=Band(fault.band or Band.MARK),
-        )
+        return _nature(fault.effect, fault.heals or (), fault.band or Band.MARK)
     except ValueError as error:
         raise HistoryError(f"op {op.index}: {op.f}: {error}; expected one of harness/effect.py") from error
+
+
+@cache
+def _nature(effect: str, heals: tuple[str, ...], band: str) -> Nature:
+    return Nature(effect=Effect(effect), heals=frozenset(map(Effect, heals)), band=Band(band))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from checkers.facts.activity import activity_of, vacuous
+from checkers.facts.activity import activity_of
 from checkers.facts.outages import outages
 from checkers.judge import check_in_process
+from checkers.rules.vacuous import vacuous
 from checkers.verdict import verdict_of
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault

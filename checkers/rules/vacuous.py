@@ -1,0 +1,36 @@
+"""A random run that proves nothing: no fault took effect, or no acknowledged record could have been lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checkers.facts.activity import count
+from checkers.facts.view import key_of
+from harness.events import Setup
+from harness.model import Anomaly, Kind, Op, events_of
+
+
+def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
+    """Return one VACUOUS anomaly if a random run proves nothing, else []; a written scenario is never vacuous."""
+    first = next(events_of(ops, Setup), None)
+    if first is None or not _is_random(first[1]):
+        return []
+    sentence = _reason(ops)
+    if not sentence:
+        return []
+    topic, partition = key_of(ops)
+    return [
+        Anomaly(kind=Kind.VACUOUS, topic=topic, partition=partition, sentence=sentence, proof=(first[0].index,))
+    ]
+
+
+def _is_random(setup: Setup) -> bool:
+    # Older histories do not have the field; their random schedules were named after their seeds.
+    return setup.scenario.startswith("seed-") if setup.random is None else setup.random
+
+
+def _reason(ops: Sequence[Op]) -> str:
+    counts = count(ops)
+    if not counts.acked:
+        return "No record of the schedule was acknowledged by all, so nothing could be lost."
+    return "" if counts.bitten else "No fault of the schedule bit."
