@@ -1,8 +1,9 @@
 """
 Generates a random schedule from a seed: nodes, produced records, faults and their order, as a scenario.
 
-A schedule has the text of a scenario file, so that it can be stored, read, replayed in any environment and
-shortened. It does not depend on the run: `RandomPlay` skips a step that is not applicable when its turn comes.
+Its text (harness/scenario/text.py) is that of a scenario file, so that it can be stored, read, replayed in any
+environment and shortened. It does not depend on the run: `RandomPlay` skips a step that is not applicable when its
+turn comes.
 
 Source:  every counterexample of hachikuji/kafka-specification consists of elections while LeaderAndIsr,
          OffsetForLeaderEpoch or Fetch messages of a replica are held; the moves reproduce this.
@@ -16,13 +17,15 @@ from random import Random
 from typing import Final
 
 from harness.cluster.fault import Fault
+from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
-from harness.scenario.file import Scenario, parse
+from harness.scenario.file import Scenario, Step
+from harness.scenario.heads import Count
 from harness.scenario.steps import (
     MEANWHILE,
     Act,
@@ -36,6 +39,7 @@ from harness.scenario.steps import (
     Release,
     ReleaseAll,
 )
+from harness.scenario.text import FIRST_STEP_LINE
 
 REPLICAS: Final = ("A", "B", "C")
 ALL: Final = -1  # acks=all
@@ -59,13 +63,7 @@ def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEF
 
     It has no expectation: the checkers decide whether what they find is a violation.
     """
-    text = schedule_text(seed, faults, profile)
-    return parse(f"seed-{seed}", text, f"the schedule of seed {seed}", faults)
-
-
-def schedule_text(seed: int, faults: Mapping[str, Fault], profile: Profile = DEFAULT) -> str:
-    """Return the schedule of a seed as the text of a scenario file."""
-    return _Drawing(Random(f"schedule {seed}"), faults, profile).text(seed)
+    return _Drawing(Random(f"schedule {seed}"), faults, profile).schedule(seed)
 
 
 class _Drawing:
@@ -76,7 +74,7 @@ class _Drawing:
         self._profile = profile
         self._faults = faults
         self._steps: list[Act] = []
-        self._records: list[str] = []
+        self._records: list[Count] = []
         three = chance.random() < profile.three_replicas
         self._replicas = REPLICAS if three else REPLICAS[:2]
         apart = chance.random() < profile.apart
@@ -95,8 +93,8 @@ class _Drawing:
             **{name: self._fault(fault) for name, fault in faults.items()},
         }
 
-    def text(self, seed: int) -> str:
-        """Draw the schedule and return its text."""
+    def schedule(self, seed: int) -> Scenario:
+        """Draw the schedule and return it as reading its text would."""
         profile, chance = self._profile, self._chance
         min_isr = 2 if chance.random() < profile.min_isr_two else 1
         lag = chance.choice(profile.lags_ms)
@@ -106,15 +104,20 @@ class _Drawing:
             kind = chance.choices(kinds, weights)[0]
             if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
                 self._pass()
-        settings = f"min_isr={min_isr} heal_within_s={profile.heal_within_s:g}"
-        heads = [
-            f"title    Drawn from seed {seed}",
-            "source   chance",
-            f"nodes    {' '.join(self._replicas)} replicas, {self._controller} controller",
-            f"records  {', '.join((*self._records, *(f'{name} 1' for name in FINAL_RECORDS)))}",
-            f"settings {settings}" + (f" replica_lag_ms_max={lag}" if lag else ""),
-        ]
-        return "\n".join([*heads, "", *map(str, self._steps), ""])
+        others = tuple(name for name in self._replicas if name != self._controller)
+        return Scenario(
+            name=f"seed-{seed}",
+            title=f"Drawn from seed {seed}",
+            sources=("chance",),
+            replicas=self._replicas,
+            nodes=(self._controller, *others),
+            records=(*self._records, *(_count(name, 1) for name in FINAL_RECORDS)),
+            steps=tuple(Step(line=line, act=act) for line, act in enumerate(self._steps, start=FIRST_STEP_LINE)),
+            expectations={},
+            settings=Settings(
+                min_isr=min_isr, replica_lag_ms_max=lag or None, heal_within_s=profile.heal_within_s
+            ),
+        )
 
     def _temper(self) -> tuple[list[str], list[float]]:
         """Return the kinds of moves that this schedule has, and the weight of each."""
@@ -171,7 +174,7 @@ class _Drawing:
 
     def _produce_with(self, acks: int, count: int) -> bool:
         name = f"m{len(self._records) + 1}"
-        self._records.append(f"{name} {count}")
+        self._records.append(_count(name, count))
         singly = self._chance.random() < 0.15
         return self._add(Produce(name, acks=acks, singly=singly, outcome=MEANWHILE))
 
@@ -266,3 +269,7 @@ class _Drawing:
     def _heal(self) -> bool:
         rules = self._predicted.rules
         return bool(rules) and self._add(self._chance.choice(rules))
+
+
+def _count(name: str, number: int) -> Count:
+    return Count(name=name, low=number, high=number)

@@ -72,15 +72,19 @@ class Step:
 
     line: int
     act: Act
-    narrative: str
+    narrative: str = ""
     variants: tuple[str, ...] = ()
     unless: bool = False
+    _text: str = field(default="", init=False, repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """The whole line, with its `under` or `unless`."""
-        word = "unless" if self.unless else "under"
-        return f"{word} {', '.join(self.variants)}: {self.act}" if self.variants else str(self.act)
+        """The whole line, with its `under` or `unless`; printed once."""
+        if not self._text:
+            word = "unless" if self.unless else "under"
+            text = f"{word} {', '.join(self.variants)}: {self.act}" if self.variants else str(self.act)
+            object.__setattr__(self, "_text", text)
+        return self._text
 
     def is_for(self, names: Collection[str]) -> bool:
         """Return True if a variant that has these names plays the step."""
@@ -122,7 +126,7 @@ class Scenario:
         for step in self.steps:
             narrative = step.narrative or comment
             if step.is_for(names):
-                steps.append(replace(step, narrative=narrative))
+                steps.append(step if step.narrative == narrative else replace(step, narrative=narrative))
             comment = "" if step.is_for(names) else narrative
         return replace(self, steps=tuple(steps))
 

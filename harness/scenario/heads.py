@@ -27,7 +27,7 @@ class Count:
     name: str
     low: int
     high: int
-    base: str
+    base: str = ""
 
 
 def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from harness.cluster.settings import Settings
 from harness.scenario.file import Scenario
 from harness.scenario.heads import Count
+
+# The line of the first step, if the scenario has one source: it follows the head's five lines and an empty one.
+FIRST_STEP_LINE: Final = 7
 
 
 def text_of(scenario: Scenario) -> str:

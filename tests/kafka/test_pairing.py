@@ -15,7 +15,7 @@ import pytest
 from harness.cli.main import main
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, OpType, Source, UsageError
-from harness.random_schedule.generate import schedule_text
+from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import REAL
 from harness.search.pairing_progress import PairingProgress
 from nemesis import NEMESES
@@ -60,7 +60,7 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
             assert {"healed", "done"} <= {op.f for op in ops if op.source is Source.RUNNER}
             assert [op for op in ops if op.source is Source.LOG and op.type is OpType.OK]
             steps = [op.value["text"] for op in ops if op.f == "step" and op.value["line"]]
-            drawn = schedule_text(seed, NEMESES, REAL).partition("\n\n")[2].splitlines()
+            drawn = [step.text for step in draw_schedule(seed, NEMESES, REAL).steps]
             assert {text for text in drawn if text} == {text for text in steps if text in drawn}
     # All of it was played: it is judged anew, and nothing starts.
     capsys.readouterr()

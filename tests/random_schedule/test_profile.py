@@ -7,9 +7,10 @@ import hashlib
 import pytest
 
 from harness.model import UsageError
-from harness.random_schedule.generate import schedule_text
+from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.patterns import PATTERNS
 from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL, WEIGHTS, profile_of
+from harness.scenario.text import text_of
 from nemesis import NEMESES as FAULTS
 
 # What undoes, what clients do and time: in every schedule.
@@ -17,8 +18,8 @@ HARMLESS = {"produce", "pass", "release", "return", "restart", "resume", "heal"}
 
 
 def verbs(names: tuple[str, ...], seeds: range) -> set[str]:
-    texts = (schedule_text(seed, FAULTS, profile_of(names)) for seed in seeds)
-    return {line.split()[0] for text in texts for line in text.partition("\n\n")[2].split("\n") if line}
+    drawn = (draw_schedule(seed, FAULTS, profile_of(names)) for seed in seeds)
+    return {step.text.split()[0] for schedule in drawn for step in schedule.steps}
 
 
 def test_all_is_every_schedule_as_it_was() -> None:
@@ -28,8 +29,8 @@ def test_all_is_every_schedule_as_it_was() -> None:
 
 def test_seeds_of_the_simulator_draw_what_they_drew() -> None:
     """The figures of docs/search.md are of these schedules: whoever changes them measures anew."""
-    texts = "".join(schedule_text(seed, FAULTS) for seed in range(500))
-    assert "eb515dec72c6300b59c1bdedfdeaa3c4" == hashlib.md5(texts.encode()).hexdigest()
+    texts = "".join(text_of(draw_schedule(seed, FAULTS)) for seed in range(500))
+    assert "51ff263fbb11f6c0a6bf4bc48f0cd2c3" == hashlib.md5(texts.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in (ALL, "hold", "story")])
