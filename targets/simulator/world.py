@@ -86,6 +86,7 @@ class World:
     ) -> None:
         self.rules = PROTOCOLS[protocol] if rules is None else rules
         self.ids = dict(ids)
+        self._names = {broker_id: name for name, broker_id in self.ids.items()}
         self.chance = chance is not None
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
@@ -188,7 +189,7 @@ class World:
 
     def name_of(self, broker_id: int) -> str | None:
         """Return a node's name, None if no node has this id."""
-        return next((name for name, number in self.ids.items() if number == broker_id), None)
+        return self._names.get(broker_id)
 
     def add_end(self, name: str, end: End) -> None:
         """Add an endpoint that opens connections: a client."""

@@ -21,6 +21,7 @@ class SimZooKeeperView:
         self._target = target
         self._tree = world.zookeeper.tree
         self._seen: dict[type[Event], Event] = {}
+        self._paths: dict[tuple[str, int], str] = {}
         self._read: tuple[ZkNode | None, PartitionTruth | None] = (None, None)
 
     def watch(self, topic: str, partition: int) -> None:
@@ -66,9 +67,12 @@ class SimZooKeeperView:
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
         """Return ZooKeeper's state of the partition; None when there is none yet."""
-        node = self._tree.nodes.get(self._target.partition_path(topic, partition))
+        path = self._paths.get((topic, partition))
+        if path is None:
+            path = self._paths[topic, partition] = self._target.partition_path(topic, partition)
+        node = self._tree.nodes.get(path)
         if node is not self._read[0]:
-            # Cache the decoding: waits read this after every step, and a node rarely changes.
+            # Cache path and decoding: waits read this after every step, and a node rarely changes.
             self._read = (node, None if node is None else self._target.partition_truth(node.data, node.version))
         return self._read[1]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Payload: TypeAlias = bytes | memoryview
 
@@ -47,9 +47,8 @@ class ErrorCode(IntEnum):
     INVALID_RECORD = 87
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class TopicPartition:
-    """One partition of a topic."""
+class TopicPartition(NamedTuple):
+    """One partition of a topic. A tuple, whose hash is fast: it is the key of most tables."""
 
     topic: str
     partition: int

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final, get_type_hints
 
 from targets.broker.core.log_port import LeoAfterCut
@@ -317,12 +318,18 @@ def with_rule(rules: Rules, text: str) -> Rules:
         ValueError: names the rule, its values and the value that was passed.
     """
     name, _, value = text.partition("=")
-    kinds: Mapping[str, Any] = get_type_hints(Rules)
+    kinds = _kinds()
     if name not in kinds:
         raise ValueError(
             f"rule {name!r}: no such rule; expected one of {', '.join(sorted(kinds))}{_near(name, kinds)}"
         )
     return replace(rules, **{name: _value(name, kinds[name], value)})
+
+
+@cache
+def _kinds() -> Mapping[str, type[Any]]:
+    """Return the type of each rule, by name."""
+    return get_type_hints(Rules)
 
 
 def _value(name: str, kind: type[Any], text: str) -> Any:
@@ -353,7 +360,7 @@ def as_text(rules: Rules) -> dict[str, str]:
 
 def from_text(values: Mapping[str, str]) -> Rules:
     """Parse the result of as_text; raise ValueError if a rule is missing, unknown or has no such value."""
-    kinds = get_type_hints(Rules)
+    kinds = _kinds()
     if set(values) != set(kinds):
         raise ValueError(f"rules {sorted(values)}: expected exactly {sorted(kinds)}")
     return Rules(**{name: _value(name, kinds[name], text) for name, text in values.items()})
