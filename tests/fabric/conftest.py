@@ -1,4 +1,4 @@
-"""One fabric for every test that asks for it, gone with all its sockets when the test ends."""
+"""The fixture net: one fabric per test, closed with all its sockets when the test ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends of links for tests: a node that listens, connections that send and expect frames, a fabric between."""
+"""Both ends of a link for tests: a listening node, connections that send and expect frames, a fabric between."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tests.events.as_recorded import as_recorded
 from tests.fabric import wire
 
 LOOPBACK = "127.0.0.1"
-# Long enough for a busy machine; nothing in these tests waits it out when all is well.
+# Long enough for a busy machine; a passing test never waits this long.
 WAIT_S = 20.0
 
 
 class Connection:
-    """A blocking socket that speaks in frames."""
+    """A blocking socket that sends and receives frames."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -39,7 +39,7 @@ class Connection:
         assert expected == self.receive(len(expected))
 
     def receive(self, size: int) -> bytes:
-        """Receive so many bytes, fewer only where the connection ends."""
+        """Receive size bytes, or fewer when the connection ends before."""
         found = bytearray()
         while len(found) < size and (data := self.sock.recv(min(size - len(found), 1 << 20))):
             found += data
@@ -58,14 +58,14 @@ class Connection:
         raise AssertionError(f"received {data!r}; expected a reset")
 
     def silent(self) -> bool:
-        """Whether nothing is there to be read now, neither bytes nor an end."""
+        """Return whether there is nothing to read now, neither bytes nor an end."""
         return not select.select([self.sock], [], [], 0)[0]
 
     def close(self) -> None:
         self.sock.close()
 
     def kill(self) -> None:
-        """Close as the kernel does for a killed process with unread bytes: a reset."""
+        """Close with a reset, as the kernel does for a killed process that had unread bytes."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.sock.close()
 
@@ -87,7 +87,7 @@ class Node:
 
 @dataclass
 class World:
-    """A fabric with brokers A (id 1) and B (id 2), B's node behind it, and what was recorded."""
+    """A fabric with brokers A (id 1) and B (id 2), B's node and ZooKeeper behind it, and the recorded events."""
 
     fabric: Fabric
     node: Node
@@ -99,20 +99,20 @@ class World:
     open: list[Connection] = field(default_factory=list)
 
     def connect(self) -> tuple[Connection, Connection]:
-        """Dial B through the fabric: the dialling end, and B's."""
+        """Dial B through the fabric, and return the dialling end and B's end."""
         return self._connect(self.address, self.node)
 
     def connect_zookeeper(self) -> tuple[Connection, Connection]:
-        """Dial ZooKeeper as A: A's end, and ZooKeeper's."""
+        """Dial ZooKeeper as A, and return A's end and ZooKeeper's end."""
         return self._connect(self.zookeeper_address, self.zookeeper)
 
     def dial(self) -> Connection:
-        """Dial B through the fabric, and accept nothing."""
+        """Dial B through the fabric, without accepting the connection at B."""
         return self.keep(Connection(socket.create_connection((self.address.host, self.address.port), WAIT_S)))
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Keep the fabric's thread inside a call, so that what happens meanwhile comes to it all at once."""
+        """Block the fabric's thread inside a call, so that all that happens meanwhile reaches it at once."""
         self.gate.clear()
         before = len(self.record)
         caller = threading.Thread(target=self.fabric.close_links, args=("A", "A"))
@@ -125,14 +125,14 @@ class World:
             caller.join(WAIT_S)
 
     def expect_refusal(self) -> None:
-        """Dial B, and be reset: while it connects, or at once after."""
+        """Dial B, and expect a reset, during the connect or right after it."""
         try:
             self.dial().expect_reset()
         except ConnectionResetError:
             return
 
     def known(self, client_id: str = "broker-1-fetcher") -> tuple[Connection, Connection]:
-        """Dial B, and let one request and its answer pass, so that the link is known."""
+        """Dial B, and pass one request and its answer, so that the fabric knows the link."""
         near, far = self.connect()
         first = wire.request(18, 0, 0, client_id)
         near.send(first)
@@ -155,7 +155,7 @@ class World:
 
 @contextmanager
 def world() -> Iterator[World]:
-    """Start a fabric and what is behind it; take all down."""
+    """Start a fabric and the nodes behind it; close them all at the end."""
     record: list[tuple[str, dict[str, Any]]] = []
     node, zookeeper = Node(), Node()
     gate = threading.Event()
@@ -190,7 +190,7 @@ def world() -> Iterator[World]:
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait until a condition holds; fail with what was awaited."""
+    """Wait until a condition holds; fail with its description after WAIT_S."""
     tick = threading.Event()
     for _ in range(int(WAIT_S / CONDITION_POLL_S)):
         if condition():

@@ -1,4 +1,4 @@
-"""Bodies are read as kio writes them, whole, cut at every byte and with a tail."""
+"""Request and answer bodies are read as kio writes them: whole, cut at every byte, and with a tail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FETCH_VERSIONS = range(FETCH_VERSION_MAX + 1)
 
 
 def check_cut_anywhere(reader: Reader, data: bytes, version: int) -> None:
-    """Hold a reader to its contract: a tail changes nothing, and no prefix of what it reads is enough."""
+    """Check a reader's contract: bytes around the value change nothing, and every proper prefix is Unreadable."""
     value, size = reader(data, 0, version)
     assert (value, size) == reader(b"head" + data + b"tail", 4, version)
     for end in range(size):

@@ -1,4 +1,4 @@
-"""LeaderAndIsr as Apache Kafka lays it out, in every version: whole, cut at every byte, with a tail."""
+"""Every version of Apache Kafka's LeaderAndIsr is read: whole, cut at every byte, and with a tail."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ VERSIONS = range(VERSION_MAX + 1)
 
 
 def body_of(frame: bytes) -> bytes:
-    """What follows a request's header."""
+    """Return the bytes after a request's header."""
     return frame[4 + request_header(frame, 4)[1] :]
 
 
 def answer_of(frame: bytes) -> bytes:
-    """What follows an answer's correlation id."""
+    """Return the bytes after an answer's correlation id."""
     return frame[4 + answer_correlation(frame, 4)[1] :]
 
 

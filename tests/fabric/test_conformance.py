@@ -1,4 +1,4 @@
-"""The same script of rules and frames, through the proxy on loopback and in the simulator: the same events."""
+"""The proxy on loopback and the simulator record the same events for the same script of rules and frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fabric.nodes import World, until
 from tests.simulator.ends import Keeper, Room, fetch
 
 Step: TypeAlias = tuple[Any, ...]
-# What arrived at B and at A, by correlation.
+# The correlation ids of the frames that arrived at B and at A.
 Arrived: TypeAlias = tuple[list[int], list[int]]
 
 TP: Final = TopicPartition("t", 0)
@@ -29,7 +29,7 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("dial",),
     ("fetch", 1, 0),
     ("answer", 1),
-    # Held from an offset on, with what is behind it; released in order, into a second hold.
+    # Held from an offset on, with the frames behind; released in order, into a second hold.
     ("hold", "h", *FETCH, "request", 5),
     ("hold", "all", "*", "*", "*", "request"),
     ("release", "all"),
@@ -45,7 +45,7 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("answer", 3),
     ("answer", 4),
     ("release", "answers"),
-    # Twice there and once back; a hold of answers is not about the second.
+    # Two requests arrive and one answer returns; a hold on answers does not hold the second answer.
     ("double", "d", *QUESTION),
     ("double", "f", *FETCH),
     ("question", 5),
@@ -58,7 +58,7 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("answer", 6),
     ("heal", "d"),
     ("heal", "f"),
-    # Late, once recorded for its link, and on when it is healed.
+    # Delayed, recorded once for its link, and passed on when the delay is healed.
     ("delay", "l", *FETCH, "request", 3600.0),
     ("fetch", 7, 7),
     ("question", 8),
@@ -71,7 +71,7 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("heal", "c"),
     ("dial",),
     ("fetch", 10, 8),
-    # Thrown away with its connection.
+    # Dropped with its connection.
     ("hold", "h", *FETCH, "request"),
     ("fetch", 11, 9),
     ("drop", "h"),
@@ -86,7 +86,7 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("heal_all", "n"),
     ("dial",),
     ("fetch", 14, 10),
-    # A cut that closes, now and later.
+    # A cut that closes connections, the open ones and those dialled later.
     ("cut", "c", "A", "B", True),
     ("dial",),
     ("fetch", 15, 11),
@@ -98,7 +98,7 @@ SCRIPT: Final[tuple[Step, ...]] = (
 
 
 def act(links: LinkVerbs[Any], made: dict[str, Any], verb: str, name: str, *arguments: Any) -> None:
-    """Call a verb of either driver, and keep what it returns under a name."""
+    """Call a verb of either driver, and store what it returns under a name."""
     if verb in LIFTS:
         getattr(links, verb)(made[name])
     elif verb == "cut":
@@ -108,7 +108,7 @@ def act(links: LinkVerbs[Any], made: dict[str, Any], verb: str, name: str, *argu
 
 
 class Simulated:
-    """A script in virtual time."""
+    """The script in the simulator, in virtual time."""
 
     def __init__(self) -> None:
         self.room = Room()
@@ -134,7 +134,7 @@ class Simulated:
 
 
 class Proxied:
-    """A script on sockets; each step waits for what the simulator has seen in it."""
+    """The script on sockets; each step waits for the frames and events that the simulator produced in it."""
 
     def __init__(self, net: World) -> None:
         self.net = net
@@ -183,12 +183,12 @@ def test_proxy_and_simulator_record_the_same_events_and_deliver_the_same_frames(
 
 
 def question() -> Question:
-    """A follower's question where epoch 4 ends."""
+    """Return a follower's request for the end offset of epoch 4."""
     return Question(questions=(EpochQuestion(tp=TP, leader_epoch=4),))
 
 
 def _correlations(keeper: Keeper) -> list[int]:
-    """What arrived at an end since the last step; a copy counts like any other."""
+    """Return the correlation ids that arrived at an end since the last step, copies included."""
     got = [body[1] if body[0] == "copy of " else body for body in keeper.got]
     keeper.got.clear()
     return [body[0] for body in got]

@@ -1,4 +1,4 @@
-"""A cut loses bytes in silence and says so when it heals; nodes that die, die as they do on a network."""
+"""A cut loses bytes silently and resets the torn connections when it heals; a dead node looks as on a network."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_what_a_killed_node_sent_arrives_when_its_end_is_a_reset(net: World) -> 
     near, far = net.known()
     frames = [wire.request(0, 3, number, "1", b"x" * 1000) for number in range(50)]
     with net.stopped():
-        # The answer is written to a socket that is dead by then, before the requests were read from it.
+        # The fabric writes this answer to a socket that is already dead, before it reads the requests from it.
         far.send(wire.answer(8, b"never read"))
         near.send(*frames)
         near.kill()

@@ -1,4 +1,4 @@
-"""A doubled request arrives twice, and its sender sees one answer; on real sockets over loopback."""
+"""A doubled request arrives twice, and its sender receives one answer; on real sockets over loopback."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-Bytes that come before the node behind is reached wait, under a Python whose asyncio reads too early as well.
+Bytes that arrive before the fabric reaches the node wait, even under a Python whose asyncio reads too early.
 
-Source:  CPython 3.11.2 (Debian 12): a transport that is paused in connection_made begins to read all the same.
+Source:  CPython 3.11.2 (Debian 12): a transport that is paused in connection_made starts reading anyway.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.fabric.nodes import World
 
 
 def add_reader_as_3_11_2_has_it(transport: Any, descriptor: int, callback: Callable[..., None]) -> None:
-    """Begin to read, paused or not."""
+    """Start reading, whether the transport is paused or not."""
     if not transport.is_closing():
         transport._loop._add_reader(descriptor, callback)
 

@@ -1,4 +1,4 @@
-"""The fabric as its caller sees it: names, threads, sizes, and that nothing is left of it."""
+"""The fabric from its caller's side: names, threads, frame sizes, and a close that leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames are found however their bytes arrive, and headers are read only from whole ones."""
+"""Frames are split correctly however their bytes arrive, and a header cut short is Unreadable."""
 
 from __future__ import annotations
 

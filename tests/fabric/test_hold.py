@@ -1,4 +1,4 @@
-"""Held frames stop all behind them, and go on in order; on real sockets over loopback."""
+"""A held frame stops all frames behind it, and they go on in order; on real sockets over loopback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model import PreconditionError
 from tests.fabric import wire
 from tests.fabric.nodes import WAIT_S, World
 
-# The held bytes, and what the kernel may keep for both sockets.
+# The held bytes, plus what the kernel may buffer for both sockets.
 SENT_BYTES_MAX = 8 * HELD_BYTES_MAX
 
 
@@ -165,7 +165,7 @@ def test_source_is_read_no_more_when_too_much_waits_behind_a_hold(net: World) ->
     near.sock.setblocking(False)
     produce = wire.request(0, 3, 2, "broker-1-fetcher", b"x" * 60_000)
     sent = 0
-    # Every call below gives the fabric a turn, in which it would read at least one frame, if it read at all.
+    # Every call below gives the fabric a turn, in which it would read at least one frame if it were still reading.
     for _ in range(2000):
         with suppress(BlockingIOError):
             while sent < SENT_BYTES_MAX:

@@ -1,4 +1,4 @@
-"""A hold gives any thread the frames that it stopped, and says what passed by instead."""
+"""A hold returns the frames that it stopped to any thread, and otherwise reports the frames that passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reading tells whose connection it is, and which request an answer answers."""
+"""A reading identifies the source of a connection, and the request that an answer belongs to."""
 
 from __future__ import annotations
 

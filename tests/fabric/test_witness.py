@@ -1,4 +1,4 @@
-"""The witness writes questions, answers and followers' offsets as docs/history.md has them."""
+"""The witness records epoch questions, their answers and followers' fetch offsets as in docs/history.md."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_witness_records_what_is_unreadable_once_for_each_kind() -> None:
 
 
 def test_witness_says_nothing_of_topics_that_brokers_make_for_themselves() -> None:
-    """A client's group has Apache Kafka make __consumer_offsets; a run is about its own topic."""
+    """A client's group makes Apache Kafka create __consumer_offsets; a run records only its own topic."""
     witness, record = witness_with_record()
     own = FetchBody(replica_id=1, full=True, offsets=((("__consumer_offsets", 0), 3),), forgotten=())
     witness.passed(LINK, own, {})

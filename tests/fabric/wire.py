@@ -1,4 +1,4 @@
-"""Kafka's bytes for tests: by kio where it has the message, by hand where it has not."""
+"""Kafka's wire format for tests: written by kio where it has the message, by hand where it has not."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ TOPIC_ID = "00112233445566778899aabbccddeeff"
 
 
 def frame(payload: bytes) -> bytes:
-    """Put the length before a payload."""
+    """Return a frame: the payload with its length in front."""
     return struct.pack(">i", len(payload)) + payload
 
 
 def request(
     api_key: int, version: int, correlation: int, client_id: str | None, body: bytes = b"", *, tags: bytes = b""
 ) -> bytes:
-    """A request's frame; tags are the header's own, for flexible versions."""
+    """Return a request's frame; tags are the header's tagged fields, for flexible versions."""
     client = struct.pack(">h", -1) if client_id is None else text(client_id)
     return frame(struct.pack(">hhi", api_key, version, correlation) + client + tags + body)
 
 
 def answer(correlation: int, body: bytes = b"") -> bytes:
-    """An answer's frame."""
+    """Return an answer's frame."""
     return frame(struct.pack(">i", correlation) + body)
 
 
@@ -44,7 +44,7 @@ def fetch(
     session_epoch: int = -1,
     named: bool = True,
 ) -> bytes:
-    """A follower's Fetch request for one partition; named False leaves the partition out (fetch session)."""
+    """Return a follower's Fetch request for one partition; named=False omits the partition (fetch session)."""
     partitions = ((topic, ((0, offset),)),) if named else ()
     body = fetch_body(version, partitions, replica_id=replica_id, session_epoch=session_epoch)
     return request(1, version, correlation, client_id, body, tags=b"\x00" if version >= 12 else b"")
@@ -58,7 +58,7 @@ def fetch_body(
     session_epoch: int = -1,
     forgotten: Sequence[tuple[str, Sequence[int]]] = (),
 ) -> bytes:
-    """A Fetch body as kio writes it (v4 on) or by hand; topics: (name, ((partition, offset),))."""
+    """Return a Fetch body, written by kio (v4 on) or by hand; topics: (name, ((partition, offset),))."""
     if version < 4:
         return _old_fetch_body(version, topics, replica_id)
     schema = importlib.import_module(f"kio.schema.fetch.v{version}.request")
@@ -97,7 +97,7 @@ def fetch_body(
 def epoch_question(
     version: int, *, correlation: int = 2, client_id: str = "broker-1-fetcher", epoch: int = 4
 ) -> bytes:
-    """An OffsetForLeaderEpoch request for t-0, by hand (v0 to v3)."""
+    """Return an OffsetForLeaderEpoch request for t-0, written by hand (v0 to v3)."""
     current = struct.pack(">i", 9) if version >= 2 else b""
     body = struct.pack(">i", 1) + text("t") + struct.pack(">ii", 1, 0) + current + struct.pack(">i", epoch)
     replica = struct.pack(">i", 1) if version >= 3 else b""
@@ -105,7 +105,7 @@ def epoch_question(
 
 
 def epoch_answer(version: int, *, correlation: int = 2, epoch: int = 4, end: int = 21, error: int = 0) -> bytes:
-    """An OffsetForLeaderEpoch answer for t-0, by hand (v0 to v3)."""
+    """Return an OffsetForLeaderEpoch answer for t-0, written by hand (v0 to v3)."""
     throttle = struct.pack(">i", 0) if version >= 2 else b""
     leader_epoch = struct.pack(">i", epoch) if version >= 1 else b""
     body = struct.pack(">i", 1) + text("t") + struct.pack(">ihi", 1, error, 0) + leader_epoch
@@ -119,10 +119,10 @@ def leader_and_isr(
     correlation: int = 3,
     client_id: str = "1",
 ) -> bytes:
-    """Kafka's LeaderAndIsr request by hand: (topic, partition, leader, leader epoch, ISR)."""
+    """Return a LeaderAndIsr request, written by hand; commands: (topic, partition, leader, leader epoch, ISR)."""
     compact = version >= 4
     tags = b"\0" if compact else b""
-    body = tags + struct.pack(">i", 9) + b"\0" * (version >= 7)  # controller, whether it is KRaft's
+    body = tags + struct.pack(">i", 9) + b"\0" * (version >= 7)  # controller, is-KRaft flag
     body += struct.pack(">i", 4) + b"\xff" * 8 * (version >= 2) + b"\1" * (version >= 5)  # epochs, type
     body += _count(len(commands), compact)
     for topic, partition, leader, epoch, isr in commands:
@@ -136,7 +136,7 @@ def leader_and_isr(
 
 
 def obeyed(version: int, errors: Sequence[tuple[str, int, int]], *, error: int = 0, correlation: int = 3) -> bytes:
-    """The answer to it by hand: (topic, partition, error)."""
+    """Return the answer to a LeaderAndIsr request, written by hand; errors: (topic, partition, error)."""
     compact = version >= 4
     tags = b"\0" if compact else b""
     body = tags + struct.pack(">h", error) + _count(len(errors), compact)
@@ -160,14 +160,14 @@ def _numbers(numbers: Sequence[int], compact: bool) -> bytes:
 
 
 def encoded(entity: Any) -> bytes:
-    """Give kio's bytes of a message."""
+    """Return kio's encoding of a message."""
     buffer = io.BytesIO()
     entity_writer(type(entity))(buffer, entity)
     return buffer.getvalue()
 
 
 def text(value: str) -> bytes:
-    """Kafka's string: length and bytes."""
+    """Return Kafka's string: length and bytes."""
     return struct.pack(">h", len(value.encode())) + value.encode()
 
 

@@ -1,4 +1,4 @@
-"""State of their own for the tests of hosts, and a node to break: a small program that does as it is told."""
+"""Fixtures for the tests of hosts: a private state folder, and a small program that serves as a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.hosts import HOSTS
 from harness.hosts.base import Host
 from harness.launch import Launch
 
-# Does each action in turn and says so, then waits; SIGTERM ends it. Paths are relative to the data directory.
+# Runs each action in turn and prints it, then waits for SIGTERM. Paths are relative to the data directory.
 NODE = """
 import os, signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -41,7 +41,7 @@ MakeHostFixture = Callable[..., Host]
 
 
 def node(data_dir: str, *actions: str, python: str = sys.executable) -> Launch:
-    """Launch the node above."""
+    """Return a launch of the program NODE."""
     return Launch(argv=(python, "-c", NODE, data_dir, *actions))
 
 
@@ -56,14 +56,14 @@ def start_ready(host: Host, name: str, launch: Launch) -> None:
 
 @pytest.fixture(autouse=True)
 def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep ledgers, claims and templates of a test to itself."""
+    """Give each test its own folder for ledgers, claims and templates."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state"
 
 
 @pytest.fixture
 def make_host(tmp_path: Path) -> Iterator[MakeHostFixture]:
-    """Open hosts by kind and tier; all are closed after the test."""
+    """Open hosts by kind and tier, and close them all after the test."""
     made: list[Host] = []
 
     def make(kind: str = "local", tier: str | None = "watermark", **wishes: Callable[[str], None]) -> Host:

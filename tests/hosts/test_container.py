@@ -1,4 +1,4 @@
-"""A node's container and an engine that refuses: asked again where that helps, told in one sentence otherwise."""
+"""A node's container retries a pause that the engine refuses, and reports other refusals in one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNABLE = "OCI runtime pause failed: unable to freeze: unknown"
 
 
 class Engine:
-    """One container that runs, and refuses so many times what it is asked to do."""
+    """A running container that refuses the first `refusals` calls."""
 
     def __init__(self, refusals: int) -> None:
         self.refusals = refusals
@@ -27,7 +27,7 @@ class Engine:
         return {"State": {"Running": True, "Paused": self.paused, "ExitCode": 0}}
 
     def reload(self) -> None:
-        """Its state is always what it is now."""
+        """Do nothing: attrs is computed on each access."""
 
     def pause(self) -> None:
         self._refuse()
@@ -47,7 +47,7 @@ class Engine:
 
 
 def container(engine: Engine, tmp_path: Path) -> NodeContainer:
-    """A node whose container the engine has."""
+    """Return a node's container, backed by the engine."""
     anything: Any = None
     made = NodeContainer(name="A", client=anything, ledger=anything, shape=anything, log=tmp_path / "A.log")
     made._container = engine

@@ -1,4 +1,4 @@
-"""The watermark tier against plain files: what is durable is exactly what was reported or flushed."""
+"""On the watermark tier exactly the reported and flushed bytes are durable; tested on plain files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.model import PreconditionError
 
 
 class DeadVictim:
-    """A process that is not there."""
+    """A process that is dead."""
 
     def alive(self) -> bool:
         return False
@@ -27,7 +27,7 @@ class DeadVictim:
 
 
 def nothing() -> None:
-    """Drain nothing."""
+    """Drain no reports."""
 
 
 @pytest.fixture

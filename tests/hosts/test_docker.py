@@ -1,4 +1,4 @@
-"""Nodes as containers: unprivileged, on a network of their own, and gone with their run."""
+"""Nodes in containers are unprivileged, have a network of their own, and are removed with their run."""
 
 from __future__ import annotations
 
@@ -58,21 +58,21 @@ while True: listener.accept()[0].close()
 
 @pytest.fixture
 def engine() -> Iterator[Any]:
-    """A client of the engine."""
+    """A client of the Docker engine."""
     client = connect()
     yield client
     client.close()
 
 
 def of_run(engine: Any, token: str) -> list[str]:
-    """Name the containers and networks of a run."""
+    """Return the names of a run's containers and networks."""
     mark = {"label": f"{LABEL}={token}"}
     found = [*engine.containers.list(all=True, filters=mark), *engine.networks.list(filters=mark)]
     return [each.name for each in found]
 
 
 def token_of(host: DockerHost) -> str:
-    """The run's token."""
+    """Return the token of the host's run."""
     return host._site.ledger.token
 
 
@@ -136,7 +136,7 @@ def test_power_loss_keeps_what_was_flushed_and_loses_the_rest(make_host: MakeHos
     assert host.alive("A") is False
     assert (host.disk("A") / "log").read_bytes() == b"a" * 1000
     assert [path.name for path in host.disk("A").iterdir()] == ["log"]
-    # The same container again, on the disk that was mounted anew.
+    # The same container starts again, on the remounted disk.
     start_ready(host, "A", second)
     assert (host.disk("A") / "log").read_bytes() == b"a" * 300
     assert host.log_text("A").count("ready") == 3

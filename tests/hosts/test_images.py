@@ -1,4 +1,4 @@
-"""An image is named by what it is made of."""
+"""An image's tag depends on the image's inputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.model import UsageError
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of the test's own."""
+    """A minimal project folder, which replaces the real one."""
     (tmp_path / "targets" / "broker").mkdir(parents=True)
     (tmp_path / "harness").mkdir()
     for name in ("Dockerfile", *images.SOURCES["broker"][:-1], "targets/broker/main.py"):

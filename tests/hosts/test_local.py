@@ -1,4 +1,4 @@
-"""Nodes as processes: each fault is shown to bite, and to be refused where it cannot."""
+"""Each fault takes effect on nodes that run as processes, and is refused where it cannot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIERS = [
 
 
 def pid_of(probe: str) -> int:
-    """Read the pid out of what a fault's probe said."""
+    """Return the pid in the text of a fault's probe."""
     match = re.search(r"pid (\d+)", probe)
     assert match is not None, probe
     return int(match[1])

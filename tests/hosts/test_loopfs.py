@@ -1,4 +1,4 @@
-"""The safety rule of a power loss: the ioctl goes to our own loop mount or to nothing."""
+"""The safety rule of a power loss: the ioctl is sent only to the run's own loop mount."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ root_only = [
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    """A run's ledger, undone after the test."""
+    """A run's ledger, closed after the test with nothing left."""
     ledger = Ledger.open(tmp_path)
     yield ledger
     assert ledger.close() == []
@@ -32,7 +32,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 @pytest.fixture
 def no_ioctl(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Record ioctls and let none through: a broken safety rule must not cost the machine its disk."""
+    """Record ioctls instead of sending them: a broken safety rule must not shut down the machine's disk."""
     sent: list[object] = []
     monkeypatch.setattr(fcntl, "ioctl", lambda *arguments: sent.append(arguments))
     return sent
@@ -52,7 +52,7 @@ def test_shutdown_of_a_mount_without_a_loop_device_is_refused(tmp_path: Path, no
 
 
 class TestOwnLoop:
-    """With a loop filesystem mounted."""
+    """Tests that mount a loop filesystem."""
 
     pytestmark = root_only
 

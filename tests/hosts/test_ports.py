@@ -1,4 +1,4 @@
-"""Port claims: nobody gets a port twice, and a port that somebody listens on is passed over."""
+"""A port is claimed at most once at a time, and ports that have a listener are skipped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ input()
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> int:
-    """Leave two ports next to each other in the range, both free."""
+    """Narrow the port range to two adjacent free ports, and return the first."""
     with socket.socket() as first, socket.socket() as second:
         for port in range(limits.PORT_LAST - 2, limits.PORT_FIRST, -2):
             try:

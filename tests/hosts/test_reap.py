@@ -1,4 +1,4 @@
-"""A harness killed at any moment leaves nothing behind, once the next one has looked."""
+"""After the next reap, a harness killed at any moment leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
 
-# A harness that lives through everything a host does, again and again, saying where it is.
+# A harness that opens a host, then repeats its faults in a loop, and prints every step.
 HARNESS = """
 import sys
 from pathlib import Path
@@ -51,7 +51,7 @@ TIER = "loop" if os.geteuid() == 0 else "watermark"
 
 
 def run_and_kill(kind: str, run_dir: Path, after: str, more_s: float) -> None:
-    """Start the harness above, and kill it so long after it said a word."""
+    """Start the program HARNESS, and kill it more_s after it printed the step."""
     process = subprocess.Popen(
         [sys.executable, "-c", HARNESS, kind, str(run_dir), TIER],
         stdout=subprocess.PIPE,
@@ -70,7 +70,7 @@ def run_and_kill(kind: str, run_dir: Path, after: str, more_s: float) -> None:
 
 
 def left_of(run_dir: Path, token: str) -> list[str]:
-    """Name every process, mount, loop device and image that a run left."""
+    """Return every process, mount, loop device and image that a run left behind."""
     found = [f"mount {path}" for path in mounts.mounts_below(run_dir)]
     for name in ("A", "B", "C"):
         image = run_dir / "nodes" / name / "disk" / "disk.img"

@@ -1,4 +1,4 @@
-"""What every host stands on: opened and closed by two threads, in whatever order."""
+"""A closed site or ledger creates nothing more, even if the site is closed while it is being opened."""
 
 from __future__ import annotations
 

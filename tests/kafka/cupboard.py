@@ -19,18 +19,18 @@ CONTENTS: Mapping[str, bytes] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Kept(Release):
-    """A release whose lock lies where the test wants it."""
+    """A release whose lock is a file of the test's choice."""
 
     file: Path
 
     @property
     def lock(self) -> Path:
-        """The lock of the test."""
+        """The path of the test's lock."""
         return self.file
 
 
 def repository(folder: Path, contents: Mapping[str, bytes] = CONTENTS) -> tuple[Jar, ...]:
-    """Write the files as a repository; give their jars, by path."""
+    """Write the contents as a repository, and return their jars, sorted by path."""
     for path, content in contents.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def repository(folder: Path, contents: Mapping[str, bytes] = CONTENTS) -> tuple[
 
 
 def jars(contents: Mapping[str, bytes] = CONTENTS) -> tuple[Jar, ...]:
-    """Give the jars that a lock of these contents pins, by path."""
+    """Return the jars that a lock of these contents pins, sorted by path."""
     return tuple(
         Jar(sha256=hashlib.sha256(content).hexdigest(), size=len(content), path=path)
         for path, content in sorted(contents.items())
@@ -47,7 +47,7 @@ def jars(contents: Mapping[str, bytes] = CONTENTS) -> tuple[Jar, ...]:
 
 
 def release(folder: Path, name: str = "9.9", contents: Mapping[str, bytes] = CONTENTS) -> Release:
-    """Give a release that needs these contents, and write its lock."""
+    """Write the lock of a release that needs these contents, and return the release."""
     made = Kept(
         name=name,
         coordinates=("org.apache.kafka:kafka_2.11:9.9",),

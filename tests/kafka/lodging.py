@@ -1,9 +1,9 @@
 """
-One replica's log on a broker of either system, and its move from one to the other: for tests that hold both
-against one log.
+One replica's log on a broker of either system, and its move to the other system: for tests that compare both
+systems on one log.
 
-C is the controller and A holds the partition; each bounce of A that C sees begins new epochs, alike on both.
-B, where there is one, follows A.
+C is the controller and A leads the partition; each bounce of A that C sees starts new leader epochs, the same on
+both systems. B, if there is one, follows A.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from workloads.clients.connection import Connection
 from workloads.clients.librdkafka import LibrdkafkaClient
 
 IDS = {"C": 1, "A": 2, "B": 3}
-# What a broker keeps of its own in a partition's folder: the id under which its cluster knows the topic.
+# A broker's own file in a partition's folder: it has the topic id, which differs between clusters.
 OWN = "partition.metadata"
-# The magic of a record batch; what is below it is a message set's.
+# The magic of a record batch; a lower magic is that of a message set.
 BATCH = 2
 _numbers = itertools.count()
 _RECORDS = 5
 
 
 class Lodging:
-    """A running cluster; whatever names no replica is about A."""
+    """A running cluster; methods that take no replica act on A."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -54,40 +54,40 @@ class Lodging:
 
     @property
     def epoch(self) -> int:
-        """The epoch in which A leads."""
+        """The leader epoch in which A leads."""
         truth = self._cluster.zookeeper_view.truth(TOPIC, PARTITION)
         assert truth is not None, "the topic is made before anybody asks"
         return truth.leader_epoch
 
     @property
     def folder(self) -> Path:
-        """The replica's own files."""
+        """The folder of A's log."""
         return self.folder_of("A")
 
     def folder_of(self, name: str) -> Path:
-        """Any replica's own files."""
+        """Return the folder of a replica's log."""
         assert isinstance(self._cluster.host, RealMachines), "only real machines have files"
         return self._cluster.host.disk(name) / f"{TOPIC}-{PARTITION}"
 
     @property
     def address(self) -> str:
-        """Where clients reach A."""
+        """A's address for clients."""
         return self._cluster.addresses["A"]
 
     def await_leader(self) -> None:
-        """Wait until A leads and knows it."""
+        """Wait until A leads and claims the leadership itself."""
         cluster = self._cluster
         cluster.await_(
             lambda: cluster.leader() == "A" and cluster.claims_leadership("A", self.epoch), lambda: "A leads"
         )
 
     def write(self, name: str, codec: str) -> None:
-        """Have A append a batch, by librdkafka."""
+        """Produce a batch to A with librdkafka."""
         values = [f"{name} {codec} {number} " + "and again " * 20 for number in range(_RECORDS)]
         self._client.produce(TOPIC, PARTITION, name, values, acks=-1, codec=codec)
 
     def take_down(self, name: str = "A") -> None:
-        """Kill a replica, and have C see it."""
+        """Kill a replica, and wait until C has removed it from the ISR or the partition has no leader."""
         cluster = self._cluster
         NEMESES["kill"].inject(cluster, name)
         NEMESES["expire"].inject(cluster, name)
@@ -101,17 +101,17 @@ class Lodging:
         self.await_leader()
 
     def catch_up(self) -> None:
-        """Start B again, and wait until it has all that A has."""
+        """Start B again, and wait until it is in the ISR."""
         NEMESES["restart"].inject(self._cluster, "B")
         self._cluster.await_(lambda: {"A", "B"} == self._cluster.isr(), lambda: "B is in the ISR")
 
     def bounce(self) -> None:
-        """Begin new epochs."""
+        """Kill A and start it again, which starts new leader epochs."""
         self.take_down()
         self.come_back()
 
     def move_in(self, folder: Path) -> None:
-        """Come back with another's log in place of the replica's own."""
+        """Replace A's log with the log in the folder, and start A again."""
         for file in self.folder.iterdir():
             if file.name != OWN:
                 file.unlink()
@@ -121,7 +121,7 @@ class Lodging:
         self.come_back()
 
     def serve(self) -> bytes:
-        """All that A gives a consumer, as it stands on the wire."""
+        """Return all bytes that a consumer fetches from A, as they are on the wire."""
         found, offset, end = b"", 0, 1
         with Connection(self.address, "lodger", _deadline()) as connection:
             while offset < end:
@@ -132,11 +132,11 @@ class Lodging:
         return found
 
     def read(self) -> list[tuple[int, str]]:
-        """All records, as librdkafka gives them."""
+        """Return all records, as read by librdkafka."""
         return self._client.read_all(TOPIC, PARTITION)
 
     def epoch_ends(self, version: int, epochs: Sequence[int]) -> list[EpochAnswer]:
-        """What A answers to the question where each of the epochs ends."""
+        """Return A's answers to an OffsetForLeaderEpoch request for each of the epochs."""
         host, _, port = self.address.rpartition(":")
         found: list[EpochAnswer] = []
         with socket.create_connection((host, int(port)), limits.CLIENT_OPERATION_S_MAX) as connection:
@@ -159,7 +159,7 @@ def lodging(
     replicas: tuple[str, ...] = ("A",),
     changes: tuple[str, ...] = (),
 ) -> Iterator[Lodging]:
-    """A cluster of that system, some of its rules or properties changed, everything down afterwards."""
+    """Start a cluster of the target with changed rules or properties, and close it afterwards."""
     target: Target = load("target", TARGETS, target_name, "TARGET")
     number = next(_numbers)
     run_dir = folder / f"{target_name}-{number}"
@@ -185,7 +185,7 @@ def lodging(
 
 
 def _question(version: int, correlation: int, epoch: int) -> bytes:
-    """OffsetForLeaderEpoch v0 to v3 of the one partition; nobody claims to know the current epoch (-1)."""
+    """Return OffsetForLeaderEpoch v0 to v3 for the partition; the current leader epoch is unknown (-1)."""
     replica = struct.pack(">i", -2) if version >= 3 else b""
     current = struct.pack(">i", -1) if version >= 2 else b""
     place = struct.pack(">ih", 1, len(TOPIC)) + TOPIC.encode() + struct.pack(">ii", 1, PARTITION)
@@ -195,7 +195,7 @@ def _question(version: int, correlation: int, epoch: int) -> bytes:
 
 
 def _end_of(data: bytes) -> int:
-    """The offset after the last batch of the bytes, or after the last entry of a message set, which tells it."""
+    """Return the offset after the last record batch, or after the last entry of a message set."""
     position, end = 0, 0
     while position < len(data):
         base, size = struct.unpack_from(">qi", data, position)

@@ -1,4 +1,4 @@
-"""Class archives: where they lie, when they are used, and that a broker which leaves none does no harm."""
+"""Class archives: their paths, when they are used, and a broker that leaves none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ZOOKEEPER = Address(host="127.0.0.1", port=2181)
 
 @pytest.fixture
 def java(tmp_path: Path) -> Java:
-    """A Java that is a folder."""
+    """A Java that is only a folder with an empty executable."""
     executable = tmp_path / "java" / "bin" / "java"
     executable.parent.mkdir(parents=True)
     executable.touch()
@@ -28,14 +28,14 @@ def java(tmp_path: Path) -> Java:
 
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    """A release whose jars are in a cache of the test's own."""
+    """A release whose jars are in the test's own cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     cupboard.repository(tmp_path / "fencepost" / "kafka")
     return cupboard.release(tmp_path)
 
 
 class OneBroker:
-    """A host whose broker writes `content` when it is asked to end; None: nothing."""
+    """A host whose broker writes `content` when it is stopped, or nothing when that is None."""
 
     def __init__(self, folder: Path, content: bytes | None, *, slow: bool = False, dies: bool = False) -> None:
         self.launched: Launch | None = None
@@ -45,7 +45,7 @@ class OneBroker:
         self._alive = not dies
 
     def add_node(self, name: str, *, disk: bool) -> Place:
-        """One place."""
+        """Return a place in the host's folder."""
         assert not disk
         here = Address(host="127.0.0.1", port=1)
         return Place(
@@ -59,11 +59,11 @@ class OneBroker:
         )
 
     def start(self, name: str, launch: Launch) -> None:
-        """Remember."""
+        """Store the launch."""
         self.launched = launch
 
     def alive(self, name: str) -> bool:
-        """Until it has ended."""
+        """Return whether the broker has not ended yet."""
         return self._alive
 
     def stop(self, name: str) -> str:
@@ -78,7 +78,7 @@ class OneBroker:
         return "ended"
 
     def log_text(self, name: str) -> str:
-        """Its last words."""
+        """Return the broker's last lines."""
         return "no port"
 
 

@@ -1,4 +1,4 @@
-"""`fencepost kafka`: what it prints, and with what it ends."""
+"""`fencepost kafka`: its output and its exit codes."""
 
 from __future__ import annotations
 

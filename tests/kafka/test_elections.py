@@ -1,4 +1,4 @@
-"""Elections without a failure, asked for in ZooKeeper, against a controller that does what it is told."""
+"""Elections without a failure, requested in ZooKeeper from a fake controller."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATE = {"controller_epoch": 1, "leader": 1, "version": 1, "leader_epoch": 4, "i
 
 
 class Controller:
-    """ZooKeeper with a controller in it; `deaf` names what it does not take."""
+    """ZooKeeper and a controller that ignores requests written to the path `deaf`."""
 
     def __init__(self, replicas: list[int], *, leader: int, isr: list[int], deaf: str = "") -> None:
         self.nodes: dict[str, Any] = {

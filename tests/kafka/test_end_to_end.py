@@ -1,8 +1,8 @@
 """
-The command itself, on the oldest release and on our broker: from jars to a table, exit code and report.
+The command `test-kafka` on the oldest release and on our broker: from jars to a table, exit code and report.
 
-Source: KIP-101, Motivation, Scenario 1, with elections that nobody's failure causes: a broker of Apache Kafka that
-was killed is out of the ISR, or refused, before it can be back.
+Source: KIP-101, Motivation, Scenario 1, with elections that no failure causes: a killed broker of Apache Kafka is
+out of the ISR, or refused, before it can be back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 from tests.kept import exhaustive
 
-# CI plays the same on two releases.
+# CI runs the same scenario on two releases.
 pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.spark, exhaustive]
 
 RELEASE = "0.10.2.2"

@@ -1,4 +1,4 @@
-"""Fetching jars: what is said before, what is kept, and that nothing unchecked gets its name."""
+"""Fetching jars: the announcement, the cache, and that only checked jars get their final names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIT_S_MAX = 20.0
 
 
 class Stocked:
-    """A source that gives what it has, and notes what it was asked for."""
+    """A source that returns its contents, and records the paths that it was asked for."""
 
     text = "a shelf"
 
@@ -166,7 +166,7 @@ def test_plain_source_says_that_it_cannot_be_reached(tmp_path: Path) -> None:
 def test_plain_source_tells_what_a_server_answered_instead(tmp_path: Path) -> None:
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *words: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     (tmp_path / "shelf").mkdir()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=tmp_path / "shelf")) as server:

@@ -1,4 +1,4 @@
-"""A release of Apache Kafka in containers: the same scenario, the same verdict as on this machine."""
+"""A release of Apache Kafka in containers gets the same verdict for a scenario as on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks and the cache: what a lock may say, and that no jar is used that is not what its lock pins."""
+"""Locks and the cache: the lines that a lock may have, and that only jars that match their lock are used."""
 
 from __future__ import annotations
 

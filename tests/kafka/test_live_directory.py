@@ -1,4 +1,4 @@
-"""A running broker's directory is read while it writes: each reading is a state of the log, and harms nothing."""
+"""A running broker's directory is read while it writes: each reading is a state of the log and changes nothing."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 SEGMENT_BYTES = 40_000
 SMALL = (f"log.segment.bytes={SEGMENT_BYTES}",)
-# The log is read at least so often, and until it has so many segments.
+# The log is read until there are this many readings and this many segments.
 READINGS_MIN, SEGMENTS_MIN = 30, 12
 VALID, UNKNOWN = EXIT_CODES["valid"], EXIT_CODES["unknown"]
 
 
 @contextmanager
 def load(lodger: Lodging) -> Iterator[list[int]]:
-    """Have a client write without a pause; gives the offsets that were acknowledged, as they come."""
+    """Write without a pause; yield the list of acknowledged offsets, which grows as they arrive."""
     acknowledged: list[int] = []
     errors: list[object] = []
     enough = threading.Event()
-    # A batch must fit into a segment; and no record may be there twice.
+    # A batch must fit into a segment, and no record may be written twice.
     sparing = {"batch.num.messages": 20, "retries": 0, "max.in.flight.requests.per.connection": 1}
     producer = Producer(
         {"bootstrap.servers": lodger.address, "acks": "all", "linger.ms": 1, "log_level": 0, **sparing}
@@ -69,7 +69,7 @@ def load(lodger: Lodging) -> Iterator[list[int]]:
 
 
 def judge(log: ReplicaLog, before: ReplicaLog | None) -> None:
-    """Hold a reading to being sound, and to going on where the one before it ended."""
+    """Check that a reading is sound, and that it extends the one before it."""
     assert ((), ()) == (log.problems, holes(log))
     assert [] == [note for note in notes(log) if note.kind is not None]
     assert any("a running broker holds it" in remark for remark in log.remarks)

@@ -1,4 +1,4 @@
-"""Making a lock anew: what Maven resolves is what is pinned."""
+"""A newly made lock pins the jars that Maven resolves."""
 
 from __future__ import annotations
 

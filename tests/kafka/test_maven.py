@@ -1,4 +1,4 @@
-"""Maven as it is called: what it is asked for, and what is said when it cannot."""
+"""Calls of Maven: the jars that it is asked for, and the error when it cannot deliver them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from targets.kafka.jars import Jar
 from targets.kafka.maven import coordinates_of, copy, resolve
 from tests.kafka.cupboard import CONTENTS, jars, release, repository
 
-# Puts every artifact of its POM's plug-in where that asks for it, from a repository beside it.
+# Records its arguments and its POM, and copies the repository `shelf` beside it to `found`.
 COPIES = """#!/bin/sh
 echo "$@" > "{folder}/words"
 cp pom.xml "{folder}/pom.xml"

@@ -1,4 +1,4 @@
-"""One log on both: what Apache Kafka wrote our broker opens and serves unchanged, and the other way round."""
+"""Our broker opens and serves unchanged a log that Apache Kafka wrote, and the other way round."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from tests.kafka.lodging import Lodging, lodging
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
-# The oldest and the newest with every suite; those in between by hand.
+# The oldest and the newest release run with the other tests; those in between only by hand (make test-releases).
 RELEASES = tuple(
     pytest.param(name, marks=() if name in ("0.10.2.2", "3.9.1") else pytest.mark.releases)
     for name, entry in entries().items()
     if name == entry.release.name
 )
-# Its messages are of format v1: no batches, no epochs.
+# It writes message format v1, which has no record batches and no leader epochs.
 OLD = "0.10.2.2"
 # zstd came with 2.1 (KIP-110).
 CODECS = dict.fromkeys(("hw", "kip101", "kip279"), ("none", "gzip", "snappy", "lz4"))
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-# In which versions both answer where an epoch ends.
+# The versions of OffsetForLeaderEpoch that both systems answer.
 VERSIONS: dict[str, tuple[int, ...]] = {"hw": ()}
 VERSIONS |= {"kip101": (0,), "kip279": (0, 1), "kip279-2.0.1": (0, 1), "kip320": (0, 1, 2), "kip380": (0, 1, 2, 3)}
-# Epochs that nobody led in are asked for too.
+# The requests also ask for an epoch that has not begun.
 EPOCHS_BEYOND = 2
 
 
 def have(name: str) -> None:
-    """Skip where the release's jars are not here; fetching all of them is for who asks for it."""
+    """Skip the test unless the release's jars are in the cache; tests do not download them."""
     if missing(jars_of(entries()[name].release), cache_dir()):
         pytest.skip(f"the jars of {name} are not here: `fencepost kafka fetch {name}` brings them")
 
 
 def fill(written: Lodging, models: str) -> None:
-    """Write batches of every codec in several epochs, one of which holds nothing."""
+    """Write a batch of every codec, in several leader epochs; the last one stays empty."""
     codecs = CODECS.get(models.partition("-")[0], ALL_CODECS)
     for number, codec in enumerate(codecs):
         written.write(f"m{number}", codec)
@@ -50,25 +50,25 @@ def fill(written: Lodging, models: str) -> None:
 
 
 def bring_to(epoch: int, lodger: Lodging) -> None:
-    """Take A down so many epochs before the other's that it comes to the same with its return."""
+    """Bounce A until its next start leads to the given leader epoch, and leave it down."""
     while lodger.epoch < epoch - 2:
         lodger.bounce()
     lodger.take_down()
 
 
 def segments(folder: Path) -> bytes:
-    """A log's bytes as they lie on the disk."""
+    """Return the bytes of a log's segments on disk."""
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
 
 def lineage(log: ReplicaLog) -> tuple[object, ...]:
-    """What a log says of its history; whoever leads it may write down an epoch of its own at its end."""
+    """Return a log's lineage, without epochs that start at its end: a leader may append its own epoch there."""
     epochs = [entry for entry in log.epochs or () if entry[1] < log.log_end_offset]
     return log.log_start_offset, log.log_end_offset, epochs, log.batches, log.problems
 
 
 def hold(writer: tuple[str, str], taker: tuple[str, str], models: str, tmp_path: Path, zookeeper: Address) -> None:
-    """Write a log on one system, and see the other open it, serve it and answer for it alike."""
+    """Write a log on one system, and check that the other opens it, serves it and answers epoch requests alike."""
     with lodging(*writer, zookeeper, tmp_path) as wrote:
         fill(wrote, models)
         epoch, epochs = wrote.epoch, range(-1, wrote.epoch + EPOCHS_BEYOND)

@@ -1,8 +1,8 @@
 """
-The same schedules on the oldest release and on our broker under the protocol that it corresponds to.
+The same schedules on the oldest release and on our broker under the protocol that the release corresponds to.
 
-Source: KIP-101, Motivation: on either the schedule of seed 1 loses what it acknowledged. It begins with a follower
-that has not heard of the last high watermark, follows another leader, and is elected itself.
+Source: KIP-101, Motivation: on both, the schedule of seed 1 loses acknowledged records. It begins with a follower
+that has not received the last high watermark, follows another leader, and is elected itself.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
         assert summary["elections"][side] > 0
         for seed in SEEDS:
             run = progress.run_of(progress.played[side, seed])
-            # The final reads are there whatever the schedule did, or the run says why not.
+            # The final reads are in the history, whatever the schedule did.
             ops = read_history(run.history)
             assert {"healed", "done"} <= {op.f for op in ops if op.source is Source.RUNNER}
             assert [op for op in ops if op.source is Source.LOG and op.type is OpType.OK]
             steps = [op.value["text"] for op in ops if op.f == "step" and op.value["line"]]
             drawn = [step.text for step in draw_schedule(seed, NEMESES, REAL).steps]
             assert {text for text in drawn if text} == {text for text in steps if text in drawn}
-    # All of it was played: it is judged anew, and nothing starts.
+    # Every run was played before: the second call judges them again, and starts no run.
     capsys.readouterr()
     assert first == main(words)
     assert "4 runs of 4 played before" in capsys.readouterr().out

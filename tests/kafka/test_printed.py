@@ -1,4 +1,4 @@
-"""Lines that brokers of Apache Kafka print, as they were seen, and what each tells."""
+"""Log lines that brokers of Apache Kafka print, and the Printed that each is read as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a node itself, over a pair of sockets that nobody else hears."""
+"""The probe asks a node, here over a pair of connected sockets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ADDRESS = "127.0.0.1:1"
 
 @pytest.fixture
 def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
-    """Have whatever is asked next answered with these bytes, one answer for each connection."""
+    """Answer the next connections with the given bytes, one answer for each connection."""
 
     def answering(*answers: bytes) -> None:
         for answer in answers:
@@ -44,7 +44,7 @@ def list_offsets(error: int) -> bytes:
 
 
 def metadata(leader: int, *partitions: int) -> bytes:
-    """Two brokers, of which 7 listens at ADDRESS; a topic whose partitions have that leader."""
+    """Return metadata of brokers 7 (at ADDRESS) and 8, and of a topic whose partitions have this leader."""
     brokers = struct.pack(">iih9sih", 2, 7, 9, b"127.0.0.1", 1, -1) + struct.pack(
         ">ih9sih1s", 8, 9, b"127.0.0.1", 2, 1, b"r"
     )

@@ -1,4 +1,4 @@
-"""What a broker of Apache Kafka is started with."""
+"""The properties and the command line that a broker of Apache Kafka starts with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of releases: what it names, what each entry corresponds to, and what is refused."""
+"""The table of releases: its names, the protocol that each entry models, and the names that it refuses."""
 
 from __future__ import annotations
 

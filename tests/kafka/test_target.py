@@ -1,4 +1,4 @@
-"""The target `kafka`: its protocols, the rules that may be set, what a node is launched with."""
+"""The target `kafka`: its protocols, the rules that may be set, and the launch of a node."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_launch_starts_the_release_from_the_cache_with_its_properties(
     assert {"server.properties", "log4j.properties"} == launch.files.keys()
     lines = launch.files["server.properties"].splitlines()
     assert "min.insync.replicas=2" in lines
-    # What tells of the entry is no property of a broker.
+    # Rules that describe the entry are not broker properties.
     assert not [line for line in lines if line.startswith(("release=", f"{MODELS}=", f"{OLD_REGISTRATION}="))]
 
 

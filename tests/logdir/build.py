@@ -1,4 +1,4 @@
-"""Write record batches, segments and replicas for tests, by code that shares nothing with the reader."""
+"""Write record batches, segments and replicas for tests, with code that shares nothing with the reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def varint(number: int) -> bytes:
 
 
 def field(content: bytes | None) -> bytes:
-    """Encode bytes behind their length; None is null."""
+    """Encode bytes with their length in front; None is null."""
     return varint(-1) if content is None else varint(len(content)) + content
 
 
@@ -93,12 +93,12 @@ def batch(
 
 
 def stamp(base: int, epoch: int, body: bytes) -> bytes:
-    """Put the fields that the checksum does not cover before the body, and the checksum."""
+    """Return the batch: the fields that the checksum does not cover, the checksum, and the body."""
     return struct.pack(">qiibI", base, len(body) + 9, epoch, 2, crc32c.crc32c(body)) + body
 
 
 def partition(data: Path, *batches: bytes, epochs: Sequence[tuple[int, int]] | None = None) -> Path:
-    """Write `t-0` with one segment into a data directory; give the partition's directory."""
+    """Write `t-0` with one segment into a data directory, and return the partition's directory."""
     directory = data / "t-0"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{0:020d}.log").write_bytes(b"".join(batches))
@@ -109,7 +109,7 @@ def partition(data: Path, *batches: bytes, epochs: Sequence[tuple[int, int]] | N
 
 
 def seen(base: int, text: str, *, epoch: int = 0, problem: str = "", unopened: str = "") -> BatchSeen:
-    """Give a batch whose records are the text's words; `_` is an offset that the batch has no record for."""
+    """Return a batch whose records are the text's words; `_` is an offset without a record."""
     words = text.split()
     return BatchSeen(
         base=base,
@@ -135,7 +135,7 @@ def replica(
     cleaned_to: int = 0,
     high_watermark: int | None = None,
 ) -> ReplicaLog:
-    """Give a replica's log of these batches; its end is the furthest batch's unless it is given."""
+    """Return a replica's log of these batches; its default end is the highest end of a batch."""
     return ReplicaLog(
         topic="t",
         partition=0,

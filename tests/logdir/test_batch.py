@@ -1,4 +1,4 @@
-"""The walk over record batches: it finds every sound one, and stops or goes on where it says so."""
+"""The walk over record batches finds every sound batch, and reports disorder and where and why it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoint files: read as Kafka reads them, refused as Kafka refuses them."""
+"""Checkpoint files are read as Kafka reads them, and refused where Kafka refuses them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_read_epochs_gives_the_entries_in_file_order(tmp_path: Path) -> None:
 def test_read_epochs_gives_none_without_a_file_and_nothing_from_an_empty_one(tmp_path: Path) -> None:
     path = tmp_path / "leader-epoch-checkpoint"
     assert read_epochs(path) is None
-    # The zeros are a length that survived a power loss without its bytes: one line, so no entries.
+    # The zeros are a file whose length survived a power loss and whose bytes did not: one line, so no entries.
     for text in ("", "0\n", "\0" * 9):
         path.write_text(text)
         assert () == read_epochs(path)

@@ -1,4 +1,4 @@
-"""Directories in which Apache Kafka has cleaned and deleted, read for what is left (make_kafka_cleanings)."""
+"""Directories in which Apache Kafka's cleaner has run and a topic was deleted are read (make_kafka_cleanings)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.logdir.build import batch
 
 RELEASES = ("0.10.2.2", "1.1.1", "3.9.1")
 WITH_EPOCHS = RELEASES[1:]
-# Of 18 records, or 24 with markers, those that the cleaner left, up to the offset that it had come to.
+# The offset that the cleaner had reached, and the offsets that it left of 18 records, or 24 with markers.
 LEFT = {
     "compacted": (15, [1, 4, 7, 10, 12, 13, 14, 15, 16, 17]),
     "compacted-gzip": (12, [1, 4, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17]),
@@ -35,7 +35,7 @@ def offsets(log: ReplicaLog) -> list[int]:
 
 
 def pair(release: str, topic: str) -> dict[str, ReplicaLog]:
-    """Read the cleaned replica and the one that no cleaner has seen."""
+    """Read the cleaned replica, and the one on which no cleaner ran."""
     return {broker: scan_partition(place(release, broker, topic)) for broker in ("b1", "b2")}
 
 
@@ -64,7 +64,7 @@ def test_cleaned_log_and_one_that_is_not_cleaned_do_not_differ(release: str, top
 def test_cleaned_log_differs_where_what_is_left_is_another_record(
     release: str, topic: str, tmp_path: Path
 ) -> None:
-    """A cleaned replica hides no divergence of what it still has."""
+    """A cleaned replica hides no divergence in the records that it still has."""
     copy = shutil.copytree(place(release, "b2", topic), tmp_path / "b2" / f"{topic}-0")
     last = max(copy.glob("*.log"))
     base = int(last.stem)
@@ -78,7 +78,7 @@ def test_cleaned_log_differs_where_what_is_left_is_another_record(
 def test_gaps_are_holes_when_no_cleaner_has_written_that_it_was_there(
     release: str, topic: str, tmp_path: Path
 ) -> None:
-    """So the checkpoint is what excuses them, and nothing else does."""
+    """Only the cleaner's checkpoint explains the gaps; without it they are holes."""
     log = scan_partition(shutil.copytree(place(release, "b1", topic), tmp_path / f"{topic}-0"))
     missing = [offset for first, end in holes(log) for offset in range(first, end)]
     assert sorted({*range(log.log_end_offset)} - {*LEFT[topic][1]}) == missing
@@ -102,7 +102,7 @@ def test_replacement_that_a_crash_cut_short_is_read_as_its_broker_would_end_it(
     assert LEFT[topic][1] == offsets(log)
     assert ((), ()) == (log.problems, holes(log))
     assert len(swaps) == len(log.remarks)
-    # Not yet taken out: the segments lie beside what was made of them.
+    # An earlier moment: the old segments are still there, beside the swap made of them.
     for name in deleted:
         (copy / f"{name}.deleted").rename(copy / name)
     again = scan_partition(copy)
@@ -131,7 +131,7 @@ def test_log_without_a_record_is_sound_and_empty(release: str) -> None:
 def test_folder_of_a_deleted_topic_is_no_partition(release: str) -> None:
     data = DATA / f"kafka-{release}-cleaned" / "b1"
     (doomed,) = data.glob("doomed-0.*-delete")
-    assert list(doomed.glob("*.log"))  # 0.10.2.2 empties such folders after half a minute, whatever it is told
+    assert list(doomed.glob("*.log"))  # 0.10.2.2 empties such folders after 30 s, whatever its configuration
     names = {topic for each, topic in CASES if each == release} | {"empty"}
     assert {f"{name}-0" for name in names} == {path.name for path in find_partitions(data)}
 

@@ -1,4 +1,4 @@
-"""Codecs: each gives back what was compressed, and refuses what was not."""
+"""Each codec decompresses its own data, and raises CodecError for other bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_decompress_refuses_a_torn_xerial_frame_at_every_byte_that_is_no_block_s
             assert DATA.startswith(decompress(CODECS["snappy"], framed[:cut])), cut
         except CodecError:
             refused += 1
-    # Three blocks: the frame may end behind the first and behind the second.
+    # There are three blocks, and the frame may end after the first or the second.
     assert len(framed) - 17 - 2 == refused
 
 
@@ -63,7 +63,7 @@ def test_decompress_raises_codec_errors_alone_whatever_the_bytes_are(codec_id: i
 
 @pytest.mark.parametrize("size", [0, 1, 100, 70_000, 300_000])
 def test_lz4_header_is_mended_to_what_it_was(size: int) -> None:
-    """Source: KIP-57: Kafka's v0 has another byte there, which no lz4 library takes."""
+    """Source: KIP-57: Kafka's v0 has another byte there, which no lz4 library accepts."""
     data = bytes(range(256)) * (size // 256 + 1)
     frame = compress("lz4", data[:size])
     assert frame == fix_lz4_checksum(frame)

@@ -1,4 +1,4 @@
-"""Which files are a log's, whether they moved while they were read, and who holds their directory."""
+"""The files of a log, their changes during a reading, and the lock on their directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def name(first: int, suffix: str = "") -> str:
 
 
 def listed(directory: Path, **sizes: int) -> Listing:
-    """List a directory of segments with these sizes; a file that is there and keeps its size is not touched."""
+    """Give a directory segments of these sizes, and list it; existing files are truncated or extended in place."""
     wanted = {name(int(first[1:])): size for first, size in sizes.items()}
     for path in directory.iterdir():
         if path.name not in wanted:

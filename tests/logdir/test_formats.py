@@ -1,4 +1,4 @@
-"""Message formats before v2 as a release that knows v2 still writes them: tests/make_kafka_formats.py."""
+"""Message formats before v2 are read as a release that knows v2 still writes them: tests/make_kafka_formats.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lineage graph: replicas that agree share nodes, and forks show where they part."""
+"""In the lineage graph, replicas that agree share nodes, and forks show where they diverge."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.logdir.build import replica, seen
 
 
 def forks(**logs: ReplicaLog) -> list[tuple[int, tuple[tuple[str, ...], ...]]]:
-    """Give (offset, branches) of every fork."""
+    """Return (offset, branches) of every fork."""
     return [(fork.offset, fork.branches) for fork in fork_points(lineage_graph(logs))]
 
 

@@ -1,4 +1,4 @@
-"""Lineage and differences: every disagreement by content is found, and nothing that is none."""
+"""Lineage and differences: every divergence in content is found, and nothing else is reported."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.logdir.build import replica, seen
 
 
 def vector(log: ReplicaLog) -> list[tuple[int | None, int, int]]:
-    """Give a replica's lineage as plain tuples."""
+    """Return a replica's lineage as plain tuples."""
     return [(s.epoch, s.start, s.end) for s in lineage(log)]
 
 
 def ranges(*logs: ReplicaLog) -> list[tuple[str, int, int]]:
-    """Give (kind, first, end) of every difference."""
+    """Return (kind, first, end) of every difference."""
     found = differences({chr(ord("A") + index): log for index, log in enumerate(logs)})
     return [(d.kind.value, d.first, d.end) for d in found]
 

@@ -1,4 +1,4 @@
-"""Message sets of formats v0 and v1: read whole, refused where they are damaged, beside newer batches."""
+"""Message sets of formats v0 and v1 are read whole, also next to newer batches, and refused where damaged."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_compressed_message_is_refused_when_what_it_holds_is_none(inner: bytes, 
 
 @pytest.mark.parametrize("directory", WRITTEN, ids=lambda path: path.name)
 def test_scan_reads_every_record_when_kafka_0_10_wrote_the_directory(directory: Path) -> None:
-    """tests/make_kafka_logs.py writes, under two leaders, two batches of three records."""
+    """tests/make_kafka_logs.py writes two batches of three records under each of two leaders."""
     log = scan_partition(directory)
     topic = directory.name.removesuffix("-0")
     rest = "and the same again and again and again"

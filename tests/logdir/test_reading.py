@@ -1,4 +1,4 @@
-"""A log's segments among what cleanings and running brokers leave beside them."""
+"""A log's segments are read among the files that cleanings and running brokers leave beside them."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def offsets(log: ReplicaLog) -> list[int]:
 
 
 def clean(directory: Path, suffix: str) -> None:
-    """Write what a cleaning of the first three segments makes: offsets 1 and 4 are left."""
+    """Write the result of a cleaning of the first segments, which leaves offsets 1 and 4."""
     (directory / segment(0, suffix)).write_bytes(WHOLE[1] + WHOLE[4])
 
 
 def alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a broker hold every data directory."""
+    """Make every data directory look locked by a running broker."""
     monkeypatch.setattr(scan, "is_locked", lambda data: True)
 
 
 @pytest.mark.parametrize("gone", [(), (0,), (0, 3), (0, 3, 6)])
 def test_swap_stands_for_the_segments_that_it_was_made_of(directory: Path, gone: tuple[int, ...]) -> None:
-    """Source: Apache Kafka, LogLoader: a broker that died in the middle of a replacement goes on with it."""
+    """Source: Apache Kafka, LogLoader: a broker that died during a replacement completes it when it starts."""
     before = scan_partition(directory)
     clean(directory, ".swap")
     for first in gone:
@@ -147,7 +147,7 @@ def test_damage_is_a_problem_whoever_runs(directory: Path, monkeypatch: pytest.M
 def test_log_is_listed_again_when_a_segment_goes_before_it_is_read(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Retention takes the first segment between the listing and the reading."""
+    """Retention deletes the first segment between the listing and the reading."""
     lists = 0
 
     def list_then_lose(path: Path) -> files.Listing:
@@ -172,7 +172,7 @@ def test_log_that_never_stands_still_is_told_as_such(directory: Path, monkeypatc
 def test_epochs_are_read_again_when_they_change_with_the_log(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A leader writes its epoch down and appends, between the reading of the one and of the other."""
+    """A leader records its epoch and appends, between the readings of the checkpoint and of the log."""
     checkpoint = directory / "leader-epoch-checkpoint"
     checkpoint.write_text("0\n1\n0 0\n")
 

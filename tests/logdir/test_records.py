@@ -1,4 +1,4 @@
-"""Records: every field is read, and a batch whose records do not add up is refused."""
+"""Every field of a record is read, and a batch with inconsistent records is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = Record(offset=7, timestamp=1, key=b"k", value=b"v", headers=((b"h", b"x"
 
 
 def only(data: bytes) -> Header:
-    """Give the one header of the bytes."""
+    """Return the only header of the bytes."""
     (header,) = walk(data).headers
     return header
 

@@ -1,4 +1,4 @@
-"""The scan of a directory: what Apache Kafka wrote is read whole, what is broken is told and never raised."""
+"""The scan reads a directory that Apache Kafka wrote whole, and reports damage as problems without raising."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TWO = (batch(0, "m1", "m2"), batch(2, "m3", epoch=1))
 
 
 def shape(directory: Path) -> list[tuple[int, int, int]]:
-    """Give (base, last, epoch) of every batch that a scan sees."""
+    """Return (base, last, epoch) of every batch that a scan finds."""
     return [(b.base, b.last, b.epoch) for b in scan_partition(directory).batches]
 
 
@@ -199,7 +199,7 @@ def test_find_partitions_leaves_out_what_is_no_partition_when_it_lists_a_data_di
         (tmp_path / name).mkdir()
     (tmp_path / "t-9").write_text("a file")
     assert [directory] == find_partitions(tmp_path)
-    # Beside Kafka's own files, an empty directory is what a power loss left of a replica.
+    # Beside Kafka's own files, an empty directory is a replica that lost everything in a power loss.
     (tmp_path / "meta.properties").touch()
     assert [tmp_path / "backup-7", directory] == find_partitions(tmp_path)
 

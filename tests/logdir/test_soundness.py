@@ -1,4 +1,4 @@
-"""One replica alone: disorder, holes and a checkpoint that contradicts the log are each found, and only they."""
+"""The checks of a single replica find disorder, holes and checkpoints that contradict the log, and only these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RIGHT = ((0, 0), (2, 2), (5, 4))
 
 
 def kinds(log: ReplicaLog) -> list[Kind | None]:
-    """Give the kind of every note."""
+    """Return the kind of every note."""
     return [note.kind for note in notes(log)]
 
 
@@ -22,7 +22,7 @@ def kinds(log: ReplicaLog) -> list[Kind | None]:
     "epochs",
     [
         RIGHT,
-        # A leader that wrote nothing yet, or never did.
+        # Epochs whose leader has appended nothing yet, or never did.
         (*RIGHT, (6, 5)),
         ((0, 0), (1, 2), (2, 2), (5, 4)),
         ((0, 0), (2, 2), (4, 4), (5, 4), (7, 5), (8, 5)),

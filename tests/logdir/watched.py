@@ -1,4 +1,4 @@
-"""Run `fencepost lineage` in a process that tells of everything it does to files besides reading them."""
+"""Run `fencepost lineage` in a process that reports everything that it does to files besides reading them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TELLS: Final = "touched:"
-# Python's own audit events: every open, and whatever changes a name, a length, a time or a mode.
+# Python's own audit events: every open for writing, and every call that changes a file or its metadata.
 WATCH: Final = """
 import os, sys
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -34,7 +34,7 @@ sys.exit(lineage.run(parser.parse_args(sys.argv[2:])))
 
 
 def lineage_watched(data: Path, *arguments: str | Path) -> tuple[int, str, list[str]]:
-    """Run the command; give its exit code, what it printed, and what it did to files below `data`."""
+    """Run the command, and return its exit code, its output, and its changes to files below `data`."""
     words = [sys.executable, "-c", WATCH, str(data), *map(str, arguments)]
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     touched = [line for line in ended.stderr.splitlines() if line.startswith(TELLS)]

@@ -1,4 +1,4 @@
-"""Read a page as a browser would, and say what is wrong with it."""
+"""Parse a report page as a browser would, and list its problems."""
 
 from __future__ import annotations
 
@@ -51,21 +51,26 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All text, with white space folded."""
+        """All text, with white space collapsed."""
         return " ".join("".join(self._words).split())
 
     def drawings(self) -> list[ET.Element]:
-        """Every SVG, parsed as XML; raises ParseError when one is not well-formed."""
+        """
+        Return every SVG of the page, parsed as XML.
+
+        Raises:
+            ParseError: a drawing is not well-formed.
+        """
         return [ET.fromstring(found) for found in re.findall(r"<svg.*?</svg>", self.html, re.DOTALL)]
 
     def section(self, key: str) -> Page:
-        """The article whose heading has that id."""
+        """Return the article whose heading has the id."""
         articles = re.findall(r"<article.*?</article>", self.html, re.DOTALL)
         return Page(next(a for a in articles if f'aria-labelledby="{key}"' in a))
 
 
 def problems_of(page: Page) -> list[str]:
-    """Say everything that keeps a page from standing alone, [] for a sound one."""
+    """Return everything that keeps a page from being self-contained and well-formed; [] for a sound page."""
     known = set(page.ids)
     problems = [f"id {i} twice" for i in sorted(known) if page.ids.count(i) > 1]
     problems += [f"unbalanced {tag}" for tag in page.unbalanced]

@@ -1,4 +1,4 @@
-"""Write a history by hand, line by line, as a run would: the clock moves with every line."""
+"""Write a history by hand, line by line, as a run would: the clock advances with every line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PLACE: Final[Mapping[str, Any]] = {"topic": TOPIC, "partition": 0}
 
 
 def digest(value: str) -> str:
-    """Sixteen hex digits that differ where the value differs."""
+    """Return a digest of the value, sixteen hex digits."""
     return hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
 class Recorder:
-    """A history in the making; every method gives the index of the line that it wrote last."""
+    """A history under construction; methods that return an int return the index of the last line written."""
 
     def __init__(self, ids: Mapping[str, int], records: Mapping[str, Sequence[str]]) -> None:
         self.ops: list[Op] = []
@@ -29,7 +29,7 @@ class Recorder:
         self._line = 0
 
     def wait(self, milliseconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now_ns += int(milliseconds * 1e6)
 
     def op(self, source: Source, process: str, f: str, kind: OpType = OpType.INFO, **value: Any) -> int:
@@ -69,26 +69,26 @@ class Recorder:
         )
 
     def step(self, text: str, narrative: str = "") -> _Step:
-        """Play a step: `with recorder.step("kill A", "A dies."):`."""
+        """Record a step: `with recorder.step("kill A", "A dies."):`."""
         self._line += 3
         return _Step(self, {"line": self._line, "text": text, "narrative": narrative})
 
     def broker(self, node: str, f: str, **value: Any) -> int:
-        """A broker's own event, about the partition."""
+        """Write a broker's event about the partition."""
         return self.op(Source.BROKER, node, f, **{**PLACE, **value})
 
     def fabric(self, f: str, follower: str, leader: str, **value: Any) -> int:
-        """Something that the fabric saw or did on a link."""
+        """Write an event of the fabric on a link."""
         return self.op(Source.FABRIC, "fabric", f, link=[follower, leader], **value)
 
     def fault(self, f: str, node: str, ms: float, probe: str) -> int:
-        """A fault from invoke to ok."""
+        """Write a fault's invoke and ok."""
         self.op(Source.NEMESIS, "nemesis", f, OpType.INVOKE, nodes=[node])
         self.wait(ms)
         return self.op(Source.NEMESIS, "nemesis", f, OpType.OK, nodes=[node], probe=probe)
 
     def produce(self, name: str, leader: str, base: int, *, stored: int, acks: int = -1) -> list[int]:
-        """Produce the records of a name at `base`: asked, appended with epoch `stored`, acknowledged."""
+        """Produce the records of a name at `base`: invoked, appended with epoch `stored`, acknowledged."""
         values = self.records[name]
         for value in values:
             self.op(
@@ -121,7 +121,7 @@ class Recorder:
         ]
 
     def copy(self, follower: str, leader: str, base: int, end: int, epoch: int) -> None:
-        """A follower fetches and appends."""
+        """Write a follower's fetch and append."""
         self.fabric("fetch", follower, leader, **PLACE, offset=base)
         self.wait(0.8)
         self.broker(follower, "append", base=base, end=end, epoch=epoch, role="follower")
@@ -134,7 +134,7 @@ class Recorder:
         high_watermark: int,
         epochs: Sequence[tuple[int, int]] | None,
     ) -> list[int]:
-        """The scanner reads a replica: batches as (epoch, values); indexes of all its lines."""
+        """Write the scan of a replica's log, batches as (epoch, values), and return the indexes of its lines."""
         found = [
             self.op(
                 Source.LOG,
@@ -174,7 +174,7 @@ class Recorder:
         return found
 
     def finish(self, records: Sequence[str]) -> None:
-        """Heal, read through the client, end."""
+        """Write the end of a run: healed, the client's final read, done."""
         self.op(Source.RUNNER, "runner", "healed", OpType.OK)
         self.op(Source.CLIENT, "client-0", "read", OpType.INVOKE)
         self.wait(14)
@@ -206,4 +206,4 @@ class _Step:
 
 
 class StepFailedError(Exception):
-    """A step of a sample did not come about; the sample goes on to its end."""
+    """A step of a sample failed; the sample goes on to its end."""

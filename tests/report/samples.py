@@ -1,4 +1,4 @@
-"""Sample results, written by hand after docs/history.md: what the report's tests and a look at it need."""
+"""Sample results for the report's tests and for viewing the report, written by hand after docs/history.md."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sample_result(scenario: str, protocol: str, expected: str = "", found: str =
 
 
 def _begin(r: Recorder, epochs: bool) -> list[int]:
-    """B leads in epoch 0, A follows; m1 is written and known to be committed on both."""
+    """Write the start of a run: B leads in epoch 0, A follows, and both high watermarks are past m1."""
     e = 0 if epochs else -1
     for node in "ABC":
         r.op(Source.BROKER, node, "started", id=IDS[node], pid=4100 + IDS[node], protocol="")
@@ -65,7 +65,7 @@ def _begin(r: Recorder, epochs: bool) -> list[int]:
 
 
 def scenario1(protocol: str) -> tuple[RunResult, list[Op]]:
-    """KIP-101 scenario 1: m2 (two records) lost under hw, kept under kip101."""
+    """Return KIP-101 scenario 1: m2 (two records) is lost under hw, kept under kip101."""
     old = protocol == "hw"
     e = -1 if old else 0
     r = Recorder(IDS, {"m1": ["m1-9a"], "m2": ["m2-4c", "m2-e1"]})
@@ -171,7 +171,7 @@ def _ask_or_cut(r: Recorder, old: bool) -> int:
 
 
 def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
-    """KIP-101 scenario 2, compressed: diverged and stuck under hw, permitted loss under kip101."""
+    """Return KIP-101 scenario 2, compressed: diverged and stuck under hw, a permitted loss under kip101."""
     old = protocol == "hw"
     e0, e1 = (-1, -1) if old else (0, 1)
     m3 = [f"m3-{n}" for n in range(5)]
@@ -284,7 +284,7 @@ def scenario2b(protocol: str) -> tuple[RunResult, list[Op]]:
 
 
 def unknown1() -> tuple[RunResult, list[Op]]:
-    """Scenario 1 whose precondition was not met: A left the ISR, so that B's death proves nothing."""
+    """Return scenario 1 with a precondition that was not met: A left the ISR, so that B's death proves nothing."""
     reason = (
         "line 12, `expect isr A B`: the ISR is {B} after 40.0 s; expected {A, B} before B dies, since a follower "
     )
@@ -329,6 +329,6 @@ def suite_of(results: Sequence[RunResult], **more: object) -> Suite:
 
 
 def sample() -> tuple[Suite, Mapping[str, Sequence[Op]]]:
-    """Return a suite of five results, one of them unknown, one never played, with their histories."""
+    """Return a suite of five results, one unknown, and their histories; kip101-2b has no run under kip101-text."""
     played = [scenario1("hw"), scenario1("kip101"), unknown1(), scenario2b("hw"), scenario2b("kip101")]
     return suite_of([result for result, _ in played]), {result.run: ops for result, ops in played}

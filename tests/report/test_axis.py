@@ -1,4 +1,4 @@
-"""The axis gives every offset that matters a place of its own."""
+"""The axis keeps offsets in order, and shortens long stretches between the given ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a cell's section that are chosen rather than copied."""
+"""The parts of a run's section that are selected rather than copied."""
 
 from __future__ import annotations
 

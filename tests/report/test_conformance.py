@@ -1,4 +1,4 @@
-"""Ours beside theirs: what a row has, and when the two are alike."""
+"""The table of Apache Kafka's results beside our broker's: its rows, and when the two are alike."""
 
 from __future__ import annotations
 

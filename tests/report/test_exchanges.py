@@ -1,4 +1,4 @@
-"""Questions, answers and cuts are paired as the fabric and the brokers saw them."""
+"""Epoch questions, answers and truncations are paired as the fabric and the brokers recorded them."""
 
 from __future__ import annotations
 

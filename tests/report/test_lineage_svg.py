@@ -1,4 +1,4 @@
-"""The lineage drawn: what is marked, what is cut, what is named."""
+"""The drawing of the lineage: marked offsets, truncated tails and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as a whole: it stands alone, says everything, escapes everything, and stays small."""
+"""The whole page is self-contained and complete, escapes everything, and stays small."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_page_stays_small_and_says_what_it_left_out_when_history_is_huge(tmp_pat
 
 
 def _huge() -> tuple[RunResult, list[Op]]:
-    """Twenty thousand lines: 5,000 records asked, appended, copied and acknowledged, all proof of one loss."""
+    """Return scenario 1 with 20,000 more lines, of 5,000 records, and one loss with 3,000 lines of proof."""
     cell, first = scenario1("hw")
     ops = list(first)
     for n in range(5_000):

@@ -1,4 +1,4 @@
-"""Operations are paired with their ends, and partial histories are read as far as they go."""
+"""Operations are paired with their completions, and incomplete histories are readable."""
 
 from __future__ import annotations
 

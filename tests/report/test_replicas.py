@@ -1,4 +1,4 @@
-"""Logs at the end of the run, and the tails that were lost on the way."""
+"""The replicas' logs at the end of the run, and the tails that they lost during it."""
 
 from __future__ import annotations
 

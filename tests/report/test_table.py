@@ -1,4 +1,4 @@
-"""The terminal's table: everything in words, whatever the width and the colours."""
+"""The table in the terminal says everything in words, at any width and with or without colours."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_table_shows_markup_and_control_characters_as_they_are() -> None:
 
 
 def ladder(*mutants: str) -> Suite:
-    """One scenario under seven protocols, one of them not as expected, and under mutants."""
+    """Return one scenario under seven protocols, one of them not as expected, and under the mutants."""
     first = next(c for c in sample()[0].results if c.status is Status.AS_EXPECTED)
     protocols = ("hw", "kip101", "kip101-text", "kip279", "kip279-2.0.1", "kip320", "kip380", *mutants)
     odd = {"status": Status.MISMATCH, "found": "hang", "reason": "unexpected: hang"}

@@ -1,4 +1,4 @@
-"""Numbers and values in words."""
+"""Numbers and values are formatted as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a timeline shows, and where."""
+"""The items of a timeline, their lanes and their positions."""
 
 from __future__ import annotations
 

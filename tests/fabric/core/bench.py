@@ -1,4 +1,4 @@
-"""A driver of the core with nothing behind it: time is a number, and what is handed on is kept."""
+"""A driver of the core without sockets: time is a number, and every frame that the core passes on is kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.events.as_recorded import as_recorded
 
 @dataclass(slots=True, eq=False)
 class Letter(Frame):
-    """A frame with a number of its own, which counts what was sent on its lane."""
+    """A frame with a sequence number, which counts the frames that the bench sent."""
 
     number: int = -1
     seen: Seen | None = None
@@ -22,7 +22,7 @@ class Letter(Frame):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A frame that was handed on, and when."""
+    """A frame that the core passed on, and when."""
 
     connection: Connection
     direction: int
@@ -32,7 +32,7 @@ class Arrival:
 
 @dataclass
 class Bench:
-    """The core, connections, and all that they did."""
+    """The core, its connections, and a record of everything that they did."""
 
     core: LinkCore = field(default_factory=LinkCore)
     now_ns: int = 0
@@ -51,7 +51,7 @@ class Bench:
     def send(
         self, connection: Connection, direction: int, api: str = "Fetch", *, offset: int = 0, correlation: int = -1
     ) -> None:
-        """Put a frame on its way, and let go what may go."""
+        """Append a frame to its lane, and pump the lane."""
         lane = connection.lanes[direction]
         surplus = direction == ANSWERS and not connection.takes_answer(correlation)
         if connection.over or not lane.open or surplus:
@@ -69,14 +69,14 @@ class Bench:
         self.pump(connection, direction)
 
     def end(self, connection: Connection, direction: int) -> None:
-        """End a side."""
+        """End one direction of a connection."""
         if connection.over:
             return
         connection.lanes[direction].frames.append(Frame(self.now_ns, end=True))
         self.pump(connection, direction)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, and wake what asked for it."""
+        """Advance the time, and pump all lanes at every alarm that falls due."""
         until = self.now_ns + int(seconds * NS_PER_S)
         while due := {alarm for alarm in self.alarms if alarm <= until}:
             self.now_ns = max(self.now_ns, min(due))
@@ -90,7 +90,7 @@ class Bench:
                 self.pump(connection, direction)
 
     def pump(self, connection: Connection, direction: int) -> None:
-        """Judge a lane until its first frame waits."""
+        """Judge a lane until it is empty or its first frame waits."""
         lane, going = connection.lanes[direction], True
         while going and lane.frames:
             effects = self.core.judge(connection, lane, self.now_ns)

@@ -1,4 +1,4 @@
-"""Whatever rules come and go, the core keeps order, stops what is held, loses what is cut, and doubles once."""
+"""Under any sequence of rules the core keeps order, stops held frames, loses cut ones, and doubles once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ acts = st.one_of(
 
 
 class Play(Bench):
-    """Rules and frames as drawn; every arrival is checked when it happens, every lane after each act."""
+    """A drawn sequence of rules and frames; each arrival is checked when it happens, each lane after every act."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,19 +90,19 @@ class Play(Bench):
                 self.unanswered[self.connections.index(arrival.connection)].append((seen.correlation, seen.api))
 
     def check_lanes(self) -> None:
-        """Nothing waits without a reason."""
+        """Check that every waiting frame is stopped by a hold, a delay or a cut."""
         for connection in self.connections:
             cut = any(cut.covers(connection.link) for cut in self.core.rules.cuts)
             assert not (connection.over and any(lane.frames for lane in connection.lanes))
             assert connection.over or cut or not connection.torn
             for lane in connection.lanes:
-                # What waited when a cut came is lost when it is judged again.
+                # Frames that waited when a cut was placed are lost when the lane is next judged.
                 if lane.frames and not cut:
                     first = lane.frames[0]
                     assert not first.end and self.stops(first.seen, first.came_ns)
 
     def stops(self, seen: Any, came_ns: int) -> bool:
-        """Whether a hold or a delay is about the frame now, by the patterns alone."""
+        """Return whether a hold or a delay stops the frame now, judged by the patterns alone."""
         held = any(hold.pattern.matches(seen) for hold in self.core.rules.holds)
         delays = [delay for delay in self.core.rules.delays if delay.pattern.matches(seen)]
         return held or (bool(delays) and came_ns + delays[0].seconds * 1e9 > self.now_ns)
@@ -117,7 +117,7 @@ class Play(Bench):
             self.check_double(arrival)
 
     def check_double(self, arrival: Arrival) -> None:
-        """A request that a doubling is about comes twice, one after the other; nothing else does."""
+        """Check that a frame that a doubling matches arrives twice in a row, and every other frame once."""
         doubled = any(double.pattern.matches(arrival.letter.seen) for double in self.core.rules.doubles)
         mine = [a.letter for a in self.arrived if a.letter.number == arrival.letter.number]
         assert [False, True][: 2 if doubled else 1] == [letter.copy for letter in mine]
@@ -136,7 +136,7 @@ def test_rules_decide_what_arrives_and_when(script: list[tuple[Any, ...]]) -> No
 
 
 def check_order(play: Play) -> None:
-    """Frames of a lane arrive in the order in which they were sent, and nothing after the end."""
+    """Check that the frames of a lane arrive in the order in which they were sent, and that a lane ends once."""
     for connection in play.connections:
         for direction in range(2):
             mine = [a for a in play.arrived if a.connection is connection and a.direction == direction]
@@ -146,14 +146,14 @@ def check_order(play: Play) -> None:
 
 
 def check_answers(play: Play) -> None:
-    """No request is answered twice."""
+    """Check that no request is answered twice."""
     answers = [a for a in play.arrived if a.direction == ANSWERS]
     seen = Counter((id(a.connection), a.letter.seen.correlation) for a in answers if a.letter.seen is not None)
     assert all(count == 1 for count in seen.values())
 
 
 def check_records(play: Play) -> None:
-    """The history has each bite: of holds and doublings every frame, of cuts and delays the first on a link."""
+    """Check the records: every frame for a hold or a doubling, the first frame per link for a cut or a delay."""
     bites = {
         "held": sum(len(rule.held) for rule in play.made if isinstance(rule, Hold)),
         "doubled": sum(rule.frames_doubled for rule in play.made if isinstance(rule, Double)),
@@ -259,7 +259,7 @@ def test_second_answer_is_dropped_before_any_rule_sees_it() -> None:
     for correlation in (1, 2):
         bench.send(connection, REQUESTS, correlation=correlation)
     hold = held_by(bench, direction=Direction.ANSWER)
-    # The first request has no answer, as a produce with acks=0.
+    # The first request has no answer, like a produce with acks=0.
     for correlation in (2, 2, 3):
         bench.send(connection, ANSWERS, correlation=correlation)
     bench.obey(bench.core.release(hold))

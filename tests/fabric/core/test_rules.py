@@ -1,4 +1,4 @@
-"""Rules choose frames by link, api, direction and fetch offset."""
+"""Rules select frames by link, API, direction and fetch offset."""
 
 from __future__ import annotations
 
