@@ -1,4 +1,4 @@
-"""Clusters of real broker processes on loopback, for tests that look at a running one."""
+"""Clusters of real broker processes on loopback, for tests that need a running cluster."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _numbers = itertools.count()
 
 
 class Tuned(BrokerTarget):
-    """Our broker with some of its settings changed, and some nodes of a release of their own."""
+    """Our broker with some settings changed, and some nodes on a different protocol."""
 
     def __init__(self, settings: Mapping[str, Any], releases: Mapping[str, str]) -> None:
         self._settings = settings
         self._releases = releases
 
     def launch(self, spec: NodeSpec, protocol: str, rules: Mapping[str, str]) -> Launch:
-        """As a run launches it, but for those settings and releases."""
+        """Return the launch of a run, with those settings and protocols applied."""
         if spec.name in self._releases:
             protocol = self._releases[spec.name]
             rules = self.rules(protocol, ())
@@ -42,7 +42,7 @@ class Tuned(BrokerTarget):
 
 
 def disk(cluster: Cluster, name: str) -> Path:
-    """A node's data directory."""
+    """Return a node's data directory."""
     assert isinstance(cluster.host, RealMachines), "only real machines have one"
     return cluster.host.disk(name)
 
@@ -60,9 +60,17 @@ def running(
     releases: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
     """
-    A cluster whose nodes all run, the first of them as controller; everything down afterwards.
+    Start a cluster with every node running and the first one as controller; close it after the block.
 
-    Shapes:  releases maps a node to a protocol of its own, as in a rolling upgrade.
+    Args:
+        run_dir: the folder of the run, which must not exist.
+        zookeeper: the address of ZooKeeper.
+        protocol: the protocol of every node that `releases` does not name.
+        ids: node -> broker id.
+        replicas: the nodes that replicate the partition.
+        power_tier: the host's power tier.
+        settings: broker settings to change.
+        releases: node -> its own protocol, as in a rolling upgrade.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})

@@ -1,4 +1,4 @@
-"""One ZooKeeper for all that ask for it, signals as on a terminal, and a skip where no Docker engine answers."""
+"""Shared fixtures: one ZooKeeper per session, a terminal's signal handlers, a skip without a Docker engine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from harness.launch import Address
 from harness.model import UsageError
 from tests.scenario.fakes import FakeCluster
 
-# Whoever starts the tests behind a shell's & has Ctrl-C ignored, in them and in all that they start; what comes of
-# it is what some of them are about.
+# A shell starts a background job (&) with SIGINT ignored, and every child process inherits that; some tests need
+# the default handlers.
 for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
@@ -25,7 +25,7 @@ for _number, _handler in ((signal.SIGINT, signal.default_int_handler), (signal.S
 
 @cache
 def _lacks_engine() -> str:
-    """Why there is no Docker engine, "" when one answers."""
+    """Return why no Docker engine answers, or "" when one does."""
     try:
         connect().close()
     except UsageError as error:
@@ -34,14 +34,14 @@ def _lacks_engine() -> str:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a Docker engine where none answers."""
+    """Skip tests that need a Docker engine when none answers."""
     if item.get_closest_marker("docker") and (why := _lacks_engine()):
         pytest.skip(why)
 
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A real ZooKeeper; whoever uses it keeps below a chroot of its own."""
+    """Start a real ZooKeeper; each test uses a chroot of its own."""
     ground = HOSTS["local"](tmp_path_factory.mktemp("zookeeper"), power_tier="watermark")
     ground.open()
     try:
@@ -52,12 +52,12 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[History]:
-    """A run's history."""
+    """Open a run's history."""
     with History(tmp_path / "history.jsonl") as history:
         yield history
 
 
 @pytest.fixture
 def cluster(history: History) -> FakeCluster:
-    """A cluster that only remembers."""
+    """Return a fake cluster that only records the calls."""
     return FakeCluster(history)

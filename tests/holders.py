@@ -1,4 +1,4 @@
-"""Another process that has a data directory, as a broker of ours has it."""
+"""A second process that locks a data directory, as our broker does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ with held(Path(sys.argv[1])):
 
 @contextmanager
 def another_has(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process has the directory, until it is killed or the block ends."""
+    """Lock the directory from another process until that process is killed or the block ends."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:

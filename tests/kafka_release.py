@@ -1,4 +1,4 @@
-"""Where the log directories lie that Apache Kafka wrote; tests/make_kafka_logs.py makes them."""
+"""The folder of the log directories that Apache Kafka wrote; tests/make_kafka_logs.py makes them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """
-What of a grid is in `make test`, and what is exhaustive: every cell, every release, every moment of a kill.
+Which values of a parameter grid run in `make test`, and which only in the exhaustive tests.
 
-A grid shows the same thing again and again under other circumstances; its representatives show that it is shown.
+A grid (every run, every release, every moment of a kill) repeats one claim under other circumstances; a few
+representatives are enough for `make test`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ def keep(values: Iterable[Any], *kept: Any) -> list[Any]:
     Mark every value but the kept ones as exhaustive.
 
     Args:
-        values: what a test or a fixture is parametrised by; pytest.param with an id, or plain.
+        values: the parameters of a test or a fixture; pytest.param with an id, or plain.
         kept: representatives, each the value itself or the id of its pytest.param.
+
+    Raises:
+        AssertionError: a kept value is not among the values.
     """
     marked, found = [], set()
     for value in values:

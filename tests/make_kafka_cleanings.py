@@ -1,12 +1,12 @@
 """
-Make the directories tests/data/kafka-RELEASE-cleaned: what Apache Kafka leaves where it cleans and deletes.
+Make the directories tests/data/kafka-RELEASE-cleaned: what Apache Kafka leaves after log cleaning and deletion.
 
     python -m tests.make_kafka_cleanings RELEASE
 
-Two brokers hold every topic; the first one's cleaner runs, so that its compacted logs have gaps and `.deleted`
-segments beside them, and the second one's does not, so that its logs are whole. Of the records of each round two
-have keys that the next round has again, and one has a key of its own. The topic `empty` has no record. `doomed` is
-deleted: its folder's name ends in `-delete`.
+Two brokers replicate every topic. The log cleaner runs on the first only: its compacted logs have gaps and
+`.deleted` segments beside them, while the second broker's logs are whole. In each round two records have keys that
+the next round repeats, and one has a unique key. Topic `empty` has no records. Topic `doomed` is deleted: the name
+of its folder ends in `-delete`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from targets.kafka.releases import version
 from tests import make_kafka_logs as making
 
 ROUNDS: Final = 6
-# In this round the key of its own is given no value: it is to be deleted, a day later.
+# In this round the record with the unique key is a tombstone: the cleaner may delete it a day later.
 NULL_ROUND: Final = 3
 KEPT: Final = ("*.log", "*.log.deleted", "leader-epoch-checkpoint", "partition.metadata")
 DOOMED: Final = "doomed"
@@ -43,7 +43,7 @@ COMPACTED: Final = {
 
 
 def topics(release: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Give topic -> (the client's codec, the topic's configuration)."""
+    """Return topic -> (the client's codec, the topic's configuration)."""
     markers = version(release) >= making.BATCHES_SINCE
     return {
         "compacted": ("none", COMPACTED),
@@ -55,7 +55,7 @@ def topics(release: str) -> dict[str, tuple[str, dict[str, str]]]:
 
 
 def make(release: str, libs: str, work: Path) -> None:
-    """Run a cluster in the folder until the first broker has cleaned; keep each broker's data directory."""
+    """Run a cluster in the folder until the first broker's cleaner is done; keep each broker's data directory."""
     named = topics(release)
     directories = {broker: work / f"b{broker}" for broker in making.BROKERS}
     with ExitStack() as cluster:
@@ -87,7 +87,7 @@ def make(release: str, libs: str, work: Path) -> None:
 
 
 def _produce(servers: str, topic: str, codec: str) -> None:
-    """Write a batch for every round, acknowledged by both; each second transaction is aborted."""
+    """Write one batch in each round, acknowledged by both replicas; every second transaction is aborted."""
     transactional = topic == "compacted-transactions"
     named = {"transactional.id": "fixture"} if transactional else {}
     producer = Producer(
@@ -109,7 +109,7 @@ def _produce(servers: str, topic: str, codec: str) -> None:
 
 
 def _is_cleaned(data: Path, topic: str) -> bool:
-    """Whether the cleaner has written down that it was there, past every segment but the last."""
+    """Return whether the cleaner's checkpoint has reached the last segment."""
     path = data / "cleaner-offset-checkpoint"
     lines = path.read_text().splitlines() if path.exists() else []
     offsets = [int(line.split()[2]) for line in lines if line.startswith(f"{topic} 0 ")]

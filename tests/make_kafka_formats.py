@@ -1,10 +1,10 @@
 """
-Make the directories tests/data/kafka-RELEASE-formats: old message formats, as a newer release still writes them.
+Make the directories tests/data/kafka-RELEASE-formats: old message formats, written by a newer release.
 
     python -m tests.make_kafka_formats RELEASE
 
-Topics are named for their format and codec. Those named `mixed` begin in v1 and go on in v2, as a migration has
-it, with records one by one until a batch is seen.
+A topic's name is its format and codec. A `mixed` topic starts in v1 and continues in v2, as in a migration: after
+the change of format the script writes single records until one is stored in a v2 batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CODECS: Final = ("none", "gzip", "snappy", "lz4")
 
 
 def topics() -> dict[str, tuple[str, dict[str, str]]]:
-    """Give topic -> (the codec in which its client and its broker write, the topic's configuration)."""
+    """Return topic -> (the codec of its client and its broker, the topic's configuration)."""
     formats = {"v0": V0, "mixed": V1}
     return {f"{name}-{codec}": (codec, {FORMAT: number}) for name, number in formats.items() for codec in CODECS}
 
@@ -57,7 +57,7 @@ def make(release: str, libs: str, work: Path) -> None:
 
 
 def _migrate(servers: str, topic: str, codec: str, folder: Path) -> None:
-    """Give the topic the format with epochs, and write until it is used."""
+    """Change the topic to the format with leader epochs, and write records until one is stored in it."""
     admin = AdminClient({"bootstrap.servers": servers})
     wanted = ConfigResource(ResourceType.TOPIC, topic, set_config={FORMAT: V2})
     for done in admin.alter_configs([wanted]).values():

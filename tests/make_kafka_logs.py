@@ -1,13 +1,13 @@
 """
-Make the log directories in tests/data: two brokers of a real Apache Kafka release write them.
+Make the log directories in tests/data, written by two brokers of a real Apache Kafka release.
 
     python -m tests.make_kafka_logs RELEASE
 
-Every topic has one partition, replicas on both brokers, and batches of several leader epochs: leadership is
-moved by an election between two rounds of records, and again, without a record, as the brokers stop.
-Topics are named for what compresses them: `gzip` the client (librdkafka), `broker-gzip` the broker (Java).
-The release's jars come from the cache of `fencepost kafka fetch`; all else is temporary. Needs a Java; talks on
-loopback alone.
+Every topic has one partition, a replica on each broker, and batches of several leader epochs: an election moves
+leadership between two rounds of records, and again, without a record, when the brokers stop.
+A topic's name says what compresses it: `gzip` the client (librdkafka), `broker-gzip` the broker (Java).
+The release's jars come from the cache of `fencepost kafka fetch`; everything else is temporary. The script needs
+a Java and uses loopback only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.kafka_release import DATA
 STEP_S_MAX: Final = 60.0
 BROKERS: Final = (1, 2)
 ZSTD_SINCE: Final = (2, 1)
-# Record batches, and with them headers and transactions.
+# The first release with record batches (magic 2), and so with headers and transactions.
 BATCHES_SINCE: Final = (0, 11)
 RECORDS: Final = 3
 SEGMENT_BYTES: Final = 400
@@ -77,7 +77,7 @@ UNCLEANED: Final = "log.cleaner.enable=false\n"
 
 
 def topics(release: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Give topic -> (the client's codec, the topic's configuration)."""
+    """Return topic -> (the client's codec, the topic's configuration)."""
     codecs = ["gzip", "snappy", "lz4"]
     if version(release) >= ZSTD_SINCE:
         codecs.append("zstd")
@@ -86,13 +86,13 @@ def topics(release: str) -> dict[str, tuple[str, dict[str, str]]]:
         "rolled": ("none", {"segment.bytes": str(SEGMENT_BYTES)}),
         **({"transactions": ("none", {})} if version(release) >= BATCHES_SINCE else {}),
         **{codec: (codec, {}) for codec in codecs},
-        # Where the broker's codec is not the producer's, the broker compresses anew, in Java.
+        # A broker whose codec differs from the producer's recompresses the batch, in Java.
         **{f"broker-{codec}": ("none", {"compression.type": codec}) for codec in codecs},
     }
 
 
 def make(release: str, libs: str, work: Path) -> None:
-    """Run a cluster in the folder, write the topics, stop it; keep each broker's data directory."""
+    """Run a cluster in the folder, write the topics, stop it, and keep each broker's data directory."""
     named = topics(release)
     with ExitStack() as cluster:
         port = cluster.enter_context(zookeeper(work))
@@ -119,7 +119,12 @@ def keep(
     """
     Replace the directories of that name in tests/data, without indexes and internal topics.
 
-    Shapes:  folders is what may follow a partition's name in its folder's, a pattern; files are patterns too.
+    Args:
+        name: the folder in tests/data.
+        directories: broker id -> its data directory.
+        topics: the topics to keep.
+        folders: pattern of what may follow a partition's name in the name of its folder.
+        files: patterns of the files to keep in a partition's folder.
     """
     for broker, source in directories.items():
         target = DATA / name / f"b{broker}"
@@ -145,7 +150,7 @@ def create(servers: str, named: dict[str, tuple[str, dict[str, str]]]) -> None:
 
 
 def _produce(release: str, servers: str, topic: str, codec: str, what: str) -> None:
-    """Write two batches of records, acknowledged by both replicas; the topic `transactions` aborts one more."""
+    """Write two batches of records, acknowledged by both replicas; topic `transactions` aborts the second one."""
     transactional = topic == "transactions"
     options: dict[str, Any] = {
         "bootstrap.servers": servers,
@@ -181,7 +186,7 @@ def _produce(release: str, servers: str, topic: str, codec: str, what: str) -> N
 
 
 def _lead(client: KazooClient, named: list[str], leader: int) -> None:
-    """Elect the leader without a failure: put it first in the assignment, then ask for the preferred one."""
+    """Elect the leader without a failure: put it first in the assignment, then elect the preferred leader."""
     replicas = [leader, *(broker for broker in BROKERS if broker != leader)]
     partitions = [{"topic": topic, "partition": 0} for topic in named]
     wanted = [{**each, "replicas": replicas} for each in partitions]
@@ -207,14 +212,14 @@ def zookeeper(work: Path) -> Iterator[int]:
     jars = Path(pyspark.__file__).parent / "jars"
     main = ["org.apache.zookeeper.server.quorum.QuorumPeerMain", str(work / "zoo.cfg")]
     with _java(["-cp", f"{jars}/*", *main], work / "zookeeper.log"):
-        # The port opens before the server serves, and a client that comes in between hangs.
+        # The port opens before the server answers, and a client that connects in between hangs.
         wait("ZooKeeper to answer", lambda: _ruok(port))
         yield port
 
 
 @contextmanager
 def broker(number: int, libs: str, work: Path, zookeeper_port: int, also: str = "") -> Iterator[int]:
-    """Run a broker, with more properties than its own; give its port."""
+    """Run a broker with these additional properties, and yield its port."""
     port, folder = _free_port(), work / f"b{number}"
     properties, log4j = work / f"b{number}.properties", work / "log4j.properties"
     own = BROKER.format(broker=number, port=port, zookeeper=zookeeper_port, folder=folder)
@@ -228,7 +233,7 @@ def broker(number: int, libs: str, work: Path, zookeeper_port: int, also: str = 
 
 @contextmanager
 def _java(arguments: list[str], output: Path) -> Iterator[None]:
-    """Run a Java process; at the end ask it to stop, which a broker does cleanly, and wait until it has."""
+    """Run a Java process; at the end terminate it, so that a broker shuts down cleanly, and wait for its exit."""
     executable = find_java().executable
     options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     with output.open("wb") as log:
@@ -266,7 +271,7 @@ def _free_port() -> int:
 
 
 def main(make: Callable[[str, str, Path], None]) -> int:
-    """Make and keep the fixtures of the release that the command line names: make(release, class path, folder)."""
+    """Call make(release, class path, folder) for the release on the command line."""
     release = sys.argv[1]
     with tempfile.TemporaryDirectory() as temporary:
         fetch([release_of(release)], cache_dir(), default_source(), print)

@@ -1,4 +1,4 @@
-"""A `RunSpec` for tests that open a cluster themselves, and play no scenario in it."""
+"""A `RunSpec` for tests that open a cluster themselves and play no scenario."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cluster_spec(
     seed: int = 1,
     host: str = "local",
 ) -> RunSpec:
-    """Return the spec of a cluster with these nodes, the controller first, under that protocol."""
+    """Return the spec of a cluster with these nodes (the controller first) and this protocol."""
     scenario = Scenario(
         name="cluster",
         title="a cluster",

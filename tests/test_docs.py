@@ -1,4 +1,4 @@
-"""The pages tell of what is there, and all of it; and each check of that finds the fault that it is for."""
+"""The pages name what exists, and all of it; each check finds a planted fault of its kind."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests import tidy, tidy_docs
 from tests.tidy import Tree
 from workloads import CLIENTS
 
-# Where the names of a table's plug-ins have their lines. Scenarios are data: each file is on its page
-# (tests/cli/test_pages.py), and played (tests/suite/test_simulated.py).
+# The page that has a line for each plug-in of a table. Scenarios are data: other tests check that each file is on
+# its page (tests/cli/test_pages.py) and is played (tests/suite/test_simulated.py).
 TABLES = {
     "CHECKERS": (tuple(CHECKERS), "docs/checkers.md"),
     "NEMESES": (tuple(NEMESES), "docs/nemeses.md"),
@@ -23,7 +23,7 @@ TABLES = {
     "TARGETS": (tuple(TARGETS), "docs/architecture.md"),
     "CLIENTS": (tuple(CLIENTS), "docs/architecture.md"),
 }
-# What a run or an installation makes, and pages may name.
+# Folders that a run or an installation creates; pages may name them.
 MADE_LATER = ("results/", "build/")
 
 pytestmark = pytest.mark.skipif(not tidy.has_git(), reason="no git checkout: nobody says which files are ours")

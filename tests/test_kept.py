@@ -1,4 +1,4 @@
-"""Representatives of a grid stay in `make test`; every other value is exhaustive."""
+"""The kept values of a grid stay in `make test`; every other value is marked exhaustive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code is as the house style has it; and each check of that finds the fault that it is for."""
+"""The code follows the house style; each check finds a planted fault of its kind."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """
-What ruff cannot check of the code: each takes the tree as text and gives one complaint for every fault.
+Checks that ruff does not offer: each reads the tree as text and returns one complaint for each fault.
 
-Shapes:  a tree maps a tracked file's path to its text; complaints are "path:line: what; what was expected".
+A tree maps a tracked file's path to its text; a complaint reads "path:line: what; what was expected".
+
 Source:  the project's house style; TigerBeetle's tidy tests.
 """
 
@@ -22,34 +23,34 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = ("harness", "nemesis", "workloads", "checkers", "targets")
 LINES_MAX: Final = 400
 BLOB_BYTES_MAX: Final = 300_000
-# How a module's docstring says why it is longer than that.
+# The line in a module's docstring that says why the module is longer.
 LENGTH_REASON: Final = "Length:"
 
-# Folders that every machine has; what lies in them may be named.
+# Folders that every machine has; pages may name paths in them.
 _EVERYWHERE: Final = frozenset(
     ("/", "/data", "/home", "/mnt", "/opt", "/root", "/src", "/srv", "/tmp", "/usr", "/var", "/var/tmp")
 )
 
 
 def has_git(root: Path = ROOT) -> bool:
-    """Whether git can say which files are the project's."""
+    """Return whether git can list the project's files."""
     return shutil.which("git") is not None and (root / ".git").exists()
 
 
 def tracked(root: Path = ROOT) -> dict[str, str]:
-    """Read every file that git tracks and that is text, by path."""
+    """Return path -> text of every text file that git tracks."""
     names = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=True)
     found: dict[str, str] = {}
     for name in filter(None, names.stdout.split("\0")):
         try:
             found[name] = (root / name).read_text(encoding="utf-8")
         except (UnicodeDecodeError, FileNotFoundError):
-            continue  # not text, or being replaced by somebody at this moment
+            continue  # not text, or being replaced at this moment
     return found
 
 
 def big_blobs(root: Path = ROOT, bytes_max: int = BLOB_BYTES_MAX) -> list[str]:
-    """Name every blob of git's whole history that is larger than the limit."""
+    """Find every blob in git's whole history that is larger than the limit."""
     objects = subprocess.run(
         ["git", "-C", str(root), "rev-list", "--objects", "--all"], capture_output=True, text=True, check=True
     )
@@ -69,7 +70,7 @@ def big_blobs(root: Path = ROOT, bytes_max: int = BLOB_BYTES_MAX) -> list[str]:
 
 
 def modules(tree: Tree, *folders: str) -> Iterator[tuple[str, ast.Module]]:
-    """Give the Python modules below the folders, all of them when none is named, parsed."""
+    """Yield path and syntax tree of each Python module below the folders, or of all modules if none is named."""
     for path, text in tree.items():
         if path.endswith(".py") and (not folders or path.split("/")[0] in folders):
             yield path, _parsed(text)
@@ -81,7 +82,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def too_long(tree: Tree) -> list[str]:
-    """Find modules over LINES_MAX lines whose docstring gives no reason for it."""
+    """Find modules of more than LINES_MAX lines without a reason in their docstring."""
     found = []
     for path, module in modules(tree):
         lines = len(tree[path].splitlines())
@@ -94,7 +95,7 @@ def too_long(tree: Tree) -> list[str]:
 
 
 def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> list[str]:
-    """Find paths of the machine that we are on: the checkout, its folder, what stands beside it, our home."""
+    """Find paths of this machine: the checkout, its parent folder, the folders beside it, the home directory."""
     ours = {path.split("/")[0] for path in tree}
     beside = sorted(path.name for path in root.parent.iterdir() if path != root and path.name not in ours)
     folders = [str(place) for place in (root, root.parent) if str(place) not in _EVERYWHERE]
@@ -115,7 +116,7 @@ def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> l
 
 
 def orphans(tree: Tree) -> list[str]:
-    """Find modules that nothing imports or names, and that cannot be run."""
+    """Find modules that nothing imports or names and that are no script."""
     used: set[str] = set()
     for path, module in modules(tree, *PACKAGES):
         used |= {name for name in _uses(module) if name != _module_name(path)}
@@ -129,7 +130,7 @@ def orphans(tree: Tree) -> list[str]:
 
 
 def _uses(module: ast.Module) -> Iterator[str]:
-    """Every dotted name that a module imports, or writes as a text."""
+    """Yield every dotted name that a module imports, and every string in it."""
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,7 +1,7 @@
 """
-Checks of the pages: what they link to and name is there, and what is there has its line.
+Checks of the documentation pages: links and names resolve; every dependency and plug-in has its line.
 
-Shapes:  as in tests/tidy.py.
+Trees and complaints have the form described in tests/tidy.py.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _RULE: Final = re.compile(r"RULES=\"?([a-z_]+)=|--rule ([a-z_]+)=")
 
 
 def pages(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Give the project's own pages."""
+    """Yield the path and the text of each of the project's own pages."""
     return ((path, text) for path, text in tree.items() if path.endswith(".md") and not path.startswith("tests/"))
 
 
 def dead_links(tree: Tree) -> list[str]:
-    """Find links to files that are not tracked and to headings that are not there."""
+    """Find links to untracked files and to missing headings."""
     found = []
     for path, text in pages(tree):
         for target in _LINK.findall(_FENCE.sub("", text)):
@@ -54,16 +54,20 @@ def _joined(page: str, name: str) -> str:
 
 
 def _anchors(text: str) -> list[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors that GitHub makes of a page's headings."""
     heads = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.MULTILINE)
     return [re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads]
 
 
 def dead_names(tree: Tree, made_later: Iterable[str] = ()) -> list[str]:
     """
-    Find files, make targets and rules that a page names and that are not there.
+    Find files, make targets and broker rules that a page names and that do not exist.
 
-    Shapes:  made_later are the beginnings of paths that a run makes; NAME in a path stands for any.
+    A path that contains NAME is a placeholder and is not checked.
+
+    Args:
+        tree: the tracked files.
+        made_later: prefixes of the paths that a run or an installation creates.
     """
     folders = {str(parent) for path in tree for parent in PurePosixPath(path).parents}
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", tree.get("Makefile", ""), re.MULTILINE))
@@ -85,7 +89,7 @@ def dead_names(tree: Tree, made_later: Iterable[str] = ()) -> list[str]:
 
 
 def unexplained(tree: Tree) -> list[str]:
-    """Find dependencies, wanted or pinned, that docs/dependencies.md does not name, and names that are none."""
+    """Find requirements without a line in docs/dependencies.md, and lines there without a requirement."""
     wanted = {
         re.split(r"[<>=!~ ]", line)[0].lower().replace("_", "-")
         for name in ("requirements.in", "requirements.txt", "requirements-java.txt")
@@ -106,7 +110,9 @@ def plug_ins(tree: Tree, tables: Mapping[str, tuple[Iterable[str], str]]) -> lis
     """
     Find plug-ins that their page does not name, or that no test names.
 
-    Shapes:  tables maps a table's name to its plug-ins' names and the page that has a line for each.
+    Args:
+        tree: the tracked files.
+        tables: table name -> (names of its plug-ins, the page that has a line for each).
     """
     tests = "\n".join(text for path, text in tree.items() if path.startswith("tests/") and path.endswith(".py"))
     found = []

@@ -1,4 +1,4 @@
-"""Measurements that nobody made, for the tests of what is done with them."""
+"""Made-up measurements for the tests of the benchmark's arithmetic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BIG, SMALL = Load(acks=-1, record_bytes=1000), Load(acks=1, record_bytes=100)
 
 
 def measured(records: int, *, seconds: float = 2.0, cpu_s: float = 1.0, size: int = 1000) -> Measured:
-    """A window with so many records in it."""
+    """Return a measured window with this number of records."""
     return Measured(
         records=records,
         record_bytes=size,
@@ -24,7 +24,7 @@ def measured(records: int, *, seconds: float = 2.0, cpu_s: float = 1.0, size: in
 
 
 def a_repeat(records: int, *, cpu_s: float = 1.0) -> Repeat:
-    """One repeat in which every work did the same."""
+    """Return one repeat with the same measurement for every kind of work."""
     return {work: measured(records, cpu_s=cpu_s) for work in Work}
 
 

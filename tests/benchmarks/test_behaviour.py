@@ -1,4 +1,4 @@
-"""Two dumps of the same seeds are equal; one that differs is reported with the seed and what differs."""
+"""Two dumps of the same seeds are equal; a difference is reported with its seed."""
 
 from __future__ import annotations
 

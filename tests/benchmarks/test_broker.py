@@ -1,4 +1,4 @@
-"""The benchmark's command: what is measured, in which words, and that a tiny run ends and counts right."""
+"""The benchmark's command: its loads, peers and output; a tiny run ends and counts correctly."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_load_process_that_fails_is_an_error_with_its_last_words() -> None:
 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
-    """Our brokers, as they are measured."""
+    """Run a cluster of our brokers as the benchmark configures them."""
     with running(our_peer(OURS), tmp_path_factory.mktemp("standing") / "ours") as made:
         yield made
 
@@ -121,7 +121,8 @@ def test_tiny_load_counts_what_is_in_the_log(standing: RunningCluster, acks: int
     assert None is not produced.p50_ms <= (produced.p99_ms or 0)
     alone = run_load(replace(job, work=Work.ALONE, warm_s=0.0))
     assert alone.failed == 0
-    # One at a time: all but the first, which opens the window; between the two counts stand the second's own.
+    # One record at a time: the window counts all but the first, which opens it; the log grows also by the records
+    # of the second call of records_in.
     assert alone.records + 1 + partitions == records_in(standing, topic, partitions) - stored
     consumed = run_load(replace(job, work=Work.CONSUME))
     assert 0 < consumed.records
@@ -145,9 +146,9 @@ def test_tiny_run_of_ours_ends_with_every_figure_and_its_profiles(tmp_path: Path
 
 def records_in(standing: RunningCluster, topic: str, partitions: int) -> int:
     """
-    How many records a topic has, with one more to each partition, by its high watermarks.
+    Write one more record to each partition and return the number of records, the sum of the high watermarks.
 
-    The one more is acknowledged by all, so that every record before it stands below the high watermark.
+    All in-sync replicas acknowledge the additional record, so every record before it is below the high watermark.
     """
     producer = Producer({"bootstrap.servers": standing.bootstrap, "acks": "all"})
     for number in range(partitions):

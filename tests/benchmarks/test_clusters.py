@@ -1,4 +1,4 @@
-"""How each peer is launched for the benchmark, which differs from a run of the harness."""
+"""The launch of each peer for the benchmark, as opposed to a run of the harness."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_their_broker_is_compiled_for_the_long_run_and_has_its_own_defaults() ->
 
 
 def test_what_a_run_of_the_harness_gives_a_jvm_is_what_is_taken_out() -> None:
-    """Else a change there would leave the benchmark with a slower Kafka, unseen."""
+    """Without this test a change of a run's JVM options could slow down Kafka in the benchmark unnoticed."""
     assert set(clusters._JVM_OF_A_RUN) <= set(release_of("3.9.1").jvm)
 
 

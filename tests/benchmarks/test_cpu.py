@@ -1,4 +1,4 @@
-"""What the kernel says of processes."""
+"""CPU time and child processes, as read from /proc."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.cpu import child_with, cpu_seconds
 
-# The kernel counts in hundredths.
+# The kernel counts CPU time in hundredths of a second.
 TICK_S = 0.01
 
 
 def burn(seconds: float) -> None:
-    """Use so much CPU time."""
+    """Use this much CPU time."""
     until = time.process_time() + seconds
     while time.process_time() < until:
         pass
@@ -44,7 +44,7 @@ def test_process_that_is_gone_has_no_cpu_time() -> None:
 
 def test_child_is_found_by_a_word_of_its_command_line_while_it_is_there() -> None:
     word = f"word-{os.getpid()}"
-    # (A blank and a bracket in its name must not shift the fields of its line in /proc.)
+    # The process name has a blank and a bracket, which must not shift the fields of its line in /proc.
     program = "import ctypes; ctypes.CDLL(None).prctl(15, b'a ) b'); print(1, flush=True); input()"
     child = subprocess.Popen([sys.executable, "-c", program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None

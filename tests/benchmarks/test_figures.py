@@ -1,4 +1,4 @@
-"""Arithmetic and table of the benchmark."""
+"""The benchmark's arithmetic and its table."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_table_of_ours_alone_has_no_ratio() -> None:
 
 
 def test_table_has_a_dash_where_there_is_no_figure() -> None:
-    """A consumer has no latency, and nothing came through has no CPU for each MB."""
+    """A consumer has no latency, and a window without records has no CPU per MB."""
     rows = table({BIG: {OURS: [{Work.PRODUCE: measured(0)}], KAFKA: [a_repeat(1000)]}})
     by_name = {row[1]: row[2:] for row in rows}
     assert ("-", "1,000 (1,000 … 1,000)", "-") == by_name["broker CPU ms/MB"]

@@ -1,4 +1,4 @@
-"""What goes to a load process and what comes back of it."""
+"""The job that a load process receives, and the measurement that it returns."""
 
 from __future__ import annotations
 

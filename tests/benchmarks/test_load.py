@@ -1,4 +1,4 @@
-"""The window of a load process: what is in it, and what before and after."""
+"""The measured window of a load process: where it starts and ends, and which records it counts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_window_counts_what_comes_after_its_beginning_and_before_its_end(
     found = window.measured(failed=2)
     assert (80, 5.5, 0.75, 2) == (found.records, found.seconds, found.broker_cpu_s, found.failed)
     assert pytest.approx(0.55) == found.client_cpu_s
-    # What was taken before the window began is forgotten, what came after its end is not taken.
+    # Latencies from before the window are discarded; latencies from after its end are not recorded.
     assert (30.0, 800.0) == (found.p50_ms, found.p99_ms)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of the search's figures."""
+"""The figures of the search benchmark, and its comparison of the hashes of two processes."""
 
 from __future__ import annotations
 

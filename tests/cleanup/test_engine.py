@@ -1,4 +1,4 @@
-"""An engine that does not answer is an error, and leaves no socket open."""
+"""An engine that does not answer raises an error and leaves no socket open."""
 
 from __future__ import annotations
 

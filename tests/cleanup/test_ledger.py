@@ -1,4 +1,4 @@
-"""The heal ledger: what is noted is undone, newest first, by whoever finds the lock free."""
+"""The heal ledger: noted effects are undone, newest first, by the run itself or by the next reap."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from harness.model import UsageError
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder of ledgers of the test's own."""
+    """Return a folder of ledgers for this test alone."""
     return tmp_path / "runs"
 
 
 def sleeper(token: str) -> subprocess.Popen[bytes]:
-    """Start a process that bears the token and waits."""
+    """Start a process that has the token in its environment and waits."""
     return subprocess.Popen(
         [sys.executable, "-c", "import signal; signal.pause()"],
         env={TOKEN_VARIABLE: token},
@@ -86,7 +86,7 @@ def test_close_keeps_what_could_not_be_undone_for_the_next_reap(
 
 
 def test_reap_leaves_a_run_alone_whose_harness_lives(tmp_path: Path, root: Path) -> None:
-    """Also within one process: parallel cells reap as they open."""
+    """This holds within one process too: parallel runs reap when they open."""
     (tmp_path / "x").mkdir()
     ledger = Ledger.open(tmp_path, root=root)
     ledger.note("directory", path=str(tmp_path / "x"))

@@ -1,4 +1,4 @@
-"""A process has ended when its last thread has: until then it has its files and its ports."""
+"""A process has ended when its last thread has ended: until then it keeps its files and ports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from harness import limits
 from harness.cleanup.process import Identity, end, ended_within, identity_of, is_alive, is_stopped, until
 
-# Its first thread ends, and leaves another that listens: what a Java looks like while it dies of a SIGKILL.
+# The first thread ends while another keeps the listening socket open, as in a JVM that is dying of a SIGKILL.
 HEADLESS = """
 import ctypes, platform, socket, threading, time
 server = socket.create_server(("127.0.0.1", 0))
@@ -25,7 +25,7 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
 
 @pytest.fixture
 def headless() -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A process whose first thread is a zombie, and the port on which it listens."""
+    """Start a process whose first thread is a zombie; yield it and the port on which it listens."""
     with subprocess.Popen([sys.executable, "-c", HEADLESS], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())

@@ -1,4 +1,4 @@
-"""`fencepost agree`: two suites run by run, what differs named to the record, nothing passed over."""
+"""`fencepost agree` compares two suites run by run and names each difference down to the record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOST = Anomaly(
 
 
 def suite(folder: Path, *, log: Batches = LOG, found: Sequence[Anomaly] = (LOST,), seed: int = 7) -> Path:
-    """Store a suite of one run, in which A's log ended so."""
+    """Store a suite of one run that ended with this log on A."""
     of = sample_result("kip101-1", "hw", anomalies=tuple(found))
     one = suite_of([of], seed=seed)
     (folder / of.run).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""`fencepost test-kafka`: what it plays when it is asked for nothing more, and what it refuses."""
+"""`fencepost test-kafka`: its default scenarios, and the releases that it rejects."""
 
 from __future__ import annotations
 

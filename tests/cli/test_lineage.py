@@ -1,4 +1,4 @@
-"""The command `lineage` on directories of Apache Kafka: equal, tampered with, torn, and no log at all."""
+"""The command `lineage` on data directories of Apache Kafka: equal, tampered with, torn, and without a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAIRS = [
 
 
 def run(*arguments: str | Path) -> int:
-    """Run the command as the command line would, give its exit code."""
+    """Run the command as the command line does, and return its exit code."""
     parser = argparse.ArgumentParser()
     lineage.configure(parser)
     return lineage.run(parser.parse_args([str(each) for each in arguments]))
@@ -39,7 +39,7 @@ def run(*arguments: str | Path) -> int:
 
 @pytest.fixture(params=RELEASES)
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
-    """Copies of both brokers' data directories, to be tampered with."""
+    """Return copies of both brokers' data directories, for the test to tamper with."""
     for broker in ("b1", "b2"):
         shutil.copytree(DATA / f"kafka-{request.param}" / broker, tmp_path / broker)
     return tmp_path / "b1", tmp_path / "b2"
@@ -52,7 +52,7 @@ def tamper(data: Path, change: Callable[[bytearray], bytes | bytearray], topic: 
 
 
 def starts(data: bytes) -> list[int]:
-    """Give where each batch begins, by its length alone, and where the last one ends."""
+    """Return the start of each batch, computed from the batch lengths alone, and the end of the last one."""
     found = [0]
     while found[-1] < len(data):
         found.append(found[-1] + 12 + int(struct.unpack_from(">i", data, found[-1] + 8)[0]))
@@ -68,24 +68,24 @@ def change_a_record(data: bytearray) -> bytearray:
 
 
 def change_an_epoch(data: bytearray) -> bytearray:
-    """Give the last batch another leader epoch; no checksum covers it."""
+    """Change the leader epoch of the last batch, which no checksum covers."""
     struct.pack_into(">i", data, starts(data)[-2] + 12, 7)
     return data
 
 
 def put_another_tail(data: bytearray) -> bytes:
-    """Cut the last batch and put another with the same offsets and epoch there."""
+    """Replace the last batch by another one with the same offsets and epoch."""
     return bytes(data[: starts(data)[-2]]) + batch(9, "x", "y", "z", epoch=2)
 
 
 def cut_a_middle_batch(data: bytearray) -> bytearray:
-    """Leave a hole where the second batch stood."""
+    """Remove the second batch, which leaves a hole in the offsets."""
     first, second = starts(data)[1:3]
     return data[:first] + data[second:]
 
 
 def repeat_a_batch(data: bytearray) -> bytearray:
-    """Write the first batch again behind the last one."""
+    """Append the first batch again after the last one."""
     return data + data[: starts(data)[1]]
 
 
@@ -259,7 +259,7 @@ def test_lineage_compares_no_records_when_directories_are_of_two_topics_of_one_n
 def test_lineage_names_a_transaction_s_marker_where_replicas_differ(
     pair: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last marker of the fixture aborts; another replica has a client's record in its place."""
+    """The fixture's last marker is an abort marker; the other replica has a client's record in its place."""
     path = pair[1] / "transactions-0" / f"{3:020d}.log"
     data = path.read_bytes()
     path.write_bytes(data[: starts(data)[-2]] + batch(15, "x", epoch=2))

@@ -1,4 +1,4 @@
-"""The command line: its help, and one clear line for each thing that is wrong."""
+"""The command line prints its help, and one clear line for each usage error."""
 
 from __future__ import annotations
 

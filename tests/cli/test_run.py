@@ -1,4 +1,4 @@
-"""`fencepost run`: many seeds in the simulator, one seed on any host, and an exit code for every verdict."""
+"""`fencepost run` plays many seeds in the simulator or one seed on any host; every verdict has its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of scenarios: each with its title, its sources and what it expects of each protocol."""
+"""`fencepost scenarios` prints each scenario with its title, its sources and its expectation for each protocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workloads import SCENARIOS
 
 @pytest.fixture(autouse=True)
 def _own_signals() -> Iterator[None]:
-    """Set the signals' handlers back: a command replaces them."""
+    """Restore the signal handlers after the test: a command replaces them."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

@@ -1,4 +1,4 @@
-"""What is played when scenarios, protocols and mutants are asked for, or nothing is."""
+"""The runs that the options for scenarios, protocols and mutants select, and the default selection."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ ALL = Selection(name="all", make="scenarios", patterns=("*",))
 
 
 class Releases:
-    """A target whose protocols are releases of another system."""
+    """A target whose protocols are the releases of another system."""
 
     name = "kafka"
 
     def protocols(self) -> Mapping[str, Mapping[str, str]]:
-        """Two of them, one of which the scenario says something of."""
+        """Return two releases; the scenario has an expectation for the model of one."""
         return {"2.0.0": {"models": "kip279"}, "2.1.1": {"models": "kip320"}}
 
     def rules(self, protocol: str, _changes: tuple[str, ...]) -> Mapping[str, str]:
-        """As they are."""
+        """Return the protocol's rules unchanged."""
         return self.protocols()[protocol]
 
 
 @pytest.fixture
 def scenarios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two scenarios."""
+    """Return a folder with two scenarios."""
     monkeypatch.setattr(suites, "SCENARIOS", tmp_path)
     (tmp_path / "a-1.txt").write_text(TEXT, encoding="utf-8")
     (tmp_path / "b-1.txt").write_text(TEXT.replace("kip380, hw, kip320", "kip101"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A cluster as a client sees it."""
+"""The addresses that a cluster offers to a client, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in force: once for each fault and node, and in an order in which it can be healed."""
+"""Each fault is in force at most once on a node, and faults are healed in a fixed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a scenario: as in Kafka when nothing is said, read from words, refused with what was expected."""
+"""Settings of a scenario: the defaults are Kafka's; a wrong setting is rejected with what was expected."""
 
 from __future__ import annotations
 

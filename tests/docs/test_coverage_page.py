@@ -1,4 +1,4 @@
-"""The page of what the tests cite: every citation is read, and every step of KIP-101 is cited."""
+"""The page of citations: every citation of the tests is read, and every step of KIP-101 is cited."""
 
 from __future__ import annotations
 

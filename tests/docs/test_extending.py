@@ -32,7 +32,7 @@ SCENARIO, FAULT_FILE, RULE_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PA
 
 
 def executed(source: str, name: str) -> Any:
-    """Run a module's text, and return one of its names."""
+    """Execute a module's source and return the value of one of its names."""
     module: dict[str, Any] = {"__name__": "example"}
     exec(compile(source, "docs/extending.md", "exec"), module)
     return module[name]

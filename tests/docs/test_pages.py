@@ -1,4 +1,4 @@
-"""Pages that are printed from tables: as the code has them, complete, and found out when they are not."""
+"""Generated pages match the code and are complete; a stale page is reported."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_every_option_and_target_is_on_the_page_of_commands() -> None:
 
 @pytest.fixture
 def own_signals() -> Iterator[None]:
-    """Set the signals' handlers back: a command replaces them."""
+    """Restore the signal handlers after the test: a command replaces them."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in before.items():

@@ -1,4 +1,4 @@
-"""The command as its user runs it, watched from outside, and everything that it could leave behind."""
+"""The command as a user starts it, observed from outside, and checks for everything that it could leave behind."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from harness.cleanup.ledger import runs_dir
 from harness.cleanup.process import until
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-# Beyond the usual range and below the kernel's own: who listens there is ours.
+# Above the usual range and below the kernel's ephemeral ports: every listener there was started by these tests.
 PORTS: Final = range(32000, 32768)
 MOMENT_S_MAX: Final = 180.0
 END_S_MAX: Final = 60.0
 
-# Everything that a scenario can leave outstanding at once, for as long as its last condition is waited for.
+# Everything that a scenario can leave outstanding at once, while it waits for its last condition.
 PAUSED: Final = """\
 title    A is paused behind two holds, B is down, and nobody comes
 source   no document: a state that a killed harness may leave
@@ -44,7 +44,8 @@ expect hw: none
 expect kip101, kip101-text: none
 """
 
-# The command, with its scenarios and its usual places of Java taken from the arguments before "--".
+# The command. The arguments before "--" are its scenarios folder and whether it may look for Java in the usual
+# places.
 PROGRAM: Final = """\
 import signal
 import sys
@@ -64,45 +65,45 @@ sys.exit(main(sys.argv[cut + 1:]))
 
 @dataclass(slots=True, kw_only=True)
 class Running:
-    """One command under way: its process, and the folder that holds its results, state and output."""
+    """One running command: its process, and the folder with its results, state and output."""
 
     process: subprocess.Popen[bytes]
     folder: Path
     told: dict[str, str] = field(default_factory=dict)
 
     def ops(self) -> list[str]:
-        """The history lines of all cells so far."""
+        """Return the history lines of all runs so far."""
         lines: list[str] = []
         for path in self.folder.glob("results/2*/*/history.jsonl"):
             lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
         return lines
 
     def reach(self, moment: Callable[[Running], bool]) -> None:
-        """Wait for a moment of its life."""
+        """Wait until the moment comes; fail if the command ends first."""
         assert until(lambda: moment(self) or self.process.poll() is not None, MOMENT_S_MAX), self.output()
         assert self.process.poll() is None, f"it ended before the moment came: {self.output()}"
 
     def kill(self) -> None:
-        """SIGKILL the command's own process, and none of those that it started."""
+        """Send SIGKILL to the command's own process only, not to its children."""
         self.process.send_signal(signal.SIGKILL)
         assert -signal.SIGKILL == self.process.wait()
 
     def end(self) -> int:
-        """Wait for its end; give its exit code."""
+        """Wait until the command ends and return its exit code."""
         return self.process.wait(timeout=MOMENT_S_MAX)
 
     def errors(self) -> str:
-        """What it said on stderr."""
+        """Return what the command wrote to stderr."""
         return (self.folder / "stderr").read_text(encoding="utf-8")
 
     def output(self) -> str:
-        """What it said at all."""
+        """Return what the command wrote to stdout and stderr."""
         return (self.folder / "stdout").read_text(encoding="utf-8") + self.errors()
 
 
 @contextmanager
 def started(folder: Path, *arguments: str, scenarios: str = "", places: str = "usual") -> Iterator[Running]:
-    """Start `fencepost test-kip101` with results, state and output in the folder; ended by force, if need be."""
+    """Start `fencepost test-kip101` with results, state and output in the folder; kill it after the block."""
     own = ["--results", str(folder / "results")]
     if "docker" not in arguments:
         own += ["--ports", f"{PORTS[0]}-{PORTS[-1]}"]
@@ -124,7 +125,7 @@ def started(folder: Path, *arguments: str, scenarios: str = "", places: str = "u
 
 
 def left_of(folder: Path) -> list[str]:
-    """Name everything on this machine that belongs to the folder: nothing, once a command is over."""
+    """Name everything on this machine that belongs to the folder; the list is empty after a clean exit."""
     ledgers = [path.name for path in runs_dir().iterdir() if path.is_dir()]
     return [
         *_processes(folder),
@@ -137,7 +138,7 @@ def left_of(folder: Path) -> list[str]:
 
 
 def _processes(folder: Path) -> Iterator[str]:
-    """Every process that has the folder in its arguments or its environment: all below the command do."""
+    """Yield every process with the folder in its arguments or environment; all children of the command have it."""
     mark = str(folder).encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if int(pid) == os.getpid():
@@ -162,7 +163,7 @@ def _loops(folder: Path) -> Iterator[str]:
 
 
 def _ports(folder: Path) -> set[int]:
-    """The ports that nodes of this machine were told to listen on."""
+    """Return the ports that the configuration of brokers and ZooKeeper makes them listen on."""
     found: set[int] = set()
     for path in folder.glob("results/**/broker.json"):
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -182,35 +183,35 @@ def _listens(port: int) -> bool:
 
 # --- moments -------------------------------------------------------------------------------------------------
 def catching(running: Running) -> bool:
-    """It takes signals: before that, nothing has been made."""
+    """Return whether the command handles signals yet: before that it has created nothing."""
     status = Path(f"/proc/{running.process.pid}/status").read_text(encoding="ascii")
     caught = int(re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)[0], 16)
     return bool(caught >> (signal.SIGTERM - 1) & 1)
 
 
 def opened(running: Running) -> bool:
-    """Its first ledger is there."""
+    """Return whether the command's first ledger exists."""
     runs = running.folder / "state" / "fencepost" / "runs"
     return runs.is_dir() and any(path.is_dir() for path in runs.iterdir())
 
 
 def starting_zookeeper(running: Running) -> bool:
-    """ZooKeeper is about to be started, or is starting."""
+    """Return whether ZooKeeper is configured, and so is about to start or has been started."""
     return any(running.folder.glob("results/2*/zookeeper/nodes/zookeeper/conf/zoo.cfg"))
 
 
 def op(number: int) -> Callable[[Running], bool]:
-    """So many things have happened in its cells."""
+    """Return the moment when the runs have recorded more than this number of ops."""
     return lambda running: len(running.ops()) > number
 
 
 def saw(*parts: str) -> Callable[[Running], bool]:
-    """A history line has all of these parts."""
+    """Return the moment when a history line contains all of these parts."""
     return lambda running: any(all(part in line for part in parts) for line in running.ops())
 
 
 def runs(program: str) -> Callable[[Running], bool]:
-    """A process of the command runs this program."""
+    """Return the moment when a process of the command runs this program."""
     return lambda running: any(program in text for text in _processes(running.folder))
 
 

@@ -1,4 +1,4 @@
-"""Each test has a folder of its own for results and state, and looks at that state itself."""
+"""Each test has its own folder for results and state, and the test process uses the same state folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.endings.command import PAUSED
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the command under test keeps everything; a test that fails leaves nothing on the machine either."""
+    """Return the folder for everything that the command creates; reap afterwards, in case the test failed."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     yield tmp_path.resolve()
     reap()
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def paused(tmp_path: Path) -> str:
-    """A folder with the one scenario that leaves everything outstanding."""
+    """Return a folder with the one scenario that leaves everything outstanding."""
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     (scenarios / "kip101-paused.txt").write_text(PAUSED, encoding="utf-8")
@@ -32,7 +32,7 @@ def paused(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def signals_as_before() -> Iterator[None]:
-    """A command that runs in our own process takes our signals."""
+    """Restore the signal handlers after the test: a command in this process replaces them."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     for number, handler in before.items():

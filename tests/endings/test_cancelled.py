@@ -1,4 +1,4 @@
-"""A run that is cancelled, or that cannot be set up, takes all of itself down."""
+"""A run that is cancelled or that cannot be set up takes everything down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOBODY = Address(host="127.0.0.1", port=1)
 
 
 class Part:
-    """Any part of a cluster: it counts how often it was closed, and has no room for a node."""
+    """A fake for any part of a cluster: it counts its calls of close and rejects every node."""
 
     name = "part"
     power_tier = "none"
@@ -38,22 +38,22 @@ class Part:
         self.closed = 0
 
     def open(self) -> None:
-        """Open."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Count."""
+        """Count the call."""
         self.closed += 1
 
     def note_flushed(self, *_: object) -> None:
-        """Note nothing."""
+        """Do nothing."""
 
     def add_node(self, name: str, *, disk: bool) -> None:
-        """Refuse."""
+        """Reject the node."""
         raise UsageError(f"node {name}: no room")
 
 
 def cluster_of(host: Part, history: History, others: Part) -> Cluster:
-    """A cluster of parts that only count."""
+    """Return a cluster of fake parts."""
     part = cast(Any, others)
     return Cluster(
         host=cast(Any, host),
@@ -72,15 +72,15 @@ def cluster_of(host: Part, history: History, others: Part) -> Cluster:
 
 
 class Telling:
-    """A target whose nodes tell what they do."""
+    """A target whose nodes send events."""
 
     def emits_events(self) -> bool:
-        """They do."""
+        """Return True."""
         return True
 
 
 class Room:
-    """An environment whose clusters are of parts that only count."""
+    """An environment whose clusters consist of fake parts."""
 
     name = "room"
 
@@ -89,12 +89,12 @@ class Room:
         self.histories: list[History] = []
 
     def open_cluster(self, _spec: RunSpec, _folder: Path, history: History) -> Cluster:
-        """Make it."""
+        """Keep the history and return a cluster of fake parts."""
         self.histories.append(history)
         return cluster_of(self.host, history, self.others)
 
     def make_client(self, _cluster: Cluster) -> Any:
-        """One that is asked how it sends, and sends nothing."""
+        """Return a client that has the attribute `sends_once` and no methods."""
         return SimpleNamespace(sends_once=True)
 
 
@@ -104,7 +104,7 @@ def test_run_that_was_being_opened_when_all_were_cancelled_plays_nothing(tmp_pat
     player.cancel()
     with pytest.raises(RunCancelled):
         player.play(spec_of("kip101-1", Variant(protocol="hw"), TARGET, 1), Run(path=tmp_path))
-    # Cancelled and closed, and the zookeeper_view and the fabric with it.
+    # cancel() and close() each close the host; the other count is the ZooKeeper view and the fabric, once each.
     assert (2, 2) == (room.host.closed, room.others.closed)
     player.cancel()
     assert (2, 2) == (room.host.closed, room.others.closed)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment: exit code 130, one line, and nothing left, without any next run."""
+"""Ctrl-C or SIGTERM at any moment ends the command with exit code 130 and one line; it cleans up by itself."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_signal_takes_down_what_is_paused_held_and_mounted(
 def test_signals_that_follow_do_not_disturb_the_taking_down(folder: Path, paused: str) -> None:
     with started(folder, "--protocol", "hw", scenarios=paused) as running:
         running.reach(all_outstanding)
-        # As a terminal sends it: to the whole group, by somebody who leans on the key.
+        # Like a terminal whose user holds Ctrl-C down: again and again, to the whole process group.
         until(lambda: not _interrupt_group(running) or running.process.poll() is not None, END_S_MAX)
         assert 130 == running.end(), running.output()
     assert ONE_LINE == running.errors()
@@ -86,7 +86,7 @@ def test_signals_that_follow_do_not_disturb_the_taking_down(folder: Path, paused
 
 
 def _interrupt_group(running: Running) -> bool:
-    """Send Ctrl-C; False when nobody is there."""
+    """Send SIGINT to the process group; return False when it no longer exists."""
     try:
         os.killpg(running.process.pid, signal.SIGINT)
     except ProcessLookupError:

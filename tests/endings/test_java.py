@@ -1,4 +1,4 @@
-"""A machine with no Java of its own plays a cell and checks it on the one from PyPI."""
+"""A machine without Java plays and checks a run with the Java from PyPI."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.cleanup.process import until
 from tests.endings.command import END_S_MAX, left_of, started
 from tests.kept import exhaustive
 
-# CI plays a cell where no Java is installed at all.
+# Exhaustive only, because CI plays a run on a machine without any Java.
 pytestmark = [pytest.mark.slow, pytest.mark.spark, exhaustive]
 
 
@@ -25,7 +25,7 @@ def test_cell_is_played_and_checked_on_the_packaged_java(folder: Path, monkeypat
 
 
 def path_without_java(folder: Path) -> Path:
-    """Link every program on PATH into one folder, but Java's."""
+    """Link every program on PATH, except Java's, into one folder, and return the folder."""
     folder.mkdir()
     for place in os.environ["PATH"].split(os.pathsep):
         for program in Path(place).iterdir() if Path(place).is_dir() else ():

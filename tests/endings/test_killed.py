@@ -1,4 +1,4 @@
-"""The harness is killed at any moment; the next run leaves nothing of it."""
+"""The harness is killed at any moment; the next run cleans up everything it left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.kept import exhaustive, keep
 
 pytestmark = pytest.mark.slow
 
-# Seven moments in the life of cells that lose power, drawn once: about 140 ops a cell, two cells side by side.
+# Seven moments in runs with power losses, drawn once: about 140 ops in a run, two runs in parallel.
 DRAWN = sorted(random.Random(101).sample(range(270), 7))
 CELLS = ("--scenario", "kip101-2", "--scenario", "kip101-3", "--protocol", "hw", "--seed", "1")
 MOMENTS = [
@@ -40,7 +40,7 @@ LOOP = os.geteuid() == 0
 
 
 def kinds(left: list[str]) -> set[str]:
-    """The first words of what was left."""
+    """Return the first word of each entry of what was left."""
     return {text.split()[0] for text in left}
 
 
@@ -54,7 +54,7 @@ def test_reap_leaves_nothing_of_a_command_killed_at_any_moment(
         running.reach(moment)
         running.kill()
     assert () == reap().left
-    # A tool or a Java that found itself alone is still on its way out.
+    # A tool or a JVM that noticed the end of its parent may still be exiting.
     assert until(lambda: left_of(folder) == [], END_S_MAX), left_of(folder)
 
 
@@ -90,7 +90,7 @@ def test_new_run_is_as_expected_and_leaves_nothing_of_a_killed_one(folder: Path)
 
 @pytest.mark.docker
 class TestContainers:
-    """The same on the host docker, where the engine's things outlive us too."""
+    """The same on host docker, where the engine's containers and networks outlive the harness too."""
 
     @pytest.mark.parametrize(
         "moment", keep([*MOMENTS[::2], pytest.param(cutting_power, id="power-loss")], "power-loss")
@@ -124,14 +124,14 @@ class TestContainers:
 
 
 def open_and_close(folder: Path) -> None:
-    """Open a host as a new run does, and close it."""
+    """Open a host as a new run does, then close it."""
     host = HOSTS["docker"](folder / "next")
     host.open()
     host.close()
 
 
 def left_in_engine(folder: Path) -> list[str]:
-    """Everything left on the machine, and the engine's containers and networks with the mark of this state."""
+    """Return everything left on the machine, and the engine's containers and networks with this state's label."""
     from harness.cleanup.engine import connect
     from harness.hosts.docker import HOME_LABEL, _home
 

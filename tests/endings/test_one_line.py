@@ -1,4 +1,4 @@
-"""What the machine lacks is said in one line: what, its value, what was expected and what to do; exit code 2."""
+"""A missing prerequisite is one line (name, value, what was expected, what to do) and exit code 2."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ONE_CELL = ("--scenario", "kip101-1", "--protocol", "hw", "--power-tier", "water
 
 @pytest.fixture
 def java_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Java that nobody has to look for; none of these tests starts it."""
+    """Replace the search for Java by a fixed result; none of these tests starts a Java."""
     found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
     monkeypatch.setattr(runner, "find_java", lambda: found)
     monkeypatch.setattr(local, "find_java", lambda: found)
 
 
 def refused(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, results: Path | None = None) -> str:
-    """Run the command; give the one line with which it refuses, once it has left nothing."""
+    """Run the command, check that it fails with one line and leaves nothing, and return the line."""
     results = results if results is not None else folder / "results"
     assert 2 == main(["test-kip101", *ONE_CELL, "--results", str(results), *options])
     error = capsys.readouterr().err
@@ -54,7 +54,7 @@ def test_taken_ports_are_named_with_how_to_free_them(folder: Path, capsys: pytes
 
 
 def take_two(taken: ExitStack) -> int:
-    """Listen on two ports next to each other; give the first."""
+    """Listen on two adjacent ports and return the first."""
     for first in range(32700, 32700 - PORTS_TRIED_MAX, -2):
         with ExitStack() as trial:
             try:

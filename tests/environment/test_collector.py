@@ -1,4 +1,4 @@
-"""The collector: what nodes tell stands in the history, whole, even when they are killed."""
+"""The collector records every event that a node sent, even when the node is killed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def dial(collector: Collector) -> socket.socket:
 
 
 def say(collector: Collector, *lines: bytes) -> None:
-    """Connect, say it all, and end, as a killed node's kernel does."""
+    """Connect, send the lines and close, as the kernel does for a killed node."""
     with socket.create_connection(
         (collector.address.host, collector.address.port), timeout=limits.CONDITION_WAIT_S_MAX
     ) as connection:
@@ -106,7 +106,7 @@ def test_collector_leaves_nothing_behind_when_closed(history: History) -> None:
 
 
 def test_what_is_told_after_the_end_is_dropped_and_the_connection_goes_on(history: History) -> None:
-    """A node that is being taken down must not see its listener go first."""
+    """A node that is being taken down must not lose its connection first."""
     collector = Collector("127.0.0.1", history, lambda *_: None)
     with socket.create_connection(
         (collector.address.host, collector.address.port), timeout=limits.CONDITION_WAIT_S_MAX
@@ -124,7 +124,7 @@ def test_what_is_told_after_the_end_is_dropped_and_the_connection_goes_on(histor
 def test_failure_in_taking_in_what_is_told_is_hidden_only_when_the_end_has_come(
     history: History, over: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The host and the history are closed while a line is being taken in: nobody wants a traceback of that."""
+    """Closing the host and the history while a line is being handled must print no traceback."""
 
     def take(*_: object) -> None:
         if over:
@@ -134,7 +134,7 @@ def test_failure_in_taking_in_what_is_told_is_hidden_only_when_the_end_has_come(
     collector = Collector("127.0.0.1", history, take)
     say(collector, told("A", "flush", path="log-0/x", length=9))
     wait_for(history, 1)
-    # A handler prints its failure after it has let go of the connection.
+    # A handler prints its failure after it has released the connection.
     assert until(lambda: not any("process_request" in thread.name for thread in threading.enumerate()), 10)
     collector.close()
     assert over is not ("no such node" in capsys.readouterr().err)

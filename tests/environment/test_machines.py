@@ -1,4 +1,4 @@
-"""Real machines in files, without a node: what is read of a replica, deleted of it, and kept of it."""
+"""RealMachines on a folder, without nodes: it reads, deletes from and keeps a replica's files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.specs import cluster_spec
 
 
 class Closing:
-    """A part that counts how often it was closed, and may fail at it."""
+    """A part that counts its calls of close, which may fail."""
 
     def __init__(self, *, fails: bool = False) -> None:
         self.closed = 0
         self._fails = fails
 
     def close(self) -> None:
-        """Count."""
+        """Count the call; raise OSError if this part fails."""
         self.closed += 1
         if self._fails:
             raise OSError("no")
@@ -31,7 +31,7 @@ class Closing:
 
 @pytest.fixture
 def machines(tmp_path: Path) -> RealMachines:
-    """A node whose disk is the folder `data`."""
+    """Return machines with one node, A, whose disk is the folder `data`."""
     host = SimpleNamespace(name="local", power_tier="watermark", disk=lambda _: tmp_path / "data")
     (tmp_path / "data").mkdir()
     spec = cluster_spec(TARGET, "hw", {"A": 1}, ["A"])
@@ -41,7 +41,7 @@ def machines(tmp_path: Path) -> RealMachines:
 
 
 def write(machines: RealMachines, *bases: int) -> Path:
-    """Write a replica's log of one record a segment, beginning at these offsets."""
+    """Write a replica's log with one segment of one record at each of these offsets, and return its folder."""
     folder = machines.disk("A") / "log-0"
     folder.mkdir()
     for base in bases:

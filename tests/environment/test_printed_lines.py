@@ -1,4 +1,4 @@
-"""What nodes print reaches the history line by line, each line once, and no more of a kind than is of use."""
+"""Lines that nodes print are recorded in the history, each line once, up to a limit for each kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.model import Op
 
 
 def read(line: str) -> Printed | None:
-    """Lines that begin with `cut` tell where to."""
+    """Parse `cut N` as a truncation to offset N; ignore every other line."""
     word, _, number = line.partition(" ")
     return Printed(what="truncate", topic="log", partition=0, to=int(number)) if word == "cut" else None
 

@@ -1,4 +1,4 @@
-"""Each line of the table makes an environment, which refuses what it cannot run."""
+"""Each entry of the table makes an environment, which rejects what it cannot run."""
 
 from __future__ import annotations
 

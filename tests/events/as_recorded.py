@@ -1,4 +1,4 @@
-"""Events as (f, value), as the history has them, for tests that compare what was recorded."""
+"""Events as the history records them, (f, value), for tests that compare recorded events."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from harness.events.codec import encode, key_of
 
 
 def as_recorded(event: Event) -> tuple[str, dict[str, Any]]:
-    """The f and the value of the op that an event becomes."""
+    """Return the f and the value of the op that an event becomes."""
     return key_of(event)[1], encode(event)
 
 
 def into(record: list[tuple[str, dict[str, Any]]]) -> Callable[[Event], None]:
-    """What keeps events in that list as they would be recorded."""
+    """Return a callback that appends each event to the list in its recorded form."""
     return lambda event: record.append(as_recorded(event))

@@ -1,4 +1,4 @@
-"""Values of events of which a test says only what it is about."""
+"""Complete values of events, for tests that name only the keys they are about."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from harness.events import OpType, Source
 from harness.events.codec import keys_of, kind_of
 
-# Plain values, the first of which that fits a key's type stands in for it.
+# Placeholder values: a key gets the first one that fits its type.
 _BLANKS: tuple[Any, ...] = (None, "", 0, False, [], {}, ["?", "?"])
 
 
 def filled(source: Source, f: str, value: Mapping[str, Any], type_: OpType = OpType.INFO) -> dict[str, Any]:
-    """The value with every key that its event must have, in their order; of an unknown event as it is."""
+    """Return the value with all required keys, in the event's order; an unknown event's value is unchanged."""
     kind = kind_of(source, f, type_)
     if kind is None:
         return dict(value)

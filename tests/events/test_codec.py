@@ -1,4 +1,4 @@
-"""Events are written and read by one codec: the same JSON, what is unknown kept, and what does not fit named."""
+"""One codec writes and reads events: JSON survives unchanged, unknown events are kept, wrong values are named."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def whole(kind: type[Event]) -> dict[str, Any]:
-    """A value of the event with every key that it can have."""
+    """Return a value with every key that the event can have."""
     return {each.key: _fitting(each) for each in keys_of(kind)}
 
 

@@ -1,4 +1,4 @@
-"""The table of events: whole, in step with what brokers send, and printed with every key."""
+"""The table of events is complete, matches what brokers send, and is printed with every key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REPORTS = frozenset({"observe", "observe_replica", "tell"})
 
 
 def sent_by_brokers() -> Iterator[str]:
-    """Every name under which the broker's code reports something."""
+    """Yield the name of every event that the broker's code reports."""
     for path in sorted((ROOT / "targets" / "broker").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in REPORTS:
@@ -44,7 +44,7 @@ def sent_by_brokers() -> Iterator[str]:
 
 def test_events_that_brokers_send_are_those_of_the_table() -> None:
     known = {f for source, f in EVENTS if source is Source.BROKER}
-    # A broker that reports nothing itself prints; that is seen from outside.
+    # `printed` comes from outside: the harness reads the log lines of brokers that send no events.
     assert known - {"printed"} == set(sent_by_brokers())
 
 
@@ -66,7 +66,7 @@ def test_event_is_frozen_slotted_and_exported(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_event_about_a_partition_names_topic_and_partition(kind: type[Event]) -> None:
-    """A rule of a link may be about one topic, and a file may be of no partition; all others name both."""
+    """A link's rule may name a topic alone, and Setup is exempt; every other event names both or neither."""
     named = {"topic", "partition"} & get_type_hints(kind).keys()
     if issubclass(kind, LinkRule | Heal):
         assert {"topic"} == named
@@ -86,7 +86,7 @@ def test_page_has_every_event_with_its_types_and_keys(kind: type[Event]) -> None
 
 
 def test_page_says_that_what_the_collector_cannot_read_is_a_failure_with_an_error() -> None:
-    """The page said info and `line`, while the code recorded fail and `error`."""
+    """Regression: the page had type info and key `line`, while the code recorded fail and `error`."""
     section = history().split("## runner\n")[1].split("\n## ")[0]
     (row,) = (line for line in section.splitlines() if line.startswith("| `unreadable` | `collector` |"))
     assert f"| {OpType.FAIL.value} |" in row
@@ -95,7 +95,7 @@ def test_page_says_that_what_the_collector_cannot_read_is_a_failure_with_an_erro
 
 
 def looked_up_raw(text: str) -> list[int]:
-    """Lines that look a key up in an attribute `value`, as that of an op: `x.value["k"]`, `x.value.get("k")`."""
+    """Return the lines that read a key of an attribute `value`: `x.value["k"]`, `x.value.get("k")`."""
     found = []
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -112,7 +112,7 @@ def test_look_up_in_a_raw_value_is_found() -> None:
 
 
 def test_only_the_codec_and_the_store_look_keys_up_in_what_an_op_recorded() -> None:
-    """Rules, reports and commands read events, which are checked and typed."""
+    """Rules, reports and commands must read events, which are checked and typed."""
     folders = ("harness", "checkers", "nemesis", "workloads", "targets/simulator", "targets/kafka", "benchmarks")
     own = (ROOT / "harness" / "events", ROOT / "harness" / "run" / "store.py")
     assert [] == [

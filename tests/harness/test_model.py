@@ -1,4 +1,4 @@
-"""The data model: verdicts merge by severity, ops and anomalies survive JSON, ranges fold."""
+"""The data model: verdicts merge by severity, ops and anomalies survive JSON, offsets fold into ranges."""
 
 from __future__ import annotations
 

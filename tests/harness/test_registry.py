@@ -1,4 +1,4 @@
-"""One look-up for all tables: the name that was meant is named."""
+"""One lookup serves all tables; its error suggests the nearest name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history in memory is as one in a file."""
+"""A history in memory behaves like one in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cluster for each power tier, made whole again before every test: faults on real broker processes."""
+"""Fixtures for faults on real broker processes: one cluster for each power tier, repaired before every test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Clusters = Callable[[str], Cluster]
 
 @pytest.fixture(scope="package")
 def clusters(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> Iterator[Clusters]:
-    """A cluster of each tier, made when it is first asked for: C is controller, A and B hold the partition."""
+    """Return tier -> cluster, started on first use: C starts as controller, A and B replicate the partition."""
     made: dict[str, Cluster] = {}
     with ExitStack() as stack:
 
@@ -42,35 +42,36 @@ def clusters(tmp_path_factory: pytest.TempPathFactory, zookeeper: Address) -> It
 
 @pytest.fixture
 def cluster(clusters: Clusters) -> Cluster:
-    """A whole cluster, where the test is not about lost power."""
+    """Return a healthy cluster for tests that do not depend on the power tier."""
     return clusters("watermark")
 
 
 def client_of(cluster: Cluster) -> RawClient:
-    """The client that workloads use."""
+    """Return the client that workloads use."""
     return RawClient(history=cluster.history, bootstrap=cluster.clients_addresses)
 
 
 def inject(fault: str, cluster: Cluster, node: str) -> str:
-    """Inject a fault of the table; give what its probe saw."""
+    """Inject a fault of the table and return what its probe saw."""
     return faults.inject(cluster, NEMESES, NEMESES[fault], node)
 
 
 def heal(fault: str, cluster: Cluster, node: str) -> str:
-    """Undo a fault as its table line says; give what that saw."""
+    """Inject the fault that heals this one, according to the table, and return what its probe saw."""
     by = next(each for each in NEMESES.values() if each.inject == NEMESES[fault].heal)
     return faults.inject(cluster, NEMESES, by, node)
 
 
 def make_whole(cluster: Cluster) -> Cluster:
-    """Undo what stands, then wait until both replicas are in sync and hold the same."""
+    """Heal every fault in force, then wait until both replicas are in sync and their logs end alike."""
     cluster.fabric.heal_all()
     for node in sorted(cluster.zombies):
         heal("zombie", cluster, node)
     for node in sorted(cluster.paused):
         heal("pause", cluster, node)
     for node in sorted(cluster.down):
-        # A leader that returns unseen waits for an epoch that no controller gives it (KAFKA-1120, KIP-101).
+        # A leader whose restart goes unnoticed waits for a leader epoch that the controller never sends
+        # (KAFKA-1120, KIP-101).
         if cluster.zookeeper_view.registered(node):
             inject("expire", cluster, node)
         heal("kill", cluster, node)
@@ -80,7 +81,7 @@ def make_whole(cluster: Cluster) -> Cluster:
 
 
 def free_office(cluster: Cluster) -> None:
-    """End the office of a controller that was restarted at once: its dead session would hold it for long."""
+    """Delete the znode of a controller that restarted at once: its dead session would keep the znode for long."""
     eye = cluster.zookeeper_view
     holder = eye.controller()
     if holder is not None and eye.office() != eye.registered(holder):
@@ -89,7 +90,7 @@ def free_office(cluster: Cluster) -> None:
 
 
 def await_whole(cluster: Cluster) -> None:
-    """Wait until there is a leader that knows it, both replicas are in sync, and their logs end alike."""
+    """Wait until the leader knows its epoch, both replicas are in sync, and their logs end alike."""
     cluster.await_(
         lambda: leads(cluster) and cluster.isr() == frozenset(REPLICAS) and len(set(ends(cluster).values())) == 1,
         lambda: f"a whole cluster, not {cluster.zookeeper_view.truth(TOPIC, PARTITION)} with ends {ends(cluster)}",
@@ -97,25 +98,25 @@ def await_whole(cluster: Cluster) -> None:
 
 
 def leads(cluster: Cluster) -> bool:
-    """Whether somebody leads, by ZooKeeper's word and by its own for that epoch."""
+    """Return whether ZooKeeper names a leader that reports the same leader epoch as ZooKeeper."""
     truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
     leader = cluster.leader()
     return truth is not None and leader is not None and cluster.reported_epoch(leader) == truth.leader_epoch
 
 
 def ends(cluster: Cluster) -> dict[str, int]:
-    """Where each replica's files end."""
+    """Return the log end offset of each replica's files."""
     return {name: cluster.log_end(name) for name in REPLICAS}
 
 
 def roles(cluster: Cluster) -> tuple[str, str]:
-    """Who leads and who follows now."""
+    """Return the current leader and follower."""
     leader = cluster.leader()
     assert leader is not None, "a whole cluster has a leader"
     return leader, next(name for name in REPLICAS if name != leader)
 
 
 def produce(cluster: Cluster, count: int, *, acks: int = -1) -> int:
-    """Produce records, each in a batch of its own; give the end that they bring about."""
+    """Produce records, each in its own batch, and return the log end offset after the last one."""
     values = [f"v{next(_values)}" for _ in range(count)]
     return client_of(cluster).produce(TOPIC, PARTITION, "m", values, acks=acks, singly=True)[-1] + 1

@@ -1,4 +1,4 @@
-"""Deleting a replica's newest segment: its log is short, and it copies what it has lost when it returns."""
+"""Deleting a replica's active segment shortens its log; the replica copies the lost records when it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A controller that loses its office without failing: somebody takes it, and elections go on."""
+"""A controller that loses its role without failing: a node becomes controller again, and elections go on."""
 
 from __future__ import annotations
 

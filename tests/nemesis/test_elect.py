@@ -1,4 +1,4 @@
-"""An election without a failure: leadership moves, both stay in the ISR, and nobody restarts."""
+"""An election without a failure: leadership moves, both replicas stay in the ISR, and no broker restarts."""
 
 from __future__ import annotations
 

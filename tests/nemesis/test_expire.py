@@ -1,4 +1,4 @@
-"""Ending a broker's session while it lives: leadership moves, and it comes back by itself."""
+"""Expiring the session of a live broker: leadership moves, and the broker registers again by itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def test_expired_leader_loses_its_office_registers_anew_and_is_back_in_the_isr(c
     leader, follower = roles(cluster)
     produce(cluster, 2)
     before, session = cluster.zookeeper_view.truth(TOPIC, PARTITION), cluster.zookeeper_view.registered(leader)
-    # Held back from ZooKeeper meanwhile: a registration that is back at once may be one that never went, to the
-    # controller (KAFKA-1120).
+    # The broker's requests to ZooKeeper are held meanwhile: if the broker registers again at once, the controller
+    # may not notice that the registration was gone (KAFKA-1120).
     held = cluster.fabric.hold("ZooKeeper", leader, "zookeeper", "request")
     probe = inject("expire", cluster, leader)
     assert f"session 0x{session:x} closed in " in probe

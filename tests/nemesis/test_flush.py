@@ -1,4 +1,4 @@
-"""Flushing a disk from outside: shown by what outlives the power, and by what does not without it."""
+"""Flushing a disk from outside: flushed records survive a power loss, unflushed ones do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killing a broker's process: what it wrote stays, and its registration too."""
+"""Killing a broker's process: its log and its registration stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_killed_leader_is_gone_and_its_page_cache_is_kept(cluster: Cluster) -> N
     session = cluster.zookeeper_view.registered(leader)
     assert "ended by SIGKILL" in inject("kill", cluster, leader)
     assert (False, end) == (cluster.host.alive(leader), cluster.log_end(leader))
-    assert session == cluster.zookeeper_view.registered(leader)  # nobody ends its session for it
+    assert session == cluster.zookeeper_view.registered(leader)  # a kill does not end the session
     assert {leader} == cluster.down
 
 

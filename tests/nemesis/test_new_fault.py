@@ -1,4 +1,4 @@
-"""A new fault is one object in the table: it is drawn, played, proven, healed, shaded and counted as any other."""
+"""A new fault is one object in the table: it is drawn, played, probed, healed, shaded and counted as usual."""
 
 from __future__ import annotations
 
@@ -31,12 +31,19 @@ from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
 
 SEED = 3
-# Every schedule has every kind of move; the new faults bring their own weights.
+# Every schedule can draw every kind of fault; the new faults have their own weights.
 PROFILE = replace(DEFAULT, tempers=(1.0,))
 
 
 class Clocks:
-    """The clocks of nodes, as a fault sets them wrong and right again; `rusty` ones cannot be set right."""
+    """
+    The clocks of nodes, with a fault that sets them wrong.
+
+    Attributes:
+        wrong: the nodes whose clock is wrong.
+        rusty: healing raises an error.
+        lying: healing reports success and changes nothing.
+    """
 
     def __init__(self, *, rusty: bool = False, lying: bool = False) -> None:
         self.wrong: set[str] = set()
@@ -80,7 +87,7 @@ OOM = Fault(
 
 
 def played(clocks: Clocks) -> list[Op]:
-    """Draw a schedule with both faults, play it in the simulator, and return its history."""
+    """Draw a schedule with both faults, play it in the simulator and return its history."""
     faults = {**NEMESES, "skew": clocks.fault(), "oom": OOM}
     schedule = draw_schedule(SEED, faults, PROFILE)
     spec = RunSpec(

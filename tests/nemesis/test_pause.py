@@ -1,4 +1,4 @@
-"""Pausing a broker's process: it does nothing, and nobody is told."""
+"""Pausing a broker's process: it stops replicating and keeps its registration."""
 
 from __future__ import annotations
 

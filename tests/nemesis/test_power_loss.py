@@ -1,4 +1,4 @@
-"""Flushing and losing power, on both tiers: what was flushed is there, what was not is gone."""
+"""Power loss on both tiers: flushed records survive, unflushed ones are gone."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PROBES = {"watermark": "files undone \\(watermark\\)", "loop": "a write then fai
 
 @pytest.fixture(params=TIERS)
 def powered(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
-    """A whole cluster of each tier."""
+    """Return a healthy cluster of each tier."""
     return clusters(request.param)
 
 
 def values_of(cluster: Cluster, name: str) -> list[str | None]:
-    """The values that a replica's files hold, in order."""
+    """Return the values in a replica's files, in order."""
     log = cluster.log(name)
     return [] if log is None else [record[2] for batch in log.batches for record in batch.records]
 
@@ -51,7 +51,7 @@ def test_second_power_loss_takes_what_came_after_the_flush_of_the_first_life(pow
     produce(powered, 2)
     inject("power-loss", powered, follower)
     assert "registered in session" in heal("power-loss", powered, follower)
-    await_whole(powered)  # it gets back from the leader what it lost
+    await_whole(powered)  # it copies the lost records from the leader
     produce(powered, 2)
     held = values_of(powered, follower)
     inject("power-loss", powered, follower)

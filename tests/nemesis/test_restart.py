@@ -1,4 +1,4 @@
-"""Starting a broker again: it takes its old registration over, and a controller that counts sees nothing."""
+"""A restarted broker takes its old registration over, so a controller that only counts brokers does not notice."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_restarted_node_whose_session_has_ended_registers_anew(cluster: Cluster)
 
 
 def test_office_of_a_controller_that_restarts_at_once_stays_with_its_dead_session(cluster: Cluster) -> None:
-    """Only its registration is taken over; nobody decides anything until that session has ended."""
+    """Only the registration is taken over; the cluster has no acting controller until the dead session ends."""
     holder, session = cluster.zookeeper_view.controller(), cluster.zookeeper_view.office()
     assert holder is not None
     inject("kill", cluster, holder)

@@ -1,4 +1,4 @@
-"""Resuming is for who was paused."""
+"""Only a paused node can be resumed."""
 
 from __future__ import annotations
 

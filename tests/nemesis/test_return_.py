@@ -1,4 +1,4 @@
-"""`return`: the line of the table that undoes `zombie`; what it does is told in test_zombie.py."""
+"""`return`, the fault of the table that heals `zombie`; test_zombie.py tests it on real brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of faults: complete, documented, and each of them tested."""
+"""The table of faults is complete and documented, and every lasting fault can be healed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def module_of(fault: str) -> str:
-    """The module that a fault is told in."""
+    """Return the name of the module that defines a fault."""
     plain = fault.replace("-", "_")
     return f"{plain}_" if keyword.iskeyword(plain) else plain
 

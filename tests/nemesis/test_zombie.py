@@ -1,4 +1,4 @@
-"""A zombie: out of ZooKeeper and of the ISR, while its process and its fetchers live on."""
+"""A zombie has no registration in ZooKeeper, while its process and its fetchers keep running."""
 
 from __future__ import annotations
 

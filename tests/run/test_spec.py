@@ -1,4 +1,4 @@
-"""A spec decides a run, names its folder, and names the command that repeats it."""
+"""A spec determines a run, the name of its folder, and the command that repeats it."""
 
 from __future__ import annotations
 

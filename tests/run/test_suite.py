@@ -1,4 +1,4 @@
-"""A suite and its results survive their file, also one that an older version wrote."""
+"""A suite and its results survive writing and reading; files of an older version can be read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SUITE = Suite(
     results=(RESULT,),
     seconds=2.0,
 )
-# As 0.1 wrote it: every key, and no more.
+# A file of version 0.1, with every key that it had.
 OLD = """
 {"name": "n", "started": "now", "commit": "c", "host": "local", "target": "broker", "power_tier": "loop",
  "seed": 7, "rules": {"a": "b"}, "seconds": 2.0,

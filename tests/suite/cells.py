@@ -1,4 +1,4 @@
-"""Every run that the scenarios name."""
+"""Specs of all runs that the scenario files name."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from workloads import SCENARIOS
 
 
 def names() -> list[str]:
-    """All scenarios."""
+    """Return the names of all scenarios."""
     return sorted(path.stem for path in SCENARIOS.glob("*.txt"))
 
 
 def variants(scenario: str, target: Target) -> list[Variant]:
-    """What a scenario says something of."""
+    """Return the variants that a scenario has an expectation for."""
     return variants_of(read_scenario(SCENARIOS / f"{scenario}.txt"), target, ())
 
 
 def spec_of(
     scenario: str, variant: Variant, target: Target, seed: int, *, changes: tuple[str, ...] = (), host: str = "sim"
 ) -> RunSpec:
-    """The run of a scenario under a variant."""
+    """Return the spec of a scenario's run under a variant."""
     read = read_scenario(SCENARIOS / f"{scenario}.txt")
     return RunSpec(
         target=target.name,

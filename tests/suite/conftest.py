@@ -1,4 +1,4 @@
-"""A way to play one run of a scenario on real processes."""
+"""Fixtures and helpers that play one run of a scenario and judge it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SEED = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """A run that was played, and what it was."""
+    """A played run and its spec."""
 
     spec: RunSpec
     run: Run
@@ -45,13 +45,13 @@ PlayOne = Callable[..., Done]
 
 @pytest.fixture(scope="package")
 def suite_dir(tmp_path_factory: pytest.TempPathFactory) -> SuiteDir:
-    """The folder in which the runs of these tests are kept."""
+    """Create the folder for the runs of these tests."""
     return create_suite(tmp_path_factory.mktemp("results"), "suite")
 
 
 @pytest.fixture(scope="package")
 def play_one(suite_dir: SuiteDir, zookeeper: Address) -> PlayOne:
-    """Play one run on real broker processes."""
+    """Return a function that plays one run on real broker processes."""
     target: Target = load("target", TARGETS, "broker", "TARGET")
 
     def play(
@@ -79,23 +79,23 @@ def play_in(
     name: str = "",
     faults: Mapping[str, Fault] = NEMESES,
 ) -> Done:
-    """Play a run in any environment."""
+    """Play a run in this environment and keep it in the folder."""
     run = folder.create_run(f"{spec.name}{name}")
     return Done(spec=spec, run=Player(environment=environment, faults=faults).play(spec, run))
 
 
 def ops_of(played: Done) -> list[Op]:
-    """The history of a run that was played."""
+    """Return the history of a played run."""
     return read_history(played.run.history)
 
 
 def judged(played: Done, checkers: Mapping[str, Checker] = CHECKERS) -> RunResult:
-    """Judge a run with these checkers, without Spark."""
+    """Judge a played run with these checkers, without Spark."""
     ops = ops_of(played)
     found = [each for part in partitions(ops).values() for each in check(part, checkers, frozenset())]
     return judge(played.spec, ops, anomalies=found)
 
 
 def path_of(played: Done) -> Path:
-    """Where a run is kept."""
+    """Return the folder of a played run."""
     return played.run.path

@@ -1,4 +1,4 @@
-"""A rule turned back flips exactly what follows from it, and nothing else."""
+"""Reverting one rule brings back exactly the anomalies that follow from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESUME_BACK = {
 
 @pytest.mark.parametrize("scenario", keep(TRUNCATE_BACK, "kip101-1", "kip101-3"))
 def test_truncating_to_the_high_watermark_again_brings_the_old_bugs_back(play_one: PlayOne, scenario: str) -> None:
-    """Source: KIP-101: epochs are stamped and kept, but nobody asks for them."""
+    """Source: KIP-101: leader epochs are stamped and stored, but no follower queries them."""
     played = play_one(scenario, "kip101", "truncate_to=high_watermark", name="-truncate-back")
     cell = judged(played)
     assert (TRUNCATE_BACK[scenario], Status.MISMATCH) == (cell.found, cell.status)
@@ -47,11 +47,11 @@ def test_leader_that_resumes_its_epoch_diverges_inside_it(play_one: PlayOne, sce
 
 
 def played_offset(result: RunResult) -> int:
-    """The first offset at which the replicas differ."""
+    """Return the first offset at which the replicas differ."""
     return next(anomaly.ranges[0][0] for anomaly in result.anomalies if anomaly.kind is Kind.DIVERGED)
 
 
 def epochs_at(offset: int, ops: list) -> set[int]:  # type: ignore[type-arg]
-    """The epochs that the replicas' final logs have at an offset."""
+    """Return the leader epochs that the replicas' final logs have at an offset."""
     batches = [op.value for op in ops if (op.source, op.f) == ("log", "batch")]
     return {int(batch["epoch"]) for batch in batches if batch["base"] <= offset <= batch["last"]}

@@ -1,7 +1,7 @@
 """
-The simulator and real processes come to the same end: the same anomalies, the same records in every log.
+The simulator and real processes reach the same end: the same anomalies and the same records in every log.
 
-Two variants of each scenario; `fencepost agree` compares all cells of two suites that were played.
+These tests play at most two variants of each scenario; `fencepost agree` compares all runs of two stored suites.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ pytestmark = pytest.mark.slow
 
 TARGET: Target = load("target", TARGETS, "broker", "TARGET")
 SEED = 17
-# Cells side by side: a broker's start takes a processor, but waits take none.
+# Runs in parallel: only the start of a broker needs a processor, the waits need none.
 JOBS = 3
 
 
 def _chosen() -> list[tuple[str, Variant]]:
-    """One variant of each scenario that it breaks, where there is one, and the newest that holds."""
+    """Choose each scenario's last variant, and its first one with an expected anomaly, if there is one."""
     found: list[tuple[str, Variant]] = []
     for name in names():
         all_of_it = variants(name, TARGET)
@@ -46,7 +46,7 @@ def _chosen() -> list[tuple[str, Variant]]:
 
 
 CHOSEN = {f"{name}-{variant}": (name, variant) for name, variant in _chosen()}
-# A loss, a broker that is back before its death was seen, and a leader that is a zombie.
+# A lost record, a broker that restarts before its death is noticed, and a zombie leader.
 KEPT = ("kip101-1-hw", "kafka-1120-hw", "v3-zombie-leader-kip380")
 GRID = keep([pytest.param(*chosen, id=name) for name, chosen in CHOSEN.items()], *KEPT)
 
@@ -55,7 +55,7 @@ GRID = keep([pytest.param(*chosen, id=name) for name, chosen in CHOSEN.items()],
 def really(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
 ) -> Iterator[dict[str, Future[End]]]:
-    """Every chosen cell that a test of this session asks for, on real processes, several at a time."""
+    """Play every chosen run that this session's tests need on real processes, several in parallel."""
     items = [item for item in request.session.items if item.path == request.path]
     asked = {item.callspec.id for item in items if isinstance(item, pytest.Function)}
     folder = tmp_path_factory.mktemp("really")

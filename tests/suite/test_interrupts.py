@@ -1,4 +1,4 @@
-"""The first signal interrupts, the others do not, and none comes through a shield or into work done apart."""
+"""The first signal interrupts, later ones do not; a shield delays it, and work in another thread continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.suite.interrupts import SIGNALS, Interrupts, apart
 
 @pytest.fixture
 def interrupts() -> Iterator[Interrupts]:
-    """Signals are caught; the test's own handlers are back afterwards."""
+    """Catch signals; restore the handlers after the test."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     made = Interrupts()
     made.catch()

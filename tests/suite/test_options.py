@@ -1,4 +1,4 @@
-"""The options that say where, from which seed and how many at a time runs are played."""
+"""The options for the host, the ports, the seed and the number of parallel runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S1 and S2 in the real run: what the fabric saw of question and answer is what was cut, and what KIP-101 says."""
+"""S1 and S2 on real brokers: the epoch request and answer that the fabric saw match KIP-101 and the truncation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def exchange(ops: list[Op], link: list[str]) -> tuple[int, int]:
-    """The question (epoch) and the first answer without an error (end offset) that passed on a link."""
+    """Return the first epoch exchange without an error on a link: (requested epoch, end offset of the answer)."""
     said = [op for op in ops if op.source is Source.FABRIC and op.value.get("link") == link]
     answer = next(op for op in said if op.f == "epoch-answer" and op.value["error"] == 0)
     question = [op for op in said if op.f == "epoch-question" and op.index < answer.index][-1]
@@ -20,13 +20,13 @@ def exchange(ops: list[Op], link: list[str]) -> tuple[int, int]:
 
 
 def first_cut_after(ops: list[Op], node: str, after: int) -> tuple[int, int, str]:
-    """Where a node cut its log next: (from, end after it, why)."""
+    """Return a node's next truncation after an op: (log end before it, log end after it, reason)."""
     cut = next(op for op in ops if op.index > after and op.process == node and op.f == "truncate")
     return int(cut.value["from"]), int(cut.value["end"]), str(cut.value["reason"])
 
 
 def restarted(ops: list[Op], node: str) -> int:
-    """The index of a node's last start."""
+    """Return the index of the op of a node's last start."""
     return [op.index for op in ops if op.process == node and op.f == "started"][-1]
 
 
@@ -58,6 +58,6 @@ def test_s2_the_leader_answers_where_its_epoch_began_and_the_orphan_is_cut(
 
 
 def test_without_root_unflushed_bytes_are_lost_all_the_same(play_one: PlayOne) -> None:
-    """The durable-watermark tier shows scenario 2 as real lost page cache does."""
+    """The watermark tier shows the anomalies of scenario 2, as the loss of a real page cache does."""
     played = play_one("kip101-2", "hw", name="-watermark", power_tier="watermark")
     assert ("watermark", "permitted m2, diverged m2 A B") == (played.run.power_tier, judged(played).found)

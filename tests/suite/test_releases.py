@@ -1,4 +1,4 @@
-"""What is played on which release of Apache Kafka, and beside it on our broker; nothing is played here."""
+"""The runs selected for each release of Apache Kafka and for our broker beside it; these tests play none."""
 
 from __future__ import annotations
 

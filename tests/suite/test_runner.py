@@ -1,4 +1,4 @@
-"""A suite from its begin on: what is printed of it, what is judged, and what is kept."""
+"""The suite runner: what it prints, how it judges runs, and what it stores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TARGET = load("target", TARGETS, "broker", "TARGET")
 
 @pytest.fixture(autouse=True)
 def _java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Java that is never started."""
+    """Replace the search for Java by a fixed result; no Java is started."""
     found = Java(home=Path("/none"), executable=Path("/none/bin/java"), version=17, source="this test")
     monkeypatch.setattr(module, "find_java", lambda: found)
 
@@ -46,7 +46,7 @@ def begin(
 
 
 class FakeSpark:
-    """In place of Spark: finds what is set, and remembers which tables it was asked to check."""
+    """A fake Spark worker: it returns the given anomalies and records which tables it was asked to check."""
 
     def __init__(self, found: dict[str, list[Anomaly]]) -> None:
         self.found = found
@@ -58,7 +58,7 @@ class FakeSpark:
 
 
 def stored(runner: SuiteRunner, spec: RunSpec, golden: str, *, power_tier: str) -> None:
-    """Keep a golden history as the run of a spec."""
+    """Store a golden history as the run of a spec."""
     run = replace(runner.folder.create_run(spec.name), power_tier=power_tier, seconds=1.5)
     run.history.write_text("".join(op.to_json() + "\n" for op in ops_of(golden)), encoding="utf-8")
     runner.runs[spec.name] = (spec, run)

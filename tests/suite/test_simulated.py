@@ -1,4 +1,4 @@
-"""Every scenario under every protocol and mutant that it names, in the simulator: milliseconds each."""
+"""The simulator plays every scenario under every protocol and mutant that it names, in milliseconds each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.suite.conftest import judged, play_in
 TARGET: Target = load("target", TARGETS, "broker", "TARGET")
 CELLS = [(name, variant) for name in names() for variant in variants(name, TARGET)]
 SEED = 5
-# Rules with a bug named for the case that they are off.
+# Rules that prevent a known bug.
 RULES_WITH_A_BUG = {
     "truncate_to",
     "undefined_query",

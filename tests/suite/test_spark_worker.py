@@ -1,4 +1,4 @@
-"""Spark beside a suite: started when the block says so, and gone at the end; its failure is told to who asks."""
+"""The Spark worker starts on request and ends with its block; a failure is raised by the next check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.suite.spark_worker import spark_worker
 RUN = Path("/results/suite/run/history.parquet")
 WAIT_S_MAX = 30.0
 
-# In the worker's place: its first argument says what it does, and it notes what it is asked.
+# A fake worker process: `does` selects its behaviour, and it appends each event to the log.
 WORKER = """
 import json, subprocess, sys, time
 from pathlib import Path
@@ -51,7 +51,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the worker notes; its folder is made beside it."""
+    """Return the path of the fake worker's log; the worker's folder is created beside it."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(module, "PROGRAM", (sys.executable, "-c", WORKER, str(tmp_path / "log")))
     return tmp_path / "log"

@@ -1,4 +1,4 @@
-"""The suite has teeth: a losing twin called valid, a broken checker, a fault that did not bite make it fail."""
+"""The suite fails when it should: a missed loss, a crashing checker or a fault without effect is never valid."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def losing_twin(play_one: PlayOne) -> Done:
-    """Scenario 1 under the old rule: m2 is lost."""
+    """Play scenario 1 under the old truncation rule, which loses m2."""
     return play_one("kip101-1", "hw", name="-teeth")
 
 
 def broken(name: str) -> dict[str, Checker]:
-    """The checkers, one of which finds nothing any more."""
+    """Return the checkers, with one replaced by a checker that finds nothing."""
     return {**CHECKERS, name: replace(CHECKERS[name], rule=lambda _: [])}
 
 
@@ -53,7 +53,7 @@ def test_checker_that_crashes_leaves_the_cell_unknown(losing_twin: Done) -> None
 
 
 def test_twin_that_does_not_lose_fails_the_suite(play_one: PlayOne) -> None:
-    """The old rule's cell, secretly played under the new rule: valid, and therefore not as expected."""
+    """A run labelled with the old rule but played under the new one is valid, and so not as expected."""
     played = play_one("kip101-1", "hw", "epochs=yes", "truncate_to=one_answer", name="-secretly-new")
     cell = judged(played)
     assert (Status.MISMATCH, "none") == (cell.status, cell.found)
@@ -61,7 +61,7 @@ def test_twin_that_does_not_lose_fails_the_suite(play_one: PlayOne) -> None:
 
 
 def test_power_loss_that_loses_nothing_leaves_the_cell_unknown(play_one: PlayOne) -> None:
-    """A power loss that only kills: the page cache survives, and the scenario's own look at the files tells."""
+    """A power loss that only kills keeps the page cache; the scenario's own check of the files detects it."""
 
     def only_kills(cluster: Cluster, name: str) -> str:
         return NEMESES["kill"].inject(cluster, name)
@@ -74,7 +74,7 @@ def test_power_loss_that_loses_nothing_leaves_the_cell_unknown(play_one: PlayOne
 
 
 def test_fault_whose_probe_fails_leaves_the_cell_unknown(play_one: PlayOne) -> None:
-    """A kill that kills nobody is told by its own probe."""
+    """A kill that ends no process is detected by its probe."""
 
     def does_nothing(cluster: Cluster, name: str) -> str:
         cluster.host.kill = lambda _: "pretended"  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The commit that is played."""
+"""The commit that a suite records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A peer for a client's socket that says what a test has it say."""
+"""A server for a client's socket whose answers the test chooses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Answer = Callable[[bytes], bytes | None]
 @contextmanager
 def peer(answer: Answer) -> Iterator[str]:
     """
-    Accept connections one by one on loopback, and answer each frame of theirs; give "host:port".
+    Accept connections one by one on loopback and answer each of their frames; yield "host:port".
 
-    Shapes:  answer gets a request without its length and gives raw bytes to send, or None to hang up.
+    Args:
+        answer: receives a request without its length; returns the raw bytes to send, or None to hang up.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_serve, args=(server, answer))
@@ -58,5 +59,5 @@ def _exactly(client: socket.socket, count: int) -> bytes | None:
 
 
 def framed(body: bytes) -> bytes:
-    """A body with its length before it."""
+    """Return a body preceded by its length."""
     return len(body).to_bytes(4) + body

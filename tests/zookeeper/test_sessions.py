@@ -1,4 +1,4 @@
-"""Sessions ended from outside: the password as Java draws it, the dump as the server prints it, a real victim."""
+"""Closing another client's session: the password as Java generates it, the server's dump, and a real session."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_owners_are_read_from_the_ephemerals_of_a_dump_alone() -> None:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    """A real server for the tests of this module."""
+    """Start a real server for the tests of this module."""
     folder: Path = tmp_path_factory.mktemp("zookeeper")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
@@ -71,7 +71,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 
 @pytest.fixture
 def victim(address: Address) -> Iterator[KazooClient]:
-    """A client whose session would live for a minute."""
+    """Start a client whose session has a timeout of one minute."""
     maker = KazooClient(str(address))
     maker.start()
     maker.ensure_path("/chroot")

@@ -1,4 +1,4 @@
-"""A view of a ZooKeeper that does not answer is refused in one sentence, and leaves nothing open."""
+"""A view of a ZooKeeper that does not answer raises a one-line error and leaves nothing open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from targets.broker_target import TARGET
 def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Warnings are errors here: a client that is left open would end this test with a ResourceWarning."""
+    """Warnings are errors here: a client left open would fail this test with a ResourceWarning."""
     monkeypatch.setattr(limits, "ZOOKEEPER_START_S_MAX", 0.2)
     with socket.socket() as silent, History(tmp_path / "history.jsonl") as history:
         silent.bind(("127.0.0.1", 0))  # without listening: every connection is refused

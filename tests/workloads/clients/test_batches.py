@@ -1,4 +1,4 @@
-"""Batches that we write, as two others read them: the harness's reader of logs, and the broker."""
+"""Batches of the client are read by the harness's log reader and accepted by the broker."""
 
 from __future__ import annotations
 

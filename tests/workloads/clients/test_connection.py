@@ -1,4 +1,4 @@
-"""One connection of the raw client: what can have come of a request when no sound answer does."""
+"""One connection of the raw client: whether a request without a valid answer may have been executed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workloads.clients.connection import FRAME_BYTES_MAX, Connection, NoAnswer, 
 
 pytestmark = pytest.mark.slow
 
-# No error, and no api told of.
+# The body of an answer with no error and no APIs.
 TOLD = struct.pack(">hi", 0, 0)
 
 
 def soon(seconds: float = limits.CONDITION_WAIT_S_MAX) -> float:
-    """A deadline."""
+    """Return a deadline this many seconds from now."""
     return time.monotonic() + seconds
 
 

@@ -1,4 +1,4 @@
-"""The workloads' client against one partition on the wire: what it asks, and what the history says of it."""
+"""The librdkafka client against one partition on the wire: its requests, and what it records in the history."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[TinyBroker]:
-    """A partition that answers at once."""
+    """Start a broker with one partition that answers at once."""
     with running(tmp_path / "data") as served:
         yield served
 
 
 @pytest.fixture
 def client(broker: TinyBroker, tmp_path: Path) -> Iterator[LibrdkafkaClient]:
-    """A client with a history of its own."""
+    """Return a client with its own history."""
     history = History(tmp_path / "history.jsonl")
     yield LibrdkafkaClient(history=history, bootstrap=lambda: [f"127.0.0.1:{broker.port}"])
     history.close()
 
 
 def ops(client: LibrdkafkaClient, type_: OpType) -> list[Op]:
-    """What the history has of that type."""
+    """Return the ops of this type in the history."""
     return [op for op in read_history(client.history.path) if op.type is type_]
 
 
 def produce(client: LibrdkafkaClient, *values: str, acks: int = -1, **wishes: object) -> list[int]:
-    """Produce to the partition there is."""
+    """Produce to the broker's only partition."""
     return client.produce(TP.topic, TP.partition, "m1", values, acks=acks, **wishes)  # type: ignore[arg-type]
 
 
@@ -91,7 +91,7 @@ def test_reading_gives_every_record_up_to_the_high_watermark(client: LibrdkafkaC
 def test_reading_asks_again_while_who_is_asked_does_not_know_yet_who_leads(
     broker: TinyBroker, client: LibrdkafkaClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Right after an election metadata may be older than the leader; librdkafka gives such an error on."""
+    """Right after an election metadata may be older than the leader; librdkafka passes the error to its caller."""
     produce(client, "a", "b")
     broker.unaware = 5
     assert [(0, "a"), (1, "b")] == client.read_all(TP.topic, TP.partition)
@@ -132,7 +132,7 @@ def test_record_that_was_sent_again_by_itself_may_have_been_appended_by_the_firs
     broker: TinyBroker, client: LibrdkafkaClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    With acks=all "not the leader" also follows an append; what the next leader says then proves nothing.
+    With acks=all "not the leader" can also follow an append, so the next leader's answer proves nothing.
 
     Source: Apache Kafka, DelayedProduce.tryComplete, case B; librdkafka, rd_kafka_handle_Produce_error.
     """
@@ -214,7 +214,7 @@ def test_record_and_read_without_an_answer_are_told_in_time(
 
 
 def test_controller_is_asked_for_until_a_node_names_it(broker: TinyBroker, client: LibrdkafkaClient) -> None:
-    """A broker serves before its controller has told it who that is, and librdkafka would not ask it again."""
+    """A broker serves before it knows the controller, and librdkafka would not ask it again."""
     broker.untold = 3
     with pytest.raises(PreconditionError, match="TOPIC_ALREADY_EXISTS"):
         client.create_topic(TP.topic, [5])

@@ -1,4 +1,4 @@
-"""The client without retries against one partition on the wire: what it sends, and what the history says of it."""
+"""The client without retries against one partition on the wire: its requests, and what the history records."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[TinyBroker]:
-    """A partition that answers at once."""
+    """Start a broker with one partition that answers at once."""
     with running(tmp_path / "data") as served:
         yield served
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[History]:
-    """A history of its own."""
+    """Open a history for this test alone."""
     made = History(tmp_path / "history.jsonl")
     yield made
     made.close()
@@ -49,23 +49,23 @@ def history(tmp_path: Path) -> Iterator[History]:
 
 @pytest.fixture
 def client(broker: TinyBroker, history: History) -> RawClient:
-    """A client of that broker."""
+    """Return a client of that broker."""
     nodes = [f"127.0.0.1:{broker.port}"]
     return RawClient(history=history, bootstrap=lambda: nodes, timeout_s=limits.CONDITION_WAIT_S_MAX)
 
 
 def ops(history: History, *types: OpType) -> list[Op]:
-    """What the history has of those types."""
+    """Return the ops of these types in the history."""
     return [op for op in read_history(history.path) if op.type in types]
 
 
 def produce(client: RawClient, *values: str, acks: int = -1, **wishes: object) -> list[int]:
-    """Produce to the partition there is."""
+    """Produce to the broker's only partition."""
     return client.produce(TP.topic, TP.partition, "m1", values, acks=acks, **wishes)  # type: ignore[arg-type]
 
 
 def asked(broker: TinyBroker, key: int) -> int:
-    """How often the broker was asked that."""
+    """Return how many requests with this API key the broker received."""
     return [seen for seen, _ in broker.seen].count(key)
 
 
@@ -86,7 +86,7 @@ def test_records_sent_singly_are_a_batch_each(broker: TinyBroker, client: RawCli
 
 
 def test_history_is_the_same_as_librdkafkas(tmp_path: Path) -> None:
-    """A checker must not see which client it was, but for the offsets that go on."""
+    """A checker must not be able to tell the two clients apart."""
     told: list[list[tuple[object, ...]]] = []
     for number, kind in enumerate((RawClient, LibrdkafkaClient)):
         with running(tmp_path / str(number)) as fresh:
@@ -122,7 +122,7 @@ def test_reading_goes_on_to_the_high_watermark_over_many_fetches(
 def test_nothing_beyond_the_first_answers_high_watermark_is_read(
     broker: TinyBroker, client: RawClient, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The batch that spans it is handed out whole; a consumer may see its beginning alone."""
+    """The broker returns the batch that spans the high watermark whole; a consumer may read only its beginning."""
     produce(client, "a", "b", "c")
     whole = broker.answer
 
@@ -213,7 +213,7 @@ def test_no_record_is_sent_after_one_that_was_not_acknowledged(
     )
 
 
-# --- who is asked -----------------------------------------------------------------------------------------------
+# --- which node is asked ----------------------------------------------------------------------------------------
 def test_record_goes_to_the_node_that_is_named_whoever_leads(
     broker: TinyBroker, client: RawClient, tmp_path: Path
 ) -> None:
@@ -267,7 +267,7 @@ def test_read_that_cannot_be_is_a_failed_one(
 def test_read_that_comes_no_further_in_time_says_how_far_it_came(
     broker: TinyBroker, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when the first answer came from a leader whose last records were cut afterwards."""
+    """This happens when the first answer came from a leader whose last records are truncated afterwards."""
     client = RawClient(history=history, bootstrap=lambda: [f"127.0.0.1:{broker.port}"], timeout_s=0.5)
     produce(client, "a")
     whole = broker.answer
