@@ -1,4 +1,4 @@
-"""One Spark session for all tests that ask for it: a process can have no second one beside it."""
+"""One Spark session for all tests that need it: a process can have only one at a time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from checkers.spark.session import spark_session
 
 @pytest.fixture(scope="package")
 def session() -> Iterator[Any]:
-    """Spark, up."""
+    """Yield a running Spark session."""
     with spark_session() as session:
         yield session

@@ -1,8 +1,8 @@
 """
-The golden histories: for each checker one run that it must pass and one that it must fail.
+The golden histories: for each checker, one run without findings and one with findings.
 
-The files under golden/ are committed; `python -m tests.checkers.golden` writes them anew from the stories here.
-Most are KIP-101's scenarios in miniature: m1 at offsets 0-2, m2 at 3-4, so that names stand for ranges.
+The files under golden/ are committed; `python -m tests.checkers.golden` rewrites them from the definitions here.
+Most are small forms of KIP-101's scenarios: m1 is at offsets 0-2 and m2 at 3-4, so that names match ranges.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECORDS = {"m1": M1, "m2": M2, "m3": M3}
 
 
 def replicated(protocol: str, leader: str = "B", follower: str = "A") -> Story:
-    """m1 and m2 are acknowledged by both replicas; the follower's high watermark stands before m2."""
+    """Return a history in which both replicas have m1 and m2, and the follower's high watermark is before m2."""
     story = Story(RECORDS, protocol).started("A", "B", "C").elected(leader, 0)
     story.leads(leader, 0, 0).follows(follower, leader, 0, 0)
     story.sends("m1").append(leader, 0, 3, 0, "leader").append(follower, 0, 3, 0, "follower")
@@ -32,7 +32,7 @@ def replicated(protocol: str, leader: str = "B", follower: str = "A") -> Story:
 
 
 def scenario_1(protocol: str) -> Story:
-    """A restarts with its high watermark before m2, then B dies, A leads and B follows."""
+    """Return scenario 1: A restarts with its high watermark before m2, then B dies, A leads and B follows."""
     story = replicated(protocol).fault("kill", "A").fault("restart", "A").started("A").recovered("A", 5)
     story.follows("A", "B", 0, 5)
     kept = 5
@@ -50,7 +50,7 @@ def scenario_1(protocol: str) -> Story:
 
 
 def scenario_2(protocol: str) -> Story:
-    """Both lose power, m2 was flushed on A only; B leads and takes m3."""
+    """Return scenario 2: m2 is flushed on A only, both lose power, and B leads and appends m3."""
     story = replicated(protocol).passes("A", 5).fault("flush", "A").fault("power-loss", "A", "B")
     story.fault("restart", "B").started("B").recovered("B", 3).elected("B", 1, isr="B").leads("B", 1, 3, isr="B")
     story.sends("m3").append("B", 3, 6, 1, "leader").passes("B", 6).acked("m3", 3)
@@ -65,7 +65,7 @@ def scenario_2(protocol: str) -> Story:
 
 
 def scenario_2b() -> Story:
-    """As 2 under hw, but m3 is one compressed batch, which A cannot fetch from its middle."""
+    """Return scenario 2 under hw with m3 in one compressed batch, which A cannot fetch from its middle."""
     story = replicated("hw").passes("A", 5).fault("flush", "A").fault("power-loss", "A", "B")
     story.fault("restart", "B").started("B").recovered("B", 3).elected("B", 1, isr="B").leads("B", 1, 3, isr="B")
     story.sends("m3").append("B", 3, 6, 1, "leader").passes("B", 6).acked("m3", 3)
@@ -76,7 +76,7 @@ def scenario_2b() -> Story:
 
 
 def scenario_3(protocol: str) -> Story:
-    """A leads; m2 is flushed on B only, both lose power, A returns first and takes m3 with acks=1."""
+    """Return scenario 3: A leads, m2 is flushed on B only, both lose power, A returns first; m3 has acks=1."""
     story = replicated(protocol, leader="A", follower="B").passes("B", 5).fault("flush", "B")
     story.fault("power-loss", "A", "B").fault("restart", "A").started("A").recovered("A", 3)
     if protocol == "hw":
@@ -94,12 +94,12 @@ def scenario_3(protocol: str) -> Story:
 
 
 def two_leaders() -> Story:
-    """Scenario 3, and B takes itself for the leader of epoch 0 as well."""
+    """Return scenario 3, in which B also acts as the leader of epoch 0."""
     return scenario_3("hw").leads("B", 0, 5)
 
 
 def behind() -> Story:
-    """B was killed before it copied m2, and what it holds agrees with A."""
+    """Return a history in which B was killed before it copied m2; its log agrees with A's."""
     story = Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0)
     story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower").acked("m1", 0)
     story.fault("kill", "B").sends("m2").append("A", 3, 5, 0, "leader").acked("m2", 3, acks=1).healed()
@@ -107,7 +107,7 @@ def behind() -> Story:
 
 
 def with_logs(*a: tuple[object, ...], epochs: list[tuple[int, int]] | None = None, start: int = 0) -> Story:
-    """A leads alone, and its log is what the story says."""
+    """Return a history in which A leads alone and has this final log."""
     story = Story({"m1": ("x",)}, "kip101", replicas=("A",)).started("A").elected("A", 0, isr="A")
     story.leads("A", 0, start, isr="A").sends("m1").append("A", start, start + 1, 0, "leader").acked(
         "m1", start, acks=1
@@ -116,7 +116,7 @@ def with_logs(*a: tuple[object, ...], epochs: list[tuple[int, int]] | None = Non
 
 
 def moved_on() -> Story:
-    """A said that it was stuck, then copied the rest."""
+    """Return a history in which A reports that it is stuck, then copies the rest."""
     story = replicated("kip101").append("B", 5, 8, 0, "leader")
     story.broker("A", "stuck", **TOPIC, reason="no answer", error="").append("A", 5, 8, 0, "follower")
     log, epochs = [(0, M1), (0, M2), (0, M3)], [(0, 0)]
@@ -124,7 +124,7 @@ def moved_on() -> Story:
 
 
 def ends_itself(*, told: bool) -> Story:
-    """B is killed and comes back; where it says so, it had ended itself before, and does again later."""
+    """Return a history in which B is killed and restarted; if `told`, it exits by itself before and after."""
     story = replicated("kip101")
 
     def exits(line: str) -> None:
@@ -141,7 +141,7 @@ def ends_itself(*, told: bool) -> Story:
 
 
 def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
-    """A random run of one record, with these faults; an oracle sees that A lacked the record for a while."""
+    """Return a random run of one record with these faults; an oracle may report that A lacked the record."""
     story = Story({"m1": ("x",)}, "kip101", random=True).started("A", "B").elected("A", 0).leads("A", 0, 0)
     story.sends("m1").append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").acked("m1", 0)
     for fault in faults:
@@ -157,7 +157,7 @@ def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
 
 
 def without_evidence() -> Story:
-    """Nothing acknowledged, a step and a fault failed, A's log unreadable, the run cut short."""
+    """Return a run without an acknowledgement or an end; a step, a fault and the reading of A's log failed."""
     story = Story(RECORDS).started("A", "B").elected("A", 0).leads("A", 0, 0).sends("m1")
     story.add(Source.RUNNER, "runner", OpType.FAIL, "step", line=4, text="kill B", error="B is not there")
     story.add(Source.NEMESIS, "nemesis", OpType.FAIL, "kill", nodes=["B"], error="still alive")
@@ -196,12 +196,12 @@ STORIES: dict[str, Callable[[], Story]] = {
 
 
 def text_of(name: str) -> str:
-    """The golden history of that name as its file must hold it."""
+    """Return the text that the golden file of that name must have."""
     return "".join(op.to_json() + "\n" for op in STORIES[name]().ops)
 
 
 def ops_of(name: str) -> list[Op]:
-    """The golden history of that name as its file does hold it."""
+    """Return the ops in the golden file of that name."""
     return [Op.from_json(line) for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 

@@ -13,12 +13,12 @@ BROKER: Target = RandomRuns(target="broker", variant="hw", host=SIM).load_target
 
 
 def random_spec(host: str = SIM) -> RunSpec:
-    """Return a random run."""
+    """Return the spec of a random run."""
     return RandomRuns(target="broker", variant="kip101", host=host).spec(3)
 
 
 def written_spec(expected: str, protocol: str = "hw") -> RunSpec:
-    """Return the run of a written scenario, from which that outcome is expected."""
+    """Return the spec of a written scenario that expects this outcome."""
     text = f"""
 title T
 source KIP-101

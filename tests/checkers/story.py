@@ -1,4 +1,4 @@
-"""A small language for histories: what happened, in the order in which it happened, ten milliseconds apart."""
+"""A builder of histories: every method adds ops, in order, ten milliseconds apart."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ IDS = {"A": 11, "B": 12, "C": 13}
 TOPIC = {"topic": "t", "partition": 0}
 STEP_NS = 10_000_000
 
-# A log as written in a story: batches of (epoch, values), one after another from offset 0 unless a base is
-# given as a third member.
+# A log for `Story.log`: batches of (epoch, values), one after another from offset 0 unless a base is given as a
+# third member.
 Batches = Sequence[tuple[Any, ...]]
 
 
 class Story:
-    """Ops of one run of one partition; `ops` is the history so far."""
+    """Builds the ops of one run of one partition; `ops` is the history so far."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""checkers/checker.py: parting by partition, missing sources, rules that crash."""
+"""checkers/checker.py: splitting by partition, missing sources, rules that crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every checker passes its good golden history and finds all that is planted in its bad one."""
+"""Every checker finds nothing in its good golden history and every planted anomaly in its bad one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One function makes every verdict: of a random run and of a written scenario, by the same rules in any place."""
+"""One function judges every run, random or written, by the same rules wherever they are applied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_other_module_makes_a_result() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "RunResult":
                     makers.add(str(path.relative_to(ROOT)))
-    # The other reads what the first made from suite.json.
+    # The other module reads results back from suite.json.
     assert {"checkers/judge.py", "harness/run/result.py"} == makers
 
 
@@ -80,9 +80,9 @@ def test_random_run_is_as_expected_unless_it_shows_a_violation_or_a_hang(
     assert ("" if status is Status.AS_EXPECTED else "S.") == result.reason
 
 
-# --- evidence that a power loss took ---------------------------------------------------------------------------
+# --- evidence that a power loss destroyed ----------------------------------------------------------------------
 def silent_loss() -> Story:
-    """A acknowledges m1 for both, loses its power, leads again without m1; no broker emits an event."""
+    """Return a history without broker events: A acknowledges m1, loses power, and leads again without m1."""
     story = Story({"m1": ("x",)}).elected("A", 0).sends("m1").acked("m1", 0)
     story.fault("power-loss", "A").fault("restart", "A").elected("A", 1)
     return story.healed().log("A", []).log("B", []).read().done()

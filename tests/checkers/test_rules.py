@@ -50,7 +50,7 @@ def test_diverged_names_both_epochs_when_the_sides_differ() -> None:
 
 @pytest.mark.parametrize("returns", [False, True])
 def test_diverged_counts_no_log_of_a_broker_that_ended_itself_rather_than_follow(returns: bool) -> None:
-    """Source: KAFKA-3924: up to 2.0 it ends itself where its log would have to be cut."""
+    """Source: KAFKA-3924: a broker up to 2.0 exits where its log would have to be truncated."""
     story = _logs([(0, M1), (1, M3)], [(0, M1), (0, M2)])
     assert [("A", "B")] == [found.nodes for found in diverged(story.ops)]
     story.broker("B", "printed", **TOPIC, what="exiting", line="FATAL Exiting")
@@ -115,9 +115,9 @@ def test_holes_is_silent_when_offsets_go_backwards() -> None:
 @pytest.mark.parametrize(
     "epochs",
     [
-        [(0, 0), (2, 1), (3, 2)],  # as shipped: an entry with the first record of its epoch
-        [(0, 0), (1, 1), (2, 1), (3, 2)],  # the KIP's letter: a leader that wrote nothing
-        [(0, 0), (2, 1), (3, 2), (4, 3)],  # the same, and it leads still
+        [(0, 0), (2, 1), (3, 2)],  # as shipped: an entry comes with the first record of its epoch
+        [(0, 0), (1, 1), (2, 1), (3, 2)],  # as the KIP says: an entry of a leader that appended nothing
+        [(0, 0), (2, 1), (3, 2), (4, 3)],  # the same, and that leader still leads
     ],
 )
 def test_checkpoint_accepts_what_either_protocol_writes(epochs: list[tuple[int, int]]) -> None:
@@ -194,7 +194,7 @@ def test_caught_up_takes_no_short_log_for_stuck_when_the_runner_gave_up_waiting(
 
 
 def waiting(*after: str) -> Story:
-    """Scenario 2 whose last leader, B, came back in its own epoch; then it told what follows."""
+    """Return scenario 2, at whose end B awaits an epoch newer than its own, then reports the events `after`."""
     story = scenario_2("kip101")
     for f in ("awaiting", *after):
         story.add(Source.BROKER, "B", OpType.INFO, f, **TOPIC, epoch=1)

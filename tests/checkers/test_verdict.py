@@ -1,4 +1,4 @@
-"""checkers/verdict.py: texts for people, and expectations that are exact."""
+"""checkers/verdict.py: texts for users, and exact comparison with expectations."""
 
 from __future__ import annotations
 

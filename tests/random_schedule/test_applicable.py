@@ -1,4 +1,4 @@
-"""What makes no sense now is known before it is tried."""
+"""A step that cannot be applied now is recognised before it is tried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.scenario.words import step as read
 
 
 class Links:
-    """One hold and one cut stand."""
+    """Links with one hold and one cut in force."""
 
     rules = (SimpleNamespace(ends=(("A", "B"),)),)
 
@@ -25,7 +25,7 @@ class Links:
 
 
 def cluster(**state: Any) -> Any:
-    """A leads, B follows in the ISR, C is out of it; C is the controller. Who is registered is so in session 1."""
+    """Return a cluster: A leads, B is in the ISR, C is not but is controller; a registered node has session 1."""
     found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, **state}
     found["leader"] = lambda: "A"
     isr, controller, ids = found.pop("in_sync", "AB"), found.pop("office", "C"), "ABCD"

@@ -1,4 +1,4 @@
-"""A schedule follows from its seed alone, and is a scenario like any other."""
+"""A random schedule follows from its seed alone, and is a scenario like any other."""
 
 from __future__ import annotations
 

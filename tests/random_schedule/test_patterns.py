@@ -1,4 +1,4 @@
-"""The steps of a pattern are steps of schedules, and each pattern breaks the rule that it is about."""
+"""A pattern's steps are steps of schedules, and each pattern shows a violation only while its rule is off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PredictedState follow the steps that were drawn."""
+"""PredictedState follows the drawn steps."""
 
 from __future__ import annotations
 

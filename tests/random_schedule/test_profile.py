@@ -1,4 +1,4 @@
-"""Nemeses chosen by name give schedules that break things in these ways alone; the simulator's seeds stay."""
+"""Schedules of chosen nemeses have no other faults; the default schedules of the simulator's seeds stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL,
 from harness.scenario.text import text_of
 from nemesis import NEMESES as FAULTS
 
-# What undoes, what clients do and time: in every schedule.
+# Steps of every schedule: those that heal, what clients do, and passing time.
 HARMLESS = {"produce", "pass", "release", "return", "restart", "resume", "heal"}
 
 
@@ -28,7 +28,7 @@ def test_all_is_every_schedule_as_it_was() -> None:
 
 
 def test_seeds_of_the_simulator_draw_what_they_drew() -> None:
-    """The figures of docs/search.md are of these schedules: whoever changes them measures anew."""
+    """The figures of docs/search.md are of these schedules: if the schedules change, measure again."""
     texts = "".join(text_of(draw_schedule(seed, FAULTS)) for seed in range(500))
     assert "51ff263fbb11f6c0a6bf4bc48f0cd2c3" == hashlib.md5(texts.encode()).hexdigest()
 
@@ -50,7 +50,7 @@ def test_every_move_that_breaks_something_can_be_chosen() -> None:
 
 
 def test_old_name_of_a_nemesis_means_the_same() -> None:
-    """For one release."""
+    """The old name is accepted for one release."""
     assert profile_of(["depose-controller", "kill"]) == profile_of(["resign", "kill"]) != profile_of(["kill"])
 
 

@@ -1,4 +1,4 @@
-"""A random schedule goes on whatever becomes of its steps, and ends with a cluster that works, or says why not."""
+"""A random schedule continues after failed steps, and ends with a working cluster or records why not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def played(
     after: Callable[[Cluster], None] = lambda _: None,
     as_scenario: bool = False,
 ) -> list[Op]:
-    """Play a schedule in a world without chance, as chance or a scenario is played; give the history."""
+    """Play a schedule in a world without randomness, as a random schedule or a scenario; return the history."""
     scenario = schedule(*steps)
     drawn = draw(scenario, 1)
     spec = RunSpec(
@@ -70,7 +70,7 @@ def played(
 
 
 def steps_of(ops: list[Op]) -> list[tuple[OpType, str, str]]:
-    """What became of each step: its type, its text, and why it was left out or came to nothing."""
+    """Return the outcome of each step: its type, its text, and why it was skipped or had no effect."""
     told = [op for op in ops if (op.source, op.f) == (Source.RUNNER, "step") and op.type is not OpType.INVOKE]
     return [
         (op.type, str(op.value["text"]), str(op.value.get("skipped", op.value.get("error", "")))) for op in told
@@ -117,7 +117,7 @@ def test_pass_lets_so_much_time_pass_at_its_tempo(tempo: float, passes_ns: int) 
 
 
 def test_election_is_awaited_at_a_pace_that_has_time_for_it() -> None:
-    """Whoever elects slowly and whoever elects at once meet the next step alike."""
+    """The next step comes after the election, whether the system elects slowly or at once."""
 
     def step_after(timing: Timing) -> int:
         ops = played("elect B", "pass 1ms", timing=timing)
@@ -144,7 +144,7 @@ def test_first_records_stand_before_anything_breaks_at_a_pace_that_waits_for_the
 
 
 def test_records_wait_for_their_outcome_before_it_is_told_that_they_were_sent() -> None:
-    """A client may send in a thread of its own, which the next step overtakes."""
+    """A client may send in a thread of its own, which the next step may overtake."""
     waiting = Waiting(asked=2)
     record = Produce(topic="log", partition=0, name="m1", acks=-1, codec="none", value="m1.0")
     told = Op.of(record, index=0, time_ns=0, process="c", type=OpType.INVOKE)
@@ -164,7 +164,7 @@ def test_pass_ends_with_the_outcome_of_records_that_wait_for_it() -> None:
 
 
 def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
-    """Source: KAFKA-3924: a broker up to 2.0 ends itself when its log is longer than its leader's."""
+    """Source: KAFKA-3924: a broker up to 2.0 exits when its log is longer than its leader's."""
 
     def doomed(world: World) -> None:
         node = world.nodes["B"]
@@ -179,7 +179,7 @@ def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
 
 
 def test_end_gives_up_at_once_when_a_replica_cannot_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Source: KAFKA-6361: a follower inside a batch of its leader's asks again and again."""
+    """Source: KAFKA-6361: a follower whose log ends inside a batch of its leader's repeats its request."""
     monkeypatch.setattr(Cluster, "is_stuck", lambda _, name: name == "B")
     monkeypatch.setattr(RandomPlay, "_is_whole", lambda _: False)
     steps = ("produce m1 acks=all meanwhile", "pass 30ms")
@@ -215,7 +215,7 @@ def test_end_frees_the_office_of_a_controller_whose_old_session_holds_it() -> No
 
 @pytest.mark.parametrize("as_scenario", [True, False])
 def test_end_frees_the_office_that_a_dead_session_of_its_controller_holds(as_scenario: bool) -> None:
-    """On a real ZooKeeper that session lives on for 90 s, in which nothing is decided."""
+    """On a real ZooKeeper that session lasts another 90 s, in which the controller decides nothing."""
     seen: list[bool] = []
 
     def note(cluster: Cluster) -> None:
@@ -228,7 +228,7 @@ def test_end_frees_the_office_that_a_dead_session_of_its_controller_holds(as_sce
 
 
 def test_end_frees_the_office_of_a_controller_that_no_fault_took_down() -> None:
-    """It ended by itself and left its session behind, as a process that crashes does."""
+    """The controller exited by itself and left its session behind, as a crashed process does."""
 
     def crashes(world: World) -> None:
         world.on_call("doom", world.nodes["C"].kill)
@@ -248,7 +248,7 @@ def test_end_frees_the_office_of_a_controller_that_no_fault_took_down() -> None:
 
 
 def test_end_says_what_lacks_when_the_leader_waits_for_an_epoch_that_never_comes() -> None:
-    """Source: KAFKA-1120: under kip320 nobody sees the bounce."""
+    """Source: KAFKA-1120: under kip320 the controller does not see the bounce."""
     ops = played("produce m1 acks=all meanwhile", "pass 20ms", "kill A", "restart A", protocol="kip320")
     assert OpType.FAIL is healed(ops).type
     assert "A to lead; it waits for an epoch newer than 0" in str(healed(ops).value["missing"])

@@ -1,4 +1,4 @@
-"""A cluster, links and a client that only remember what was asked of them."""
+"""A fake cluster, fake links and a fake client, which record the calls they receive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.history.file import History
 
 
 class FakeLinks:
-    """Links that note every call; a rule is the tuple that asked for it, a hold has stopped one frame."""
+    """Links that record every call; a rule is the tuple of its call, and a hold has stopped one frame."""
 
     def __init__(self, calls: list[tuple[Any, ...]]) -> None:
         self.calls = calls
@@ -50,7 +50,7 @@ class FakeLinks:
 
 
 class FakeCluster(Cluster):
-    """A cluster whose truth is what a test sets."""
+    """A cluster whose state is set by the test."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -104,7 +104,7 @@ class FakeCluster(Cluster):
 
 
 class FakeClient:
-    """A client that acknowledges everything, one offset after the other."""
+    """A client that acknowledges every record, at consecutive offsets."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Any, ...]] = []

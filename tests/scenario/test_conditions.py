@@ -1,4 +1,4 @@
-"""Conditions: each holds when it should and not else; the words that are none are told."""
+"""Every condition holds when it should and only then; a condition about a missing hold is an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Happening = Callable[["Room"], None]
 
 
 class Room:
-    """Conditions on a cluster, and ways to make things happen."""
+    """The conditions of a cluster, and methods that make events happen."""
 
     def __init__(self, cluster: FakeCluster, history: History) -> None:
         self.cluster = cluster
@@ -44,20 +44,20 @@ class Room:
         )
 
     def holds(self, text: str) -> bool:
-        """Whether a condition holds now."""
+        """Return whether a condition holds now."""
         return self.conditions.holds(words.condition(text))
 
     def fabric(self, f: str, src: str, dst: str, **more: Any) -> None:
-        """Let the fabric see something."""
+        """Record an event of the fabric."""
         value = {"link": [src, dst], **more}
         self.cluster.history.record_line(Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, value))
 
     def told(self, f: str, name: str, **more: Any) -> None:
-        """Let a node tell something."""
+        """Record an event of a node."""
         self.cluster.history.record_line(Source.BROKER, name, OpType.INFO, f, filled(Source.BROKER, f, more))
 
     def truth(self, **changed: Any) -> None:
-        """Let ZooKeeper hold something else."""
+        """Change the partition state in ZooKeeper."""
         self.cluster.state = replace(self.cluster.state, **changed)
 
 
@@ -109,7 +109,7 @@ def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Ha
 
 
 def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
-    """Let nodes tell nothing."""
+    """Let nodes emit no events."""
     room.cluster.target = SimpleNamespace(  # type: ignore[assignment]
         emits_events=lambda: False, first_question=lambda _: first_question
     )

@@ -1,4 +1,4 @@
-"""An expectation is checked when its scenario is read; tests of checkers/verdict.py are about its meaning."""
+"""An expectation is checked when its scenario is read; tests of checkers/verdict.py cover its meaning."""
 
 from __future__ import annotations
 

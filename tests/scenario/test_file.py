@@ -1,4 +1,4 @@
-"""Scenario files: what they say, what is drawn from them, and what a wrong line is told."""
+"""Scenario files: how they are read, what is drawn from them, and the errors for wrong lines."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_conditional_step_is_played_under_whom_it_names(
 
 
 def test_old_name_of_a_fault_is_read_as_its_name() -> None:
-    """For one release; drawn schedules that were written down have it too."""
+    """The old name is accepted for one release; stored random schedules have it too."""
     text = CONDITIONAL + "resign A\nunder kip380: resign B\n"
     steps = parse("one", text, "one.txt", NEMESES).under(("kip380",)).steps[-2:]
     assert ["depose-controller A", "under kip380: depose-controller B"] == [step.text for step in steps]

@@ -1,4 +1,4 @@
-"""What a scenario does to links: in which words, and that a rule that took no frame proves nothing."""
+"""Link steps: the calls to the fabric that they make, and the error if a rule affected no frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Act = Callable[[str], None]
 
 
 class Room:
-    """The steps of one run, and a way to say what the fabric saw."""
+    """The link steps of one run, and a method that records events of the fabric."""
 
     def __init__(self, cluster: FakeCluster, history: History) -> None:
         self.fabric: FakeLinks = cluster.fabric  # type: ignore[assignment]
@@ -33,11 +33,11 @@ class Room:
         )
 
     def act(self, text: str) -> None:
-        """Take a step."""
+        """Run a step."""
         self.links.act(step(text))
 
     def saw(self, f: str, src: str, dst: str, **more: Any) -> None:
-        """Record what the fabric saw."""
+        """Record an event of the fabric."""
         self.history.record_line(
             Source.FABRIC, "fabric", OpType.INFO, f, filled(Source.FABRIC, f, {"link": [src, dst], **more})
         )

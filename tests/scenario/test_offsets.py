@@ -1,4 +1,4 @@
-"""Numbers of a run: as they were acknowledged, and before that as they were drawn."""
+"""The offsets of a run's records: as acknowledged, and before that as expected from the drawn counts."""
 
 from __future__ import annotations
 

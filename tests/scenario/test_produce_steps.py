@@ -1,4 +1,4 @@
-"""What a scenario produces: to whom, refused, and under way while it goes on."""
+"""The produce steps of a scenario: to a named node, refused, and in progress while the scenario continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.scenario.words import step
 
 
 class Slow:
-    """A produce under way, which ends when a test says so."""
+    """A produce in progress, which ends when the test sets `done`."""
 
     def __init__(self, offsets: list[int]) -> None:
         self.done = False
@@ -26,7 +26,7 @@ class Slow:
 
 
 class Client(FakeClient):
-    """A client that can also be slow, or refuse."""
+    """A client that can also be slow or refuse."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Client(FakeClient):
 
 
 class Room:
-    """Produces of one run."""
+    """The produce steps of one run."""
 
     def __init__(self, cluster: FakeCluster) -> None:
         self.client = Client()
@@ -52,7 +52,7 @@ class Room:
         self.produces = Produces(cluster, self.client, self.record_offsets)  # type: ignore[arg-type]
 
     def act(self, options: str) -> None:
-        """Take the step `produce m1 OPTIONS`."""
+        """Run the step `produce m1 OPTIONS`."""
         self.produces.act(step(f"produce m1 {options}"))
 
 

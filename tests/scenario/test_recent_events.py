@@ -1,4 +1,4 @@
-"""What came since the scenario last did something; and bites, which are remembered to the end."""
+"""Recent events are forgotten at the next acting step; frames that a rule affected are kept to the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner on a cluster that only remembers: which step does what, and what a wrong or failed one leads to."""
+"""The runner on a fake cluster: what each step does, and what follows from a wrong or failed one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ FAULTS = {
 
 
 def play(history: History, *steps: str, **more: Fault) -> tuple[Play, FakeCluster, list[Op]]:
-    """Play these steps and give what came of it; `more` faults are in the table too, or replace one of it."""
+    """Play these steps; return the play, its cluster and its ops. `more` adds faults or replaces some."""
     scenario = parse("s", HEAD + "\n".join(steps) + "\nexpect hw: none\n", "s.txt", {**FAULTS, **more})
     cluster = FakeCluster(history)
     one = Play(
@@ -246,7 +246,7 @@ def test_pass_lets_time_pass_in_a_scenario_too(history: History) -> None:
 def test_node_that_ends_again_when_it_is_started_is_recorded_again_and_the_others_are_healed(
     history: History,
 ) -> None:
-    """Source: KAFKA-3924: a broker up to 2.0 ends itself as often as it finds its leader's log shorter."""
+    """Source: KAFKA-3924: a broker up to 2.0 exits every time it finds its leader's log shorter than its own."""
 
     def starts_unless_a(cluster: Cluster, name: str) -> str:
         if name == "A":

@@ -1,4 +1,4 @@
-"""A step about what no step before it has made is wrong; one about what may be gone by then is not."""
+"""A step about a rule or record that no earlier step made is an error; one about a rule undone since is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every form reads and prints the same words, and a step is a value."""
+"""Every step and condition prints the text that it was read from, and is a value."""
 
 from __future__ import annotations
 

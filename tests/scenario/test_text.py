@@ -1,4 +1,4 @@
-"""A scenario's text gives the scenario."""
+"""A scenario's text reads back as the same scenario."""
 
 from __future__ import annotations
 

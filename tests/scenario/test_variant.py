@@ -1,4 +1,4 @@
-"""Variants: one text for each, the names by which scenarios mean them, and what is expected of them."""
+"""Variants: one text for each, the names by which scenarios name them, and their expectations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_order_of_changes_makes_no_other_variant() -> None:
 
 
 def test_old_name_of_a_rule_means_the_same_variant() -> None:
-    """For one release."""
+    """The old name is accepted for one release."""
     old, new = (f"kip380+a=no+{name}=no+g=no" for name in ("bounce_seen", "fence_broker_epoch"))
     assert Variant.parse(new, "here") == Variant.parse(old, "here")
     assert "kip380+a=no+fence_broker_epoch=no+g=no" == str(Variant.parse(old, "here"))

@@ -1,6 +1,6 @@
 """
-What is wrong in a scenario is said when its file is read, before anything is started: with file and line, what was
-found, what was expected, and the nearest word.
+A wrong scenario is rejected when its file is read, before anything is started. The error names the file and line,
+what was found, what was expected, and the nearest word.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         (11, "await leader is A", "'='", ""),
         (11, "require acked m1", "no step above produces m1 meanwhile", ""),
         (11, "await elected = non", "a node or none", "none"),
-        # For whom, and what is expected.
+        # Variants and expectations.
         (10, "under kip308: kill A", "protocol 'kip308'; expected one of hw", "kip380"),
         (10, "under kip320+fence_fech=no: kill A", "rule 'fence_fech'; expected one of", "fence_fetch"),
         (10, "under kip380 kill A", "'under PROTOCOL[, PROTOCOL]: STEP'", ""),

@@ -1,4 +1,4 @@
-"""Steps and conditions from their words, for tests; every fault of the table may be named."""
+"""Reads steps and conditions from their text, for tests; every fault of the table may be named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A `RunResult` by its verdict and kinds alone, for tests of what is made of results."""
+"""A `RunResult` made from its verdict and kinds alone, for tests of code that uses results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds for some time on real processes: what shows nothing leaves nothing, what shows something is kept whole."""
+"""Random runs on real processes for some time: findings are kept whole, other runs leave nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUNS = RandomRuns(target="kafka", variant="3.9.1", host="local")
 
 @dataclass(slots=True)
 class FakeProcesses:
-    """In place of brokers: seeds in `bad` show a loss, those in `busy` no result; each lasts a second."""
+    """Fake brokers: seeds in `bad` lose a record, seeds in `busy` have no result; each takes a second."""
 
     bad: set[int] = field(default_factory=set)
     busy: set[int] = field(default_factory=set)

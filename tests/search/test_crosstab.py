@@ -1,4 +1,4 @@
-"""Kinds of verdicts crossed, shares of faults that bit, and what is kept of them."""
+"""Cross tables of kinds, shares of faults that took effect, and the summary that is kept."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_kind_is_the_worst_that_was_proven(verdict: Verdict, kinds: tuple[Kind, 
 
 
 def test_every_invalid_kind_has_a_name_in_the_table() -> None:
-    """But for the oracles': they are the simulator's alone, and only real processes are compared."""
+    """The oracles' kinds are exempt: only the simulator has oracles, and only real processes are compared."""
     invalid = {kind.value for kind in Kind if VERDICT_OF[kind] is Verdict.INVALID and kind not in ORACLES}
     assert invalid <= set(KINDS)
     assert len(KINDS) == len(set(KINDS))

@@ -1,4 +1,4 @@
-"""What a search finds is kept whole: its schedule, its history, what was proven, and what the oracles saw."""
+"""A finding is kept whole: its schedule, its history, its anomalies and the oracles' violations."""
 
 from __future__ import annotations
 

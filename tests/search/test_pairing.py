@@ -1,4 +1,4 @@
-"""The same seeds on both: played once each, kept when the command is interrupted, gone on with, judged anew."""
+"""The same seeds on both systems: each is played once; an interrupted comparison resumes and is judged again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pairing_on(host: str) -> Pairing:
 
 @dataclass(slots=True)
 class FakeProcesses:
-    """In place of brokers: each run has the result that was set for its side and seed."""
+    """Fake brokers: each run has the result that was set for its side and seed."""
 
     played: list[tuple[str, int]] = field(default_factory=list)
     bad: set[tuple[str, int]] = field(default_factory=set)
@@ -111,7 +111,7 @@ def test_seed_that_differs_is_printed_with_the_commands_that_play_it_again(
     (folder,) = tmp_path.iterdir()
     summary = json.loads((folder / "summary.json").read_text())
     assert [1] == [one["seed"] for one in summary["differing"]]
-    # What differs is kept whole; of a run that shows nothing, only what its verdict needs.
+    # A run that differs is kept whole; of a run without findings, only what its verdict needs.
     assert (folder / "play-1/seed-1-hw/nodes").exists()
     assert not (folder / "play-1/seed-0-hw/nodes").exists()
 
@@ -130,7 +130,7 @@ def test_comparison_that_was_interrupted_keeps_what_it_has_and_goes_on_where_it_
     assert "3 runs of 4 played before" in text
     assert 4 == len(processes.played)
     assert processes.played[3] not in first
-    # Nothing is left to play: it is judged anew.
+    # Nothing is left to play: the runs are judged again.
     assert EXIT_CODES["valid"] == play(tmp_path, range(2))[0]
     assert 4 == len(processes.played)
 
@@ -156,7 +156,7 @@ def test_run_that_shows_something_keeps_all(tmp_path: Path) -> None:
     assert (False, False) == (run.logs.exists(), run.parquet.exists())
 
 
-# --- what is seen of both --------------------------------------------------------------------------------------
+# --- events of both systems ------------------------------------------------------------------------------------
 def op(index: int, source: Source, f: str) -> Op:
     return Op(index=index, time_ns=index, source=source, process="A", type=OpType.INFO, f=f, value={})
 

@@ -1,4 +1,4 @@
-"""A comparison that was cut off goes on where it ended, whatever the end has torn."""
+"""An interrupted comparison resumes where it stopped, even if its last line is torn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs are played side by side, handed on in one thread, judged by their history, and taken down in any case."""
+"""Runs are played in parallel, received in one thread, judged by their history, and always taken down."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Receive = Callable[[RealRun | Interrupted], None]
 
 
 class FakePlayer:
-    """In place of a player: counts how often its clusters were taken down."""
+    """A fake player that counts how often its clusters were taken down."""
 
     def __init__(self) -> None:
         self.cancels = 0
@@ -40,7 +40,7 @@ class FakePlayer:
 
 
 class Playing:
-    """Many runs whose playing is replaced: `fail` raises for some of them."""
+    """Plays many runs with a fake in place of `play_real`; `fail` may raise for some of them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.player = FakePlayer()
@@ -59,7 +59,7 @@ class Playing:
 
 
 def spec_with_seed(spec: RunSpec, seed: int) -> RunSpec:
-    """Return the spec with another seed alone: drawing a thousand schedules would take long."""
+    """Return the spec with only its seed replaced: drawing a thousand schedules would take long."""
     return replace(spec, draw=replace(spec.draw, seed=seed))
 
 
@@ -72,7 +72,7 @@ def playing(monkeypatch: pytest.MonkeyPatch) -> Playing:
 def test_systems_are_compared_with_one_client_which_the_first_needs(
     release: str, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that sends a record again by itself gets more acknowledgements than one that does not."""
+    """A client that retries by itself gets more acknowledgements than one that does not."""
     clients: list[str | None] = []
     calls: list[str] = []
 
@@ -93,7 +93,7 @@ def test_systems_are_compared_with_one_client_which_the_first_needs(
     with open_players(runs, ports=None, folder=tmp_path) as players:
         assert ["theirs", "ours"] == list(players)
     assert [client, client] == clients
-    # The first alone has a ZooKeeper, which the others share.
+    # Only the first environment has a ZooKeeper, which the others share.
     assert ["open", "close"] == calls
 
 
@@ -138,7 +138,7 @@ def test_interrupt_is_passed_on_after_every_cluster_was_taken_down(playing: Play
 
 
 def test_schedule_has_more_time_for_what_has_limits_on_real_processes(tmp_path: Path) -> None:
-    """The cluster gets it; schedule.txt has the schedule as it was drawn."""
+    """The cluster's spec has the longer limits; schedule.txt has the schedule as drawn."""
     opened: list[RunSpec] = []
 
     class Refusing:

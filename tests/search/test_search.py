@@ -1,4 +1,4 @@
-"""A search shows the same whatever number of processes it has, and stops when it is told to."""
+"""A search has the same results with any number of processes, and stops when asked to."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_search_keeps_no_more_findings_than_an_engineer_reads_and_names_the_rest
     assert " more: " in console.export_text()
 
 
-# --- what is searched ----------------------------------------------------------------------------------------
+# --- runs and variants ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("runs", [
     RandomRuns(target="broker", variant="kip999", host=SIM),
     RandomRuns(target="broker", variant="hw+no=no", host=SIM),

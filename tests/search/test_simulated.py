@@ -1,4 +1,4 @@
-"""A simulated run follows from its seed; it is judged as any run; and a search for each old bug finds it."""
+"""A simulated run follows from its seed and is judged as any run; a search finds each old bug."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ settings min_isr=1 heal_within_s=3
 
 
 def spec_of(seed: int, variant: str = "kip380", steps: str = "") -> RunSpec:
-    """Return the random run of a seed, with these steps in place of its own where there are some."""
+    """Return the spec of a seed's random run, with these steps, if any, in place of its own."""
     spec = RandomRuns(target="broker", variant=variant, host=SIM).spec(seed)
     if not steps:
         return spec
@@ -57,7 +57,7 @@ def oracles_saw(result: RunResult) -> bool:
     return any(anomaly.kind in ORACLES for anomaly in result.anomalies)
 
 
-# --- what a run is -------------------------------------------------------------------------------------------
+# --- one run -------------------------------------------------------------------------------------------------
 def test_run_counts_what_was_done_and_is_valid_when_nothing_is_wrong() -> None:
     result = run(spec_of(5))
     assert Verdict.VALID is result.verdict
@@ -100,7 +100,7 @@ def test_result_is_the_same_from_memory_and_from_a_file(tmp_path: Path) -> None:
 # --- determinism ---------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_seeds_give_the_same_runs_in_processes_with_different_hash_seeds() -> None:
-    """By hand with a thousand seeds: benchmarks/search.py."""
+    """For a thousand seeds, run benchmarks/search.py --twice by hand."""
     code = "from tests.search.test_simulated import digests; print(list(digests(range(25))))"
     first, second = (
         subprocess.run(
@@ -117,7 +117,7 @@ def test_seeds_give_the_same_runs_in_processes_with_different_hash_seeds() -> No
 
 
 def test_planted_nondeterminism_is_named_at_its_first_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chance is drawn once more than the seed says."""
+    """One random number more is drawn than the seed says."""
     step, lines = World.step, []
     for draws in (0, 1):
         trace = Trace(Detail.EVENTS, keep=True)
@@ -132,13 +132,13 @@ def test_planted_nondeterminism_is_named_at_its_first_difference(monkeypatch: py
         lines.append(trace.lines)
     found = first_difference(*lines)
     assert found is not None
-    # The trace has more lines than steps: what nodes emitted is in it too.
+    # The trace has more lines than steps: it also has what nodes emitted.
     assert 100 <= int(found.split(":")[0].removeprefix("step ")) < 400
 
 
 # --- canaries ------------------------------------------------------------------------------------------------
 def first_found(variant: str, seeds: range) -> RunResult:
-    """Return the first result in which an oracle saw something; a hang alone does not count."""
+    """Return the first result in which an oracle saw a violation; a hang alone does not count."""
     results = (run(spec_of(seed, variant)) for seed in seeds)
     found = next(filter(oracles_saw, results), None)
     assert found is not None, f"{variant}: no violation within seeds {seeds.start} to {seeds.stop - 1}"

@@ -1,4 +1,4 @@
-"""One random run with its report: the verdict is the one that a search of many seeds has for it."""
+"""One random run with its report has the verdict that a search of many seeds has for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pass 30ms
 
 
 class FakeSpark:
-    """In place of Spark: applies the rules in this process."""
+    """A fake Spark that applies the rules in this process."""
 
     def check(self, parquet_paths: Sequence[Path]) -> dict[str, list[Anomaly]]:
         histories = {path.parent.name: path.with_name("history.jsonl") for path in parquet_paths}
@@ -47,7 +47,7 @@ def fake_worker(_java_home: Path) -> Iterator[FakeSpark]:
 
 @pytest.fixture
 def quiet(tmp_path: Path) -> RandomRuns:
-    """Runs of a schedule without a fault."""
+    """Return runs of a schedule without a fault."""
     path = tmp_path / "quiet.txt"
     path.write_text(NO_FAULT, encoding="utf-8")
     return RandomRuns(target="broker", variant="kip380", host=SIM, schedule=path)

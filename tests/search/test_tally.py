@@ -1,4 +1,4 @@
-"""What a search comes to, and what it prints of that."""
+"""The tally of a search, and how it is printed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_tally_is_unknown_when_half_of_the_seeds_prove_nothing() -> None:
     assert [] == tally.findings
 
 
-# --- what is printed -----------------------------------------------------------------------------------------
+# --- printed tables ------------------------------------------------------------------------------------------
 def printed(tally: Tally) -> str:
     console = Console(record=True, width=120)
     print_tally(tally, console, wall_s=2.0)

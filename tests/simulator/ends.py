@@ -1,4 +1,4 @@
-"""Two ends of a network that keep what comes, for tests of what is between them."""
+"""Two network endpoints that keep received frames, for tests of the network between them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TAG = 7
 
 
 class Keeper:
-    """An end that keeps what it gets."""
+    """An endpoint that keeps the frames it receives."""
 
     def __init__(self) -> None:
         self.listening = True
@@ -45,7 +45,7 @@ class Keeper:
 
 
 class Room:
-    """A and B on a network, and what the fabric tells."""
+    """Endpoints A and B on a network, and the events that the fabric records."""
 
     def __init__(self, protocol: str = "kip101", *, latency: Latency | None = None, seed: int = 0) -> None:
         self.clock = Clock(seed)
@@ -57,19 +57,19 @@ class Room:
         self.network.ends.update({"A": self.a, "B": self.b})
 
     def dial(self, *, outside: bool = False) -> Pipe:
-        """A dials B."""
+        """Open a connection from A to B."""
         return self.network.dial("A", "B", "fetcher", outside=outside)
 
     def ask(self, pipe: Pipe, body: Any, request: Request | None = None) -> None:
-        """A asks B something, a fetch unless told otherwise."""
+        """Send a request from A to B, a fetch by default."""
         self.network.send(pipe, REQUESTS, body, request or fetch(0), tag=TAG)
 
     def answer(self, pipe: Pipe, body: Any, request: Request | None = None) -> None:
-        """B answers A."""
+        """Send an answer from B to A."""
         self.network.send(pipe, ANSWERS, body, request or fetch(0), tag=TAG)
 
     def settle(self, ms: float = 1_000) -> None:
-        """Let everything arrive that may within the time."""
+        """Handle every event that is due within the time, and advance the clock."""
         until = self.clock.now_ns + int(ms * NS_PER_MS)
         while (following := self.clock.next_ns) is not None and following <= until:
             event = self.clock.pop()
@@ -78,22 +78,22 @@ class Room:
         self.clock.advance(until)
 
     def of(self, f: str) -> list[Mapping[str, Any]]:
-        """What the fabric told under that name."""
+        """Return the values of the fabric's events of that name."""
         return [value for told, value in self.told if told == f]
 
 
 def fetch(offset: int, topic: str = "log") -> FetchRequest:
-    """A follower's fetch."""
+    """Return a follower's fetch."""
     part = FetchPartition(tp=TopicPartition(topic, 0), fetch_offset=offset, max_bytes=1)
     return FetchRequest(replica_id=1, max_wait_ms=0, min_bytes=1, max_bytes=1, partitions=(part,))
 
 
 def question(epoch: int) -> OffsetForLeaderEpochRequest:
-    """A follower's question where an epoch ends."""
+    """Return a follower's request for the end offset of an epoch."""
     return OffsetForLeaderEpochRequest(questions=(EpochQuestion(tp=TP, leader_epoch=epoch),))
 
 
 def end_of(epoch: int, end: int) -> OffsetForLeaderEpochResponse:
-    """The leader's answer."""
+    """Return the leader's answer to that request."""
     answer = EpochAnswer(tp=TP, error=ErrorCode.NONE, leader_epoch=epoch, end_offset=end)
     return OffsetForLeaderEpochResponse(answers=(answer,))

@@ -1,7 +1,7 @@
 """
-A storm: random faults on a random world, all drawn from one number; for what must hold whatever happens.
+A storm: random faults on a random world, all drawn from one seed; for properties that hold under any faults.
 
-As a program (`python -m tests.simulator.storm FIRST COUNT`) it prints a line for each seed: itself and its hash.
+As a program (`python -m tests.simulator.storm FIRST COUNT`) it prints each seed with its trace's hash.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ APIS: Final = ("Fetch", "OffsetForLeaderEpoch", "LeaderAndIsr", "*")
 SESSION_TIMEOUT_MS: Final = 2_000
 QUIET_S: Final = 15.0
 PAUSE_S_MAX: Final = 0.2
-# What is done, and how often beside the others.
+# The actions and their relative frequencies.
 WEIGHTS: Final = {
     "produce": 6,
     "kill": 1,
@@ -44,7 +44,7 @@ WEIGHTS: Final = {
 
 
 class Storm:
-    """One world, and what chance does to it; `bit` counts what was done, by name."""
+    """One world and the random actions on it; `bit` counts the actions that took effect, by name."""
 
     def __init__(self, seed: int, *, protocol: str = "kip380", trace: Trace | None = None) -> None:
         settings = {**SETTINGS, "replica_lag_ms_max": 500, "flush_messages": 3}
@@ -64,7 +64,7 @@ class Storm:
         self._rules: list[object] = []
 
     def run(self, actions: int = 60) -> Storm:
-        """Do so many random things with time in between; then undo all faults and let it become quiet."""
+        """Take random actions with pauses between them; then heal all faults and wait until the world is quiet."""
         world = self.world
         for node in world.nodes.values():
             node.boot()
@@ -80,14 +80,14 @@ class Storm:
         return self
 
     def calm(self) -> None:
-        """Undo every fault, start who is down, and wait."""
+        """Heal every fault, start the nodes that are down, and wait."""
         self.world.links.heal_all()
         for name in IDS:
             self.resume(name)
             self.boot(name)
         self.world.run(QUIET_S)
 
-    # --- what chance does ------------------------------------------------------------------------------------
+    # --- random actions --------------------------------------------------------------------------------------
     def produce(self, _name: str) -> bool:
         self._produced += 1
         values = [f"m{self._produced}.{n}" for n in range(self.random.randint(1, 3))]
@@ -173,7 +173,7 @@ class Storm:
 
 
 def main() -> None:
-    """Print the hash of every seed asked for."""
+    """Print the trace hash of every requested seed."""
     first, count = int(sys.argv[1]), int(sys.argv[2])
     for seed in range(first, first + count):
         trace = Trace(Detail.FULL)

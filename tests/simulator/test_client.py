@@ -1,4 +1,4 @@
-"""Simulated clients: whom they ask, what they tell the history, and what stays open."""
+"""Simulated clients: which broker they ask, what they record, and which outcomes stay unknown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ABOUT = {"topic": TOPIC, "partition": 0, "name": "m1", "acks": -1, "codec": "non
 
 
 class Stage:
-    """A cluster with A and B, its client, and its history."""
+    """A cluster with replicas on A and B, its client, and its history."""
 
     def __init__(self, **settings: Any) -> None:
         self.ops = Ops()
@@ -27,12 +27,12 @@ class Stage:
         self.client = SimClient(self.world)
 
     def outcomes(self) -> list[tuple[str, str, Mapping[str, Any]]]:
-        """(process, type, value) of every op of a client."""
+        """Return (process, type, value) of every client op."""
         found = [op for op in self.ops.found if op[0].value == "client"]
         return [(process, type_.value, value) for _, process, type_, _, value in found]
 
     def last(self) -> tuple[OpType, Any]:
-        """Type and error (or offset) of the last op of a client."""
+        """Return the type and the error (or offset) of the last client op."""
         _, _, type_, _, value = next(op for op in reversed(self.ops.found) if op[0].value == "client")
         return type_, value.get("error", value.get("offset"))
 
@@ -181,7 +181,7 @@ def test_read_of_an_empty_log_ends(stage: Stage) -> None:
 
 def test_read_goes_on_with_the_next_leader(stage: Stage) -> None:
     stage.client.produce(TOPIC, 0, "m1", ["a"], acks=-1)
-    stage.world.run(0.2)  # B has heard of the high watermark
+    stage.world.run(0.2)  # B receives the high watermark
     stage.world.nodes["A"].kill()
     read = stage.client.begin_read(TOPIC, 0)
     stage.world.run(0.2)

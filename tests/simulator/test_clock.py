@@ -1,4 +1,4 @@
-"""Virtual time passes from event to event, in one order."""
+"""Virtual time advances from event to event, in one order."""
 
 from __future__ import annotations
 

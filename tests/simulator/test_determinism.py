@@ -1,4 +1,4 @@
-"""One number gives one run, event by event and effect by effect; and a difference is named where it begins."""
+"""A seed determines its run, event by event and effect by effect; a difference is named at its first step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEEDS = 3
 
 
 def hashes(hash_seed: str) -> str:
-    """The hashes of some storms, from a process with this hash seed."""
+    """Return the trace hashes of some storms, from a process with this hash seed."""
     found = subprocess.run(
         [sys.executable, "-m", "tests.simulator.storm", "0", str(SEEDS)],
         cwd=ROOT,
@@ -29,7 +29,7 @@ def hashes(hash_seed: str) -> str:
 
 
 def traced(seed: int, detail: Detail) -> Trace:
-    """A storm's trace, with every line kept."""
+    """Return a storm's trace, with every line kept."""
     trace = Trace(detail, keep=True)
     Storm(seed, trace=trace).run(actions=15)
     return trace

@@ -1,4 +1,4 @@
-"""What a power cut leaves: without chance exactly what was flushed, with chance any sound part between the two."""
+"""A power loss leaves the flushed state or, with randomness, any valid state between flushed and written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def append(log: SimLog, *values: str, epoch: int = 0) -> None:
 
 
 def values(disk: SimDisk) -> list[str | None] | None:
-    """What a reader of the files finds."""
+    """Return the values that a reader of the log's files finds, None if there is no log."""
     found = disk.replica_log(TP)
     return None if found is None else [value for batch in found.batches for _, _, value in batch.records]
 
@@ -42,7 +42,7 @@ def reopened(disk: SimDisk) -> tuple[SimLog, Recovery]:
     return pair
 
 
-# --- without chance ---------------------------------------------------------------------------------
+# --- without randomness -----------------------------------------------------------------------------
 def test_kill_loses_nothing() -> None:
     disk = SimDisk()
     append(disk.create(TP), "a", "b")
@@ -86,7 +86,7 @@ def test_power_cut_takes_a_log_away_whose_directory_nobody_flushed() -> None:
 
 
 def test_flushed_epochs_leave_an_empty_log_and_their_file() -> None:
-    """KIP-101, step 3: the epoch is durable before the records; the records are not."""
+    """KIP-101, step 3: the epoch entry is durable before its records are."""
     disk = SimDisk()
     log = disk.create(TP)
     log.write_epochs([(0, 0)], flush=True)
@@ -184,7 +184,7 @@ def test_active_segment_that_an_operator_deletes_is_gone_whatever_happens() -> N
 # --- as the watermark tier --------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", SEEDS)
 def test_power_cut_leaves_what_the_watermark_tier_leaves(tmp_path: Path, seed: int) -> None:
-    """The same operations on real files whose shadow holds what is durable; docs/power-loss.md."""
+    """The simulated disk agrees with real files whose shadow holds the durable state; see docs/power-loss.md."""
     chance = Random(seed)
     tier = WatermarkDisk(tmp_path / "data", tmp_path / "shadow")
     data = open_data_dir(tier.data, on_durable=tier.note_flushed).data
@@ -221,9 +221,9 @@ def test_power_cut_leaves_what_the_watermark_tier_leaves(tmp_path: Path, seed: i
     shutil.rmtree(tmp_path)
 
 
-# --- with chance ------------------------------------------------------------------------------------
+# --- with randomness --------------------------------------------------------------------------------
 def outcomes(count: int = 300) -> list[tuple[list[str | None] | None, str]]:
-    """What many power cuts leave of a, b flushed, b cut, and x, y appended since; and what recovery says."""
+    """Return what many power losses leave of a, b flushed, b cut and x, y appended; and the recovery's reason."""
     found: list[tuple[list[str | None] | None, str]] = []
     for seed in range(count):
         disk = SimDisk()

@@ -1,4 +1,4 @@
-"""Scenarios play in the simulator as on any host: same runner, same faults, same history; and always alike."""
+"""Scenarios run in the simulator as on any host: same runner, same faults, same history; deterministically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCENARIO = "kip101-2"
 
 
 def play(folder: Path, protocol: str = "hw") -> Run:
-    """Play KIP-101's second scenario; gives its folder."""
+    """Play KIP-101's second scenario; return its run."""
     environment = SimEnvironment("sim", TARGET)
     environment.open(folder)
     spec = spec_of(SCENARIO, Variant(protocol=protocol), TARGET, 11)
@@ -41,7 +41,7 @@ def play(folder: Path, protocol: str = "hw") -> Run:
 
 
 def one_node(settings: Settings) -> RunSpec:
-    """A cluster of one node."""
+    """Return the spec of a cluster of one node."""
     return cluster_spec(TARGET, "kip101", {"A": 1}, ["A"], settings=settings, host="sim")
 
 
@@ -62,7 +62,7 @@ def test_history_has_every_source_and_virtual_time(tmp_path: Path) -> None:
     assert set(Source) == {op.source for op in ops}
     assert [] == [op for op in ops if op.type is OpType.FAIL]
     assert 0 == ops[0].time_ns
-    # Sessions outlast every run and nothing here waits for long: seconds at most, on however slow a machine.
+    # No session expires and no wait is long: the run takes seconds of virtual time, even on a slow machine.
     assert 0 < ops[-1].time_ns < 10 * 10**9
     assert [op.time_ns for op in ops] == sorted(op.time_ns for op in ops)
 
@@ -87,7 +87,7 @@ def test_settings_of_a_scenario_reach_every_core(tmp_path: Path) -> None:
 
 
 def test_cancelling_touches_no_world_that_another_thread_steps(tmp_path: Path) -> None:
-    """The thread that plays ends by itself, and with it its history, whenever that is."""
+    """The thread that plays the run stops by itself; its history may be closed already."""
     history = History(tmp_path / "history.jsonl")
     cluster = SimEnvironment("sim", TARGET).open_cluster(one_node(Settings()), tmp_path, history)
     cluster.start("A")

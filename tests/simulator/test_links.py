@@ -1,4 +1,4 @@
-"""The verbs of the links mean what the fabric's mean."""
+"""The simulated links implement the operations of the fabric's links."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_cut_link_loses_requests_and_answers_and_tells_nobody_until_it_heals(roo
     room.links.heal(cut)
     room.ask(idle, "after")
     room.settle()
-    # The connection that lost frames has gaps now: it is reset. The other one never knew.
+    # The connection that lost frames has gaps: it is reset. The idle one lost none and stays open.
     assert (["after"], [pipe.number], [pipe.number]) == (room.b.got, room.a.ended, room.b.ended)
     assert [{"link": ["A", "B"], "close": False}, {"link": ["A", "B"]}] == room.of("cut") + room.of("heal")
     assert [{"link": ["A", "B"]}] == room.of("lost")

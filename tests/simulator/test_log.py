@@ -1,4 +1,4 @@
-"""The simulated log does what the log on files does, operation by operation."""
+"""The simulated log behaves as the log on files does, operation by operation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL = 1 << 30
 
 
 def filled(*spans: tuple[int, int], segment_bytes: int = ALL) -> SimLog:
-    """A log of batches given as (leader epoch, records)."""
+    """Return a log of batches given as (leader epoch, number of records)."""
     log = SimLog(TP, segment_bytes)
     for number, (epoch, count) in enumerate(spans):
         log.append_as_leader([make_batch([f"{number}.{n}" for n in range(count)], timestamp_ms=number)], epoch)
@@ -34,7 +34,7 @@ def shape(batches: tuple[Batch, ...]) -> list[tuple[int, int, int, int]]:
 
 
 class Twins:
-    """A log on files and a simulated one, to which the same is done."""
+    """A log on files and a simulated one, to which the same operations are applied."""
 
     def __init__(self, folder: Path, chance: Random, segment_bytes: int) -> None:
         self._folder, self._chance, self._segment_bytes = folder, chance, segment_bytes
@@ -45,7 +45,7 @@ class Twins:
         self.sim: SimLog = self.disk.create(TP)
 
     def step(self) -> None:
-        """Do one random thing to both, and see that they agree."""
+        """Apply one random operation to both, and compare them."""
         chance = self._chance
         what = chance.choices(("lead", "follow", "cut", "empty", "epochs", "restart"), (8, 4, 4, 0.5, 2, 1))[0]
         getattr(self, what)(chance)
@@ -83,7 +83,7 @@ class Twins:
             log.write_epochs(entries, flush=bool(chance.getrandbits(1)))
 
     def restart(self, _chance: Random) -> None:
-        """Kill both: the page cache survives."""
+        """Restart both as after a kill: the page cache survives."""
         self.data.write_high_watermarks({TP: self.real.end_offset})
         self.disk.write_high_watermarks([(TP, self.sim.end_offset)])
         self.data.close()
@@ -94,7 +94,7 @@ class Twins:
         assert recovery == ours
 
     def compare(self, chance: Random) -> None:
-        """Both hold the same, and give the same to whoever reads."""
+        """Compare the offsets, the epochs and a random read of both."""
         real, sim = self.real, self.sim
         assert (real.start_offset, real.end_offset) == (sim.start_offset, sim.end_offset)
         assert real.epoch_changes(0) == sim.epoch_changes()

@@ -1,4 +1,4 @@
-"""The simulated machines as the runner and the nemeses see them; a fault that does not bite says so."""
+"""The simulated machines, as the runner and the nemeses use them; a fault that has no effect raises an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames arrive in order, ends are told after what was sent, and dead ends are told of."""
+"""Frames of a connection arrive in order, its close arrives after them, and dead endpoints refuse connections."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_a_dead_node_had_sent_still_arrives_and_then_its_end(room: Room) ->
 
 
 def test_what_a_dead_node_had_sent_itself_arrives_nowhere(room: Room) -> None:
-    """The next process of that name knows nothing of the connection."""
+    """The node's next process does not know the connection."""
     pipe = room.network.dial("B", "B", "controller")
     room.ask(pipe, "q")
     room.network.hang_up_all("B")

@@ -1,4 +1,4 @@
-"""A node obeys its core: pauses, ends, what it tells and what it flushes, as the broker's own driver does."""
+"""A node drives its core as the broker's own driver does: pauses, exits, recorded events, flushes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_pause_longer_than_the_session_costs_the_registration_which_comes_back()
 
 
 def test_follower_that_is_cut_from_zookeeper_finds_its_leader_again_where_it_was() -> None:
-    """Source: KAFKA-6880, whose zombie fetches on."""
+    """Source: KAFKA-6880, whose zombie keeps fetching."""
     world = cluster()
     follower = "A" if leads(world, "B") else "B"
     leader = "B" if follower == "A" else "A"

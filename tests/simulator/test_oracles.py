@@ -1,4 +1,4 @@
-"""The oracles see what is wrong at the step at which it becomes so, and nothing where all is well."""
+"""The oracles report a violation at the step that causes it, and report nothing in correct runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered
 
 
 def watched(protocol: str = "kip380") -> tuple[World, Oracles]:
-    """Three replicas that hold two committed batches, with oracles that saw all of it."""
+    """Return a world of three replicas with two committed batches, and oracles that watched both commits."""
     world = cluster(protocol, replicas=("A", "B", "C"))
     oracles = Oracles(world, TP)
     client = SimClient(world)
@@ -34,7 +34,7 @@ def log_of(world: World, name: str) -> SimLog:
 
 
 def tamper(world: World, name: str, value: str) -> None:
-    """Put another record in place of a replica's first batch, as no broker does."""
+    """Replace the records of a replica's first batch, which no broker does."""
     log = log_of(world, name)
     first = log.segments[0].batches[0]
     other = make_batch([value] * (first.last_offset + 1), timestamp_ms=1)
@@ -115,7 +115,7 @@ def test_follower_that_fetches_and_differs_is_named_with_both_records() -> None:
 
 
 def test_follower_that_has_not_cut_its_log_yet_may_differ() -> None:
-    """Its question is held: it is still truncating, and nobody reads from it."""
+    """Its OffsetForLeaderEpoch request is held: it is still truncating, and does not fetch."""
     world, oracles = watched()
     world.links.hold("OffsetForLeaderEpoch", "C", "*", "request")
     world.nodes["C"].kill()
@@ -155,7 +155,7 @@ def test_first_violation_of_a_rule_is_the_one_that_is_kept() -> None:
 
 
 def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
-    """Source: KIP-101, Scenario 1: the follower's high watermark lags, and it comes back."""
+    """Source: KIP-101, Scenario 1: the follower restarts while its high watermark lags."""
     world = cluster("hw", replicas=("A", "B"))
     oracles = Oracles(world, TP)
     client = SimClient(world)

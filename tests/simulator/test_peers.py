@@ -1,4 +1,4 @@
-"""A node's connections are the broker's own driver's: who is told of an end, who waits, who is found."""
+"""A node's connections behave as those of the broker's own driver: closes, waiting requests, redialling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_follower_asks_a_dead_leader_again_after_each_refusal_and_finds_it_when_
 
 
 def test_broker_that_is_not_registered_cannot_be_dialled_but_stays_connected() -> None:
-    """A zombie: its session is over, and its connections stand."""
+    """The broker is a zombie: its session has expired, and its connections stay open."""
     world = cluster()
     world.links.cut("A", "zookeeper")
     world.run(0.02)
@@ -55,7 +55,7 @@ def test_broker_that_is_not_registered_cannot_be_dialled_but_stays_connected() -
 
 
 def test_connection_takes_one_request_at_a_time() -> None:
-    """A question that comes while a fetch waits on the same connection waits for the fetch's answer."""
+    """A request that arrives while a fetch waits on the same connection waits for the fetch's answer."""
     world = cluster(settings={"fetch_wait_ms_max": 1_000})
     world.run(0.1)
     steps = Steps(world, "A")

@@ -1,4 +1,4 @@
-"""A payload of the simulator stands for the batch that a real client would have sent."""
+"""A simulated payload represents the batch that a real client would have sent."""
 
 from __future__ import annotations
 

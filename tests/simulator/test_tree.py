@@ -24,7 +24,7 @@ ME, OTHER = 1, 2
 
 
 class Grove:
-    """A tree, and which watches fired."""
+    """A tree, and the watches that fired."""
 
     def __init__(self) -> None:
         self.fired: list[tuple[int, str, str]] = []
@@ -121,7 +121,7 @@ def test_watch_on_what_is_not_there_fires_when_it_comes(grove: Grove) -> None:
     grove.do(ZkChildren(path="/c", watch=True))
     grove.write(ZkCreate(path="/b"))
     grove.write(ZkCreate(path="/c"), ZkCreate(path="/c/d"))
-    # Children of what is not there cannot be watched.
+    # The children of a missing node cannot be watched.
     assert [(ME, "data", "/b")] == grove.fired
 
 

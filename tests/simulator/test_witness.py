@@ -1,4 +1,4 @@
-"""The links tell of truncation questions, answers and fetch offsets, in the fabric's words."""
+"""The witness records truncation requests, their answers and fetch offsets as the fabric's events."""
 
 from __future__ import annotations
 

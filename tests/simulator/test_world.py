@@ -1,4 +1,4 @@
-"""A whole cluster lives in one process and in virtual time."""
+"""A whole cluster runs in one process and in virtual time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from targets.simulator.world import Chance, World
 from tests.simulator.storm import IDS, Storm
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, cluster, settled, state
 
-# Storms that CI weathers; each has some thousands of events.
+# Storms that CI runs; each has several thousand events.
 STORMS = 12
 
 
@@ -78,7 +78,7 @@ def test_whoever_plans_a_call_is_called() -> None:
 
 @pytest.mark.parametrize("seed", range(STORMS))
 def test_storm_ends_no_core_and_calms_down_with_all_replicas_alike(seed: int) -> None:
-    """Every fault that there is, at random, under the newest protocol; then everything is healed."""
+    """Random faults of every kind under the newest protocol end no core; once healed, all replicas agree."""
     world = Storm(seed).run(actions=40).world
     assert dict.fromkeys(IDS, "") == {name: node.ended for name, node in world.nodes.items()}
     assert (1, 2, 3) == tuple(sorted(state(world).isr))

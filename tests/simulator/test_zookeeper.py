@@ -32,7 +32,7 @@ TIMEOUT_MS = 3_000
 
 
 class Someone:
-    """A client without a core, which keeps what it is told; stopped: it does nothing at all, as when paused."""
+    """A client without a core, which keeps its events; while `stopped`, it does nothing, as a paused process."""
 
     def __init__(self, room: Room, name: str, *, chance: bool = False) -> None:
         self.events: list[Event] = []
@@ -53,7 +53,7 @@ class Someone:
         self.client.connect()
 
     def ask(self, *ops: Any) -> int:
-        """Ask; gives the tag."""
+        """Send the operations; return their tag."""
         self._tags += 1
         self.client.ask(self._tags, ops)
         return self._tags
@@ -70,7 +70,7 @@ class Someone:
         return self.client.announced
 
     def results(self, tag: int) -> tuple[object, ...] | None:
-        """The results of an ask, None while there are none."""
+        """Return the results of a request, None while it is unanswered."""
         found = [event.results for event in self.events if isinstance(event, ZkAnswered) and event.tag == tag]
         assert len(found) < 2, "answered twice"
         return found[0] if found else None
@@ -96,7 +96,7 @@ class Room:
         self.people: dict[str, Someone] = {}
 
     def settle(self, ms: float = 10) -> None:
-        """Let that much time pass."""
+        """Handle every event that is due within the time, and advance the clock."""
         until = self.clock.now_ns + int(ms * NS_PER_MS)
         while (following := self.clock.next_ns) is not None and following <= until:
             what, *rest = self.clock.pop() or ()
@@ -188,7 +188,7 @@ def test_client_comes_back_within_its_session_and_every_watch_fires(room: Room, 
     assert ([SESSION_FIRST], ["/n", "/n"]) == (a.sessions, a.fired)
     Someone(room, "B").ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
     room.settle()
-    assert ["/n", "/n"] == a.fired  # they stand no longer
+    assert ["/n", "/n"] == a.fired  # the watches are gone
 
 
 def test_what_was_under_way_when_the_connection_went_is_lost_and_what_comes_after_waits(
@@ -209,7 +209,7 @@ def test_write_whose_connection_is_lost_may_have_happened_or_not(room: Room, a: 
     room.settle()
     write = a.ask(ZkMulti(ops=(ZkSet(path="/n", data=b"1", version=0),)))
     room.settle(ms=100)
-    assert isinstance((a.results(read) or (0,))[0], ZkNode)  # it is the next write that is lost
+    assert isinstance((a.results(read) or (0,))[0], ZkNode)  # only the next write is lost
     assert (ZkError.LOST,) == a.results(write)
     assert (b"1" if done else b"0", [SESSION_FIRST]) == (room.server.tree.nodes["/n"].data, a.sessions)
 
@@ -233,7 +233,7 @@ def test_expired_session_is_told_and_the_next_begins(room: Room, a: Someone) -> 
     assert 0 == room.server.session_of("/mine")
     room.settle(ms=100)
     assert ([SESSION_FIRST, 0, SESSION_FIRST + 1], (ZkError.LOST,)) == (a.sessions, a.results(lost))
-    # As the real client: the connection is lost first, and only a new one is told that the session is over.
+    # As with the real client: the connection is lost first, and only the next one reports the expired session.
     order = [event.path if isinstance(event, ZkFired) else type(event).__name__ for event in a.events]
     assert ["ZkAnswered", "/n", "ZkSession", "ZkSession"] == order[-4:]
 
@@ -255,7 +255,7 @@ def test_cut_client_gives_its_connection_up_and_its_session_expires(room: Room, 
     room.settle(ms=2 / 3 * TIMEOUT_MS + 10)
     assert ((ZkError.LOST,), SESSION_FIRST) == (a.results(lost), room.server.session_of("/mine"))
     room.settle(ms=TIMEOUT_MS)
-    assert ([SESSION_FIRST], 0) == (a.sessions, room.server.session_of("/mine"))  # it cannot know yet
+    assert ([SESSION_FIRST], 0) == (a.sessions, room.server.session_of("/mine"))  # it does not know yet
     room.links.heal(cut)
     room.settle(ms=2 * TIMEOUT_MS)
     assert [SESSION_FIRST, 0, SESSION_FIRST + 1] == a.sessions
@@ -271,7 +271,7 @@ def test_closed_session_is_gone_at_once(room: Room, a: Someone) -> None:
 def test_late_connection_takes_over_from_the_one_before(room: Room, a: Someone) -> None:
     (old,) = list(room.network.pipes.values())
     room.links.hold("ZooKeeper", "A", "zookeeper", "answer")
-    room.settle(ms=2 / 3 * TIMEOUT_MS + 100)  # A gives up; the server has not heard of the end of the old one
+    room.settle(ms=2 / 3 * TIMEOUT_MS + 100)  # A gives up; the server has not seen the old connection end
     room.links.release_all()
     room.settle(ms=100)
     assert ([SESSION_FIRST], True) == (a.sessions, old.over)

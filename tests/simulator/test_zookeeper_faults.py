@@ -1,4 +1,4 @@
-"""What a seed decides of its world: the same every time, and that it bites."""
+"""A seed determines its world's latency and ZooKeeper faults; in some worlds the faults take effect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def set_up() -> Op:
 
 
 def faultsed(seed: int) -> tuple[World, ZooKeeperFaults]:
-    """A world of three brokers that are up, and a second of its faults."""
+    """Return a world of three running brokers, and its ZooKeeper faults, after two seconds."""
     world = world_of(seed)
     faults = ZooKeeperFaults(world)
     boot(world)

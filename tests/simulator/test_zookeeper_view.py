@@ -1,4 +1,4 @@
-"""The eye on the simulated ZooKeeper records every change, and does what an operator can."""
+"""The simulated ZooKeeper view records every change, and offers an operator's actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds for tests: brokers that are up, a topic, and who is told what happens."""
+"""Simulated worlds for tests: running brokers, a topic, and sinks for events."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.events.as_recorded import as_recorded
 TOPIC = "log"
 TP = TopicPartition(TOPIC, 0)
 IDS = {"C": 3, "A": 1, "B": 2}
-# Far more virtual time than anything here needs.
+# Far more virtual time than any test needs.
 WAIT_S = 30.0
 
 
 @dataclass(slots=True)
 class Ops:
-    """A sink that keeps what it is told."""
+    """A history sink that keeps every op."""
 
     found: list[tuple[Source, str, OpType, str, Mapping[str, Any]]] = field(default_factory=list)
 
@@ -44,12 +44,12 @@ class Ops:
         self.found.append((source, process, type_, f, dict(value or {})))
 
     def of(self, f: str, process: str | None = None) -> list[Mapping[str, Any]]:
-        """The values of what was told under that name, by that process when one is named."""
+        """Return the values of the ops of that name, of that process only if one is given."""
         return [value for _, who, _, told, value in self.found if told == f and process in (None, who)]
 
 
 def boot(world: World, *names: str) -> None:
-    """Start nodes, all when none is named, the first of them first; wait until they are registered."""
+    """Start the named nodes, or all, in order; wait until each is registered and there is a controller."""
     for name in names or tuple(world.nodes):
         world.nodes[name].boot()
         assert world.until(partial(registered, world, name), WAIT_S), f"{name} is not registered"
@@ -57,14 +57,14 @@ def boot(world: World, *names: str) -> None:
 
 
 def registered(world: World, name: str) -> bool:
-    """Whether a node's registration is held by the session that its process has now."""
+    """Return whether a node's registration belongs to its process's current session."""
     process = world.nodes[name].process
     owner = world.zookeeper.session_of(broker_path(world.ids[name]))
     return process is not None and owner == process.zookeeper.announced != 0
 
 
 def state(world: World, tp: TopicPartition = TP) -> PartitionState:
-    """What ZooKeeper holds of the partition; leader -2 for nothing yet."""
+    """Return the partition state in ZooKeeper; its leader is -2 if there is none yet."""
     node = world.zookeeper.tree.nodes.get(leader_and_isr_path(tp))
     if node is None:
         return PartitionState(leader=-2, leader_epoch=-1, isr=(), controller_epoch=-1, zk_version=-1)
@@ -72,13 +72,13 @@ def state(world: World, tp: TopicPartition = TP) -> PartitionState:
 
 
 def settled(world: World, tp: TopicPartition = TP) -> bool:
-    """Whether all replicas that run end where the leader's log does."""
+    """Return whether the partition's logs end at the same offset on all nodes that have one."""
     ends = {log.end_offset for node in world.nodes.values() if (log := node.disk.logs.get(tp)) is not None}
     return len(ends) == 1
 
 
 def cluster(protocol: str = "kip101", *, replicas: tuple[str, ...] = ("A", "B"), **settings: Any) -> World:
-    """Three brokers of which C is the controller, and a topic on some of them."""
+    """Return a world of three brokers with C as the controller, and a topic on some of them."""
     world = World(**{"protocol": protocol, "ids": IDS, **settings})
     boot(world)
     SimClient(world).create_topic(TOPIC, [world.ids[name] for name in replicas])
@@ -87,20 +87,20 @@ def cluster(protocol: str = "kip101", *, replicas: tuple[str, ...] = ("A", "B"),
 
 
 def has(world: World, name: str, tp: TopicPartition = TP) -> bool:
-    """Whether a node has been told of the partition."""
+    """Return whether a node's broker has a replica of the partition."""
     broker = world.nodes[name].broker
     return broker is not None and tp in broker.state.replicas
 
 
 def leads(world: World, name: str, tp: TopicPartition = TP) -> bool:
-    """Whether a node believes that it leads."""
+    """Return whether a node's broker acts as the leader."""
     broker = world.nodes[name].broker
     replica = None if broker is None else broker.state.replicas.get(tp)
     return replica is not None and replica.role.value == "leader"
 
 
 class Steps:
-    """Every event that a node's core took."""
+    """Records every event that a node's core handles."""
 
     def __init__(self, world: World, name: str) -> None:
         self.events: list[Any] = []
@@ -111,5 +111,5 @@ class Steps:
 
 
 def kill(world: World, name: str) -> None:
-    """End a node's process."""
+    """Kill a node's process."""
     world.nodes[name].kill()

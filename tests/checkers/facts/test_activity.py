@@ -1,4 +1,4 @@
-"""What was done is counted from a history: a rule of a link bites once, and a zombie's cut is the zombie."""
+"""Activity is counted from a history: a link's rule takes effect once, and a zombie's cut counts as the zombie."""
 
 from __future__ import annotations
 

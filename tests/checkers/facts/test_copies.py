@@ -1,4 +1,4 @@
-"""checkers/facts/copies.py: who held which record when."""
+"""checkers/facts/copies.py: which replica had which record, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""checkers/facts/elections.py: who took up leading, and when it was elected."""
+"""checkers/facts/elections.py: which node started to lead, and when it was elected."""
 
 from __future__ import annotations
 

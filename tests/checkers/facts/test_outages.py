@@ -1,4 +1,4 @@
-"""checkers/facts/outages.py: down from the fault's invoke to the first sign of a new process."""
+"""checkers/facts/outages.py: a node is down from the fault's invoke to the first sign of its new process."""
 
 from __future__ import annotations
 

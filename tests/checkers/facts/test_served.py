@@ -1,4 +1,4 @@
-"""A follower that got a record from a leader proves that the leader had it; nothing less."""
+"""Only a follower that received a record from a leader proves that the leader had it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def begun(records: Mapping[str, Sequence[str]], *, sends_once: bool | None = Tru
 
 
 def silent(*, sends_once: bool | None = True) -> Story:
-    """Brokers tell nothing: A leads, m1 and m2 are acknowledged at 0 to 4, then B leads in epoch 1."""
+    """Return a history without broker events: A leads, m1 and m2 are acked at 0 to 4, then B leads in epoch 1."""
     story = begun(RECORDS, sends_once=sends_once).sends("m1").acked("m1", 0).sends("m2").acked("m2", 3)
     return story.elected("B", 1)
 
@@ -47,7 +47,7 @@ def test_leader_that_gave_more_than_the_record_had_it() -> None:
 
 @pytest.mark.parametrize("sends_once", [False, None])
 def test_nothing_is_proven_where_the_client_may_have_sent_a_record_twice(sends_once: bool | None) -> None:
-    """What stands at the offset may be another record's second copy, whose place nobody told."""
+    """The record at the offset may be another record's second copy, whose offset was not reported."""
     story = silent(sends_once=sends_once)
     assert not led_with_m2(fetches(story, "A", "B", 3, 5), len(silent().ops) - 1)
 
@@ -69,7 +69,7 @@ def test_what_came_from_another_leader_meanwhile_or_too_late_shows_nothing() -> 
 
 
 def test_record_that_may_stand_in_its_place_takes_the_proof_away() -> None:
-    """Another may have been written there: sent before, and nobody told where it is, or there of all places."""
+    """Another record may be at that offset if it was sent before and its offset is unknown, or is that one."""
     for other, proves in (("unknown", False), ("there", False), ("elsewhere", True), ("failed", True)):
         story = begun({**RECORDS, "x": ["x-0"]}).sends("x")
         if other == "failed":
@@ -89,7 +89,7 @@ def all_lose_power(story: Story, epoch: int = 2) -> list[Anomaly]:
 
 
 def test_loss_is_not_blamed_on_a_leader_that_gave_the_record_on_before_its_power_went() -> None:
-    """Its final log is without it, and no witness of that time."""
+    """Its final log lacks the record, but does not show what it led with before the power loss."""
     (found,) = all_lose_power(fetches(silent(), "A", "B", 3, 5))
     assert (Kind.PERMITTED, ("A",), 2) == (found.kind, found.nodes, found.epoch)
     (doubtful,) = all_lose_power(silent())
@@ -98,7 +98,7 @@ def test_loss_is_not_blamed_on_a_leader_that_gave_the_record_on_before_its_power
 
 @pytest.mark.parametrize("between", ["", "kill"])
 def test_leader_that_leads_on_in_a_new_epoch_has_what_it_gave_in_the_last_unless_it_was_down(between: str) -> None:
-    """Apache Kafka moves leadership in two epochs; the first has the old leader lead on."""
+    """Apache Kafka moves leadership in two epochs; in the first, the old leader keeps leading."""
     story = fetches(silent(), "A", "B", 3, 5)
     if between:
         story.fault("kill", "B").fault("restart", "B")

@@ -1,4 +1,4 @@
-"""checkers/rules/lost.py: what is lost, what was permitted, what nobody promised, and how it is told."""
+"""checkers/rules/lost.py: lost, permitted and unpromised records, and the sentences about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _ends_without_m2(story: Story, leader: str = "A") -> list[Anomaly]:
 
 
 def _fails_over(story: Story, *, isr: str = "A", **leads: bool) -> Story:
-    """B dies and A leads epoch 1 with a log that ends before m2."""
+    """Add ops in which B dies and A leads epoch 1 with a log that ends before m2."""
     story.fault("kill", "B").elected("A", 1, isr=isr)
     return story.leads("A", 1, 3, isr=isr, **leads)
 
@@ -79,7 +79,7 @@ def test_lost_is_not_permitted_when_power_was_lost_before_the_acknowledgement() 
 
 
 def test_lost_is_not_permitted_when_a_member_of_the_isr_never_had_it() -> None:
-    """A false acknowledgement: B counted A, which was up and had copied nothing."""
+    """The acknowledgement is false: B counted A, which was up and had not copied m2."""
     story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
     story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
@@ -173,7 +173,7 @@ def test_lost_blames_the_last_losing_when_an_earlier_leader_only_lacked_it_for_a
 
 
 def test_lost_claims_nothing_of_a_log_that_never_healed_when_no_leader_took_over_without_it() -> None:
-    """B was elected and never took it up: its short log is nobody's last word."""
+    """B was elected but never started to lead: its short log proves no loss."""
     story = replicated("kip101").fault("power-loss", "A", "B").fault("restart", "B").started("B").recovered("B", 3)
     story.elected("B", 1, isr="B").log("B", [(0, M1)])
     healed = story.add(Source.RUNNER, "runner", OpType.FAIL, "healed", missing="A is behind")
@@ -181,7 +181,7 @@ def test_lost_claims_nothing_of_a_log_that_never_healed_when_no_leader_took_over
 
 
 def _three() -> Story:
-    """B leads A and C; all have m1 and m2, which is acknowledged by all three."""
+    """Return a history in which B leads A and C; all three have m1 and m2, which are acknowledged."""
     story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("B", 0, isr="ABC")
     story.leads("B", 0, 0, isr="ABC").follows("A", "B", 0, 0).follows("C", "B", 0, 0).sends("m1").sends("m2")
     for node in "BAC":
@@ -194,7 +194,7 @@ def _returns_without_m2(story: Story) -> Story:
 
 
 def test_lost_names_the_hole_when_no_controller_saw_the_losing_leader_go() -> None:
-    """Source: KIP-966; Kafka with its state in ZooKeeper: a new controller cannot know that A was away."""
+    """Source: KIP-966; Kafka with its state in ZooKeeper: a new controller cannot know that A was down."""
     story = _returns_without_m2(_three()).broker("C", "controller", epoch=2, active=True)
     (found,) = _ends_without_m2(_fails_over(story, isr="AC"))
     assert Kind.RETURNED == found.kind
@@ -202,7 +202,7 @@ def test_lost_names_the_hole_when_no_controller_saw_the_losing_leader_go() -> No
 
 
 def test_lost_is_not_permitted_when_the_controller_stood_all_the_while() -> None:
-    """KAFKA-1120: it could have seen that A was away, by its registration (KIP-380)."""
+    """KAFKA-1120: the controller could have seen from A's registration that A was down (KIP-380)."""
     story = _three().broker("C", "controller", epoch=1, active=True)
     assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_fails_over(_returns_without_m2(story), isr="AC"))]
 
@@ -220,33 +220,33 @@ def test_lost_is_not_excused_by_a_new_controller_when_the_losing_leader_cut_the_
 
 
 def _comes_back_alone(story: Story, isr: str = "A") -> Story:
-    """A loses m2 with its power, is registered again, and is elected as the only one that may lead."""
+    """Add ops in which A loses m2 in a power loss, registers again, and is elected as the only candidate."""
     story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
     return story.elected("A", 3, isr=isr).leads("A", 3, 3, isr=isr)
 
 
 def _leads_alone(story: Story) -> Story:
-    """B and C are out of the ISR, and A leads alone; it has m2, as they have."""
+    """Add ops in which B and C leave the ISR and A leads alone; all three have m2."""
     story.fault("expire", "B").fault("expire", "C").elected("A", 1, isr="A")
     return story.leads("A", 1, 5, isr="A")
 
 
 def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_record() -> None:
-    """Source: KIP-966. B and C kept m2, and may not lead."""
+    """Source: KIP-966. B and C kept m2, but may not lead."""
     (found,) = _ends_without_m2(_comes_back_alone(_leads_alone(_three())))
     assert Kind.LAST_STANDING == found.kind
     assert "a known gap: it was the last member of the ISR" in found.sentence
 
 
 def test_lost_names_the_hole_when_all_others_of_the_isr_were_on_their_way_out_of_it() -> None:
-    """They bounced, so the controller had to take them out; it had not yet when A came back."""
+    """B and C bounced, so the controller had to remove them; it had not done so when A came back."""
     story = _three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC")
     story.fault("kill", "B", "C").fault("restart", "B", "C").started("B", "C")
     assert [Kind.LAST_STANDING] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
 
 
 def test_lost_is_not_permitted_when_another_of_the_isr_stood_when_the_losing_leader_came_back() -> None:
-    """C should have led: whatever took it out of the ISR came later."""
+    """C should have led: it left the ISR only after A came back."""
     story = _three().fault("expire", "B").elected("A", 1, isr="AC").leads("A", 1, 5, isr="AC")
     assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_comes_back_alone(story))]
 
@@ -255,7 +255,7 @@ def test_lost_is_not_permitted_when_another_of_the_isr_stood_when_the_losing_lea
 def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_leader_return(
     saw: int, kind: Kind
 ) -> None:
-    """The first decision after A's return was made before it; B and C went between that one and the next."""
+    """Epoch 2 may have been decided on a view from before A's return; B and C expired between it and epoch 3."""
     story = _returns_without_m2(_three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC"))
     story.broker("A", "registered", taken_over=True, czxid=9).elected("A", 2, isr="ABC")
     story.broker("C", "elected", **TOPIC, leader=11, epoch=2, isr=[11, 12, 13], unclean=False, saw=[[11, saw]])
@@ -266,7 +266,7 @@ def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_
 
 
 def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> None:
-    """B was paused, and hears of its own office, epoch 1, when A has long led the next."""
+    """B was paused, and learns that it leads epoch 1 when A has long led epoch 2."""
     story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="ABC")
     story.leads("A", 2, 0, isr="ABC").sends("m1").sends("m2")
     for node in "ABC":
@@ -278,7 +278,7 @@ def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> N
 
 
 def test_lost_blames_the_first_leader_without_the_record_though_an_older_office_is_told_of_later() -> None:
-    """B, which wrote m2, tells of epoch 1 when A leads epoch 2 already: that is no return of m2."""
+    """B, which wrote m2, reports that it leads epoch 1 when A already leads epoch 2: m2 has not come back."""
     story = Story(RECORDS, "kip380").started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
     story.sends("m2").append("B", 3, 5, 0, "leader").acked("m2", 3, acks=1)
@@ -288,7 +288,7 @@ def test_lost_blames_the_first_leader_without_the_record_though_an_older_office_
 
 
 def _others_go_after_the_return(story: Story, *, decided: bool) -> Story:
-    """C is out; A loses m2 and is registered again; then B's session ends, before or after anything is decided."""
+    """Add ops: C leaves the ISR, A loses m2 and registers, an election if `decided`, then B's session ends."""
     story = story.fault("expire", "C").elected("A", 1, isr="AB").leads("A", 1, 5, isr="AB")
     story = _returns_without_m2(story).broker("A", "registered", taken_over=True)
     if decided:
@@ -298,7 +298,7 @@ def _others_go_after_the_return(story: Story, *, decided: bool) -> Story:
 
 
 def test_lost_names_the_hole_when_the_others_went_before_the_return_was_decided_about() -> None:
-    """One reading of the controller finds both gone; only one of them comes back."""
+    """In one reading the controller finds that A and B were gone, and that only A came back."""
     story = _others_go_after_the_return(_three(), decided=False)
     assert [Kind.LAST_STANDING] == [a.kind for a in _ends_without_m2(story)]
 
@@ -309,13 +309,13 @@ def test_lost_is_not_permitted_when_the_others_went_after_the_return_was_decided
 
 
 def test_lost_is_not_permitted_when_the_losing_leader_led_before_it_was_registered() -> None:
-    """A command to the life before this one must not make it lead. Source: KIP-380."""
+    """A command to A's previous process must not make A lead. Source: KIP-380."""
     story = _returns_without_m2(_leads_alone(_three())).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
     assert [Kind.LOST] == [a.kind for a in _ends_without_m2(story.broker("A", "registered", taken_over=True))]
 
 
 def test_lost_is_permitted_when_power_went_between_the_commit_and_the_clients_answer() -> None:
-    """What was committed is promised, though the client hears of it when its broker is gone."""
+    """A committed record is promised, even if the client is answered after its broker lost power."""
     story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
     story.sends("m2").append("B", 3, 5, 0, "leader").append("A", 3, 5, 0, "follower").passes("B", 5)

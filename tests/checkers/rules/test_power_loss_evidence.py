@@ -1,4 +1,4 @@
-"""A log that lost something later does not prove what its leader had; a log that lost nothing does."""
+"""A log that lost records later does not prove what its leader had; a log that lost nothing does."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_loss_of_a_leader_that_lost_its_power_since_is_unchecked_and_says_why() 
 
 
 def test_loss_is_unchecked_where_another_leads_that_lost_its_power_first() -> None:
-    """Its followers cut their logs to its own: theirs do not prove what they led with either."""
+    """Followers truncate to that leader's log: their logs do not prove what they led with either."""
     ops = [elected(4), power_loss(7, "A"), elected(9, "A", epoch=3)]
     assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(ops, [LOST])]
 
@@ -47,13 +47,13 @@ def test_loss_stays_one_where_the_power_was_lost_before_or_by_a_node_that_never_
 
 
 def test_loss_stays_one_where_a_leader_that_kept_its_power_lacks_the_record() -> None:
-    """B cut the record and led, A copied B and led, and only then B lost its power: nothing excuses that."""
+    """B truncated the record and led, A copied B and led, and only then B lost power: nothing excuses the loss."""
     proven = [elected(4), elected(5, "A", epoch=3), power_loss(7, "B")]
     assert [LOST] == with_power_loss_evidence(proven, [LOST])
     for doubtful in (
-        # Before A led: what A has may be what B had left.
+        # B lost power before A led: A may have copied what B had left.
         [elected(4), power_loss(5, "B"), elected(7, "A", epoch=3)],
-        [*proven, elected(9, "B", epoch=4)],  # A cut its log to B's
+        [*proven, elected(9, "B", epoch=4)],  # A truncated its log to B's
         [elected(3, "A", epoch=1), elected(4), power_loss(7, "B")],  # A led with the record
     ):
         assert [Kind.UNCHECKED] == [found.kind for found in with_power_loss_evidence(doubtful, [LOST])]
@@ -93,7 +93,7 @@ def acked(index: int, value: str, offset: int) -> Op:
 
 
 def test_loss_stays_one_where_an_in_sync_member_lacks_the_record_that_never_lost_its_power() -> None:
-    """A truncated m1 and leads after B's power loss; A had acknowledged m1. Source: KIP-101, Scenario 1."""
+    """A had acknowledged m1, truncated it and leads after B's power loss. Source: KIP-101, Scenario 1."""
     led = [elected(0, "B", epoch=1), acked(1, "m1.0", 0), elected(4)]
     begin = [*led, power_loss(7, "B"), elected(9, "A", epoch=3)]
     lacks = final_log(20, "A", "m2.0")

@@ -1,4 +1,4 @@
-"""The class archive: made whole or not at all, and taken by the next Java."""
+"""The class archive: made completely or not at all, and used by the next Java process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.java import Java, executable_of, find_java
 from harness.model import UsageError
 
 ROOT = Path(__file__).resolve().parents[3]
-# Looks whether Java has this environment's archive in its memory, which is made where it is not there yet.
+# Prints whether Java has mapped this environment's archive, which is made first if it is missing.
 PROGRAM = """
 from pathlib import Path
 from benchmarks.cpu import child_with
@@ -33,7 +33,7 @@ if path.exists() or make_archive(home):
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Python environment and a Java of this test's own; where its archive belongs."""
+    """Make a Python environment and a Java for this test; return the path of their archive."""
     home = tmp_path / "java"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "java").touch()
@@ -44,7 +44,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def spark_that_writes(text: str | None) -> Any:
-    """A Spark that leaves this as its archive when it ends, or nothing."""
+    """Return a fake Spark that writes this text as its archive, or nothing."""
 
     def write(_home: Path, path: Path) -> None:
         if text is not None:
@@ -57,7 +57,7 @@ def test_archive_is_made_where_it_is_looked_for_and_nothing_beside_it(
     environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     environment.parent.mkdir(parents=True)
-    environment.with_name(f"{environment.name}.123").touch()  # by one that was killed
+    environment.with_name(f"{environment.name}.123").touch()  # left by a killed process
     monkeypatch.setattr(archive, "_have_spark_write", spark_that_writes("classes"))
     assert 0 == main()
     assert f"Spark's classes: {environment}\n" == capsys.readouterr().out

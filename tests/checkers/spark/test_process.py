@@ -1,4 +1,4 @@
-"""Spark's own process answers line by line, and whatever ends it, its Java and its folder are gone."""
+"""The Spark process answers each request with a line; however it ends, its Java and its folder are gone."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TOKEN = "a-process-of-this-test"
 
 @dataclass(slots=True, kw_only=True)
 class Parent:
-    """A process, seen from its parent."""
+    """The Spark process as its parent sees it."""
 
     process: subprocess.Popen[str]
     folder: Path
 
     @property
     def stdin(self) -> IO[str]:
-        """Its standard input."""
+        """The process's standard input."""
         assert self.process.stdin is not None
         return self.process.stdin
 
@@ -44,12 +44,12 @@ class Parent:
         self.stdin.flush()
 
     def answer(self) -> Any:
-        """Read a line."""
+        """Read and decode a line of output."""
         assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
 
     def left(self) -> list[object]:
-        """What is left of it on this machine."""
+        """Return its processes and its folder that still exist."""
         return [*tokens_alive(f"{TOKEN}-{os.getpid()}", 0), *([self.folder] if self.folder.exists() else [])]
 
 
@@ -113,7 +113,7 @@ def test_process_whose_parent_is_gone_ends_at_once_and_leaves_nothing(tmp_path: 
     with started(tmp_path / "folder", find_java().home) as parent:
         assert {"up": True} == parent.answer()
         assert len(parent.left()) > 1
-        # As the kernel does for a parent that is killed; it is warming up.
+        # As the kernel does when the parent is killed; Spark is still warming up.
         parent.stdin.close()
         assert 1 == parent.process.wait(END_S_MAX)
         assert until(lambda: [] == parent.left(), END_S_MAX), parent.left()

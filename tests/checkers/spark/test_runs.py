@@ -1,4 +1,4 @@
-"""The same golden histories through Spark: same anomalies, and a search that misses nothing."""
+"""Spark finds the same anomalies in the golden histories, and its search for suspicious offsets misses none."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_search_finds_every_offset_that_the_rule_finds(session: Any, suite: dict
 
 
 def _searched(session: Any, parquet_paths: Sequence[Path], name: str) -> dict[str, set[int]]:
-    """The suspicious offsets of every run that has any."""
+    """Return the suspicious offsets of every run that has any."""
     ops = session.read.parquet(*map(str, parquet_paths))
     found: dict[str, set[int]] = {}
     for row in suspicious_offsets(ops, survey(ops).toArrow().to_pylist()).where(name).collect():
@@ -99,7 +99,7 @@ def test_search_counts_of_a_log_what_follows_its_last_snapshot(session: Any, tmp
     stale, kept = Story({"m1": values}, "kip101"), Story({"m1": values}, "kip101")
     for story in (stale, kept):
         story.started("A", "B").elected("A", 0).leads("A", 0, 0).sends("m1").acked("m1", 0).healed()
-    # What was read first is not what the log held in the end: better in the one, worse in the other.
+    # B's first snapshot is not its final log: it agrees with A's in `stale` only, the final log in `kept` only.
     stale.log("A", [(0, values)]).log("B", [(0, values)]).log("B", [(0, ["x", "b"])]).read(*values).done()
     kept.log("A", [(0, values)]).log("B", [(0, ["x", "b"])]).log("B", [(0, values)]).read(*values).done()
     paths = [*_suite(tmp_path, {"stale": stale.ops, "kept": kept.ops}).values()]
@@ -140,7 +140,7 @@ def test_spark_checks_two_hundred_runs_at_once_each_as_the_plain_loop_does(
     plain = {name: _without_spark(ops) for name, ops in RUNS.items()}
     found = check_runs(session, paths, CHECKERS)
     assert {run: plain[run.rpartition("-")[0]] for run in sorted(runs)} == found
-    # As many files as there are cores held them all; the runs' own are as they were.
+    # The merged files, one for each core, are gone; the runs' own files are still there.
     assert all(path.exists() for path in paths)
     assert [] == list(temporary.iterdir())
 
@@ -190,7 +190,7 @@ def test_spark_reads_what_the_history_writer_wrote(session: Any, tmp_path: Path)
 
 
 def _two_partitions() -> list[Op]:
-    """The lost-bad history twice: as partition t-0 and, beside it, as u-7."""
+    """Return the lost-bad history twice, interleaved: for partition t-0 and for u-7."""
     story = Story(RECORDS)
     for op in RUNS["lost-bad"][1:]:
         story.add(op.source, op.process, op.type, op.f, **op.value)

@@ -1,4 +1,4 @@
-"""Spark starts on the Java that is found, undisturbed by another Spark, and says and leaves nothing."""
+"""Spark starts on the Java that is found, ignores other Spark settings, prints nothing and leaves no files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_sessions_one_after_the_other_say_nothing_and_leave_nothing(
     folder = tmp_path / "a folder"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", None)
-    # A Spark of somebody else's, which is not there, must not be asked for.
+    # Another Spark's home, which does not exist, must be ignored.
     foreign = {"SPARK_HOME": "/none", "PYTHONWARNINGS": "error", "TMPDIR": str(folder)}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

@@ -1,4 +1,4 @@
-"""What Spark warms up with takes every way that a check can take, and leaves nothing."""
+"""The runs of the warm-up take every path of a check, and leave nothing behind."""
 
 from __future__ import annotations
 
