@@ -1,4 +1,4 @@
-"""A coordination on a real ZooKeeper, in a chroot of its own and behind a link that a test may hold or cut."""
+"""A coordination on a real ZooKeeper, with its own chroot, behind a link that a test can hold or cut."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from targets.broker.coordination.client import Coordination
 from targets.broker.core.events import Event, ZkAnswered, ZkSession
 
 NODE = "A"
-# Longer than any test, so that no session ends but by a test's own hand.
+# Longer than any test, so that a session ends only if the test ends it.
 SESSION_TIMEOUT_MS = 60_000
 _chroots = itertools.count()
 
 
 @dataclass(slots=True, kw_only=True)
 class Connected:
-    """A coordination below a chroot of its own, what it posted, and the link through which it speaks."""
+    """A coordination with its own chroot, the events that it posted, and the fabric of its link to ZooKeeper."""
 
     coordination: Coordination
     address: Address
@@ -38,26 +38,31 @@ class Connected:
     seen: list[Event] = field(default_factory=list)
 
     def next(self) -> Event:
-        """The next event; queue.Empty when none comes in time."""
+        """
+        Wait for the next event and return it.
+
+        Raises:
+            queue.Empty: no event arrived in time.
+        """
         self.seen.append(self.events.get(timeout=limits.CONDITION_WAIT_S_MAX))
         return self.seen[-1]
 
     def answer(self, tag: int) -> ZkAnswered:
-        """Everything up to the answer of that ask."""
+        """Skip events up to the answer of that ask; return the answer."""
         while True:
             event = self.next()
             if isinstance(event, ZkAnswered) and event.tag == tag:
                 return event
 
     def until_session(self) -> list[Event]:
-        """Everything up to the next new session."""
+        """Return all events up to the next new session."""
         events: list[Event] = []
         while not (events and isinstance(events[-1], ZkSession) and events[-1].session):
             events.append(self.next())
         return events
 
     def hold_answers(self) -> Hold:
-        """Stop what ZooKeeper says."""
+        """Hold ZooKeeper's answers on the link."""
         return self.fabric.hold("ZooKeeper", NODE, "zookeeper", "answer")
 
     def expire(self) -> None:
@@ -67,7 +72,7 @@ class Connected:
 
 @pytest.fixture(scope="module")
 def other(zookeeper: Address) -> Iterator[KazooClient]:
-    """Somebody else who writes."""
+    """A second ZooKeeper client, without the link."""
     writer = KazooClient(str(zookeeper))
     writer.start(timeout=limits.ZOOKEEPER_START_S_MAX)
     yield writer

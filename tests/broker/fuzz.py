@@ -1,4 +1,4 @@
-"""Broken requests, drawn from a seed: sound frames that are flipped, cut, grown and misnamed, and plain noise."""
+"""Broken requests, drawn from a seed: valid frames that are flipped, cut, extended or mislabelled, and noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from targets.broker.wire.frames import FRAME_BYTES_MAX
 from tests.broker.wire.kio_side import ALL_VERSIONS, a_frame, request_frame
 from workloads.clients.batches import CODECS, write_batch
 
-# Whoever may command may also destroy, and a changed bit can make one sound command of another.
+# These may delete data, and a flipped bit can turn one valid command into another.
 COMMANDS: Final = (versions.LEADER_AND_ISR, versions.STOP_REPLICA, versions.DELETE_TOPICS)
 FUZZ_VALUE: Final = "fuzz"
 
@@ -23,9 +23,11 @@ FUZZ_VALUE: Final = "fuzz"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shot:
     """
-    What is sent over one connection before it is hung up.
+    The bytes sent over one connection before it is closed.
 
-    Shapes:  data are raw bytes, lengths included. patient: an answer, or the end of the connection, is awaited.
+    Attributes:
+        data: raw bytes, including the frames' lengths.
+        patient: whether to wait for an answer or for the end of the connection.
     """
 
     kind: str
@@ -34,7 +36,7 @@ class Shot:
 
 
 def shots(seed: int, count: int, topic: str) -> list[Shot]:
-    """Draw that many shots; some are aimed at the topic's only partition."""
+    """Draw that many shots; some produce to the topic's only partition."""
     rng = random.Random(seed)
     made = [rng.choice(_KINDS) for _ in range(count)]
     return [
@@ -43,12 +45,12 @@ def shots(seed: int, count: int, topic: str) -> list[Shot]:
 
 
 def framed(body: bytes) -> bytes:
-    """A body behind its length."""
+    """Return a body prefixed with its length."""
     return struct.pack(">i", len(body)) + body
 
 
 def _sound(rng: random.Random, topic: str, *, commands: bool = False) -> bytes:
-    """A sound request's frame, without its length."""
+    """Draw a valid request; return its frame without the length."""
     if rng.random() < 0.3:
         return _produce(rng, topic)
     if rng.random() < 0.1:
@@ -97,7 +99,7 @@ def _flipped(rng: random.Random, topic: str) -> bytes:
 
 
 def _overwritten(rng: random.Random, topic: str) -> bytes:
-    """Four bytes at a time: what makes counts and lengths huge or negative."""
+    """Overwrite four bytes, so that a count or length may become huge or negative."""
     frame = bytearray(_sound(rng, topic))
     at = rng.randrange(8, max(9, len(frame) - 3))
     frame[at : at + 4] = struct.pack(">i", rng.choice((-1, 0, 1, 2**31 - 1, -(2**31), 0x7FFF, 2**24)))
@@ -119,7 +121,7 @@ def _misversioned(rng: random.Random, topic: str) -> bytes:
     frame = bytearray(_sound(rng, topic))
     struct.pack_into(">hh", frame, 0, rng.randint(-2, 70), rng.choice((-1, 0, 1, 2, 9, 12, 99, 2**15 - 1)))
     key, version = struct.unpack_from(">hh", frame)
-    # With another api's body nearly nothing is sound; what could be a command is not sent.
+    # A frame with another API's body is almost never valid; a frame that could be a command is not sent.
     return framed(b"" if key in COMMANDS and version >= 0 else bytes(frame))
 
 
@@ -129,7 +131,7 @@ def _half(rng: random.Random, topic: str) -> bytes:
 
 
 def _huge(rng: random.Random, topic: str) -> bytes:
-    """A length that is no frame's, or the largest that one may have with little behind it."""
+    """An invalid length, or a very large valid one with few bytes after it."""
     length = rng.choice((-1, -(2**31), 2**31 - 1, FRAME_BYTES_MAX + 1, FRAME_BYTES_MAX, FRAME_BYTES_MAX // 2))
     return struct.pack(">i", length) + _sound(rng, topic)
 
@@ -143,7 +145,7 @@ def _framed_noise(rng: random.Random, _topic: str) -> bytes:
 
 
 def _piled(rng: random.Random, topic: str) -> bytes:
-    """Many sound requests at once, and a broken one behind them."""
+    """Many valid requests at once, followed by a broken one."""
     return b"".join(framed(_sound(rng, topic)) for _ in range(rng.randint(2, 80))) + _flipped(rng, topic)
 
 

@@ -1,4 +1,4 @@
-"""Real Kafka clients (librdkafka) on three brokers: what they write, read, are refused, and find again."""
+"""Real Kafka clients (librdkafka) on three brokers: writes, reads, errors, and leader changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _led: set[str] = set()
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
 ) -> Iterator[Cluster]:
-    """Three brokers; acks=all wants two replicas in sync."""
+    """Three brokers; acks=all requires two replicas in sync."""
     run_dir = tmp_path_factory.mktemp("clients") / request.param
     with running(run_dir, zookeeper, request.param, IDS, settings={"min_isr": 2}) as made:
         made.history.listeners.append(lambda op: _led.add(op.value["topic"]) if op.f == "leader" else None)
@@ -41,17 +41,17 @@ def cluster(
 
 @pytest.fixture
 def client(cluster: Cluster) -> LibrdkafkaClient:
-    """The client that workloads use: no retries."""
+    """The client that workloads use, without retries."""
     return LibrdkafkaClient(history=cluster.history, bootstrap=cluster.clients_addresses)
 
 
 def config(cluster: Cluster, **more: object) -> dict[str, object]:
-    """What a client of these tests must know; it is quiet about the brokers that end with their test."""
+    """Return a client's configuration; it does not log the brokers that end with their test."""
     return {"bootstrap.servers": ",".join(cluster.clients_addresses()), "log_level": 0, **more}
 
 
 def made(cluster: Cluster, client: LibrdkafkaClient, *nodes: str) -> str:
-    """A new topic on these nodes, all of them in sync, whose leader knows that it leads."""
+    """Create a topic on these nodes; wait until all are in sync and the leader has reported its leadership."""
     topic = f"topic-{next(_topics)}"
     ids = [IDS[name] for name in nodes]
     client.create_topic(topic, ids)
@@ -68,14 +68,14 @@ def _isr(cluster: Cluster, topic: str) -> set[int]:
 
 
 def log_of(cluster: Cluster, name: str, topic: str) -> ReplicaLog:
-    """A replica's log as its files hold it."""
+    """Read a replica's log from its files."""
     found = cluster.host.replica_log(name, topic, 0)
     assert found is not None, f"{name} has no log of {topic}"
     return found
 
 
 def values(count: int) -> list[str]:
-    """Values long enough that every codec makes them shorter."""
+    """Return values long enough for every codec to shorten them."""
     return [f"{number}-" + "x" * 100 for number in range(count)]
 
 
@@ -86,7 +86,7 @@ def test_client_reads_back_exactly_what_it_wrote_and_both_replicas_hold_it(
     topic = made(cluster, client, "A", "B")
     assert list(range(20)) == client.produce(topic, 0, "m1", values(20), acks=-1, codec=codec)
     assert list(enumerate(values(20))) == client.read_all(topic, 0)
-    # Acknowledged by all: what the replicas hold needs no waiting.
+    # With acks=all both replicas already have the records.
     leader, follower = (log_of(cluster, name, topic) for name in ("A", "B"))
     assert leader.batches == follower.batches
     assert [(codec, 0, 19)] == [(batch.codec, batch.base, batch.last) for batch in follower.batches]
@@ -109,7 +109,7 @@ def test_client_that_waits_for_less_reads_back_what_it_wrote_too(
         lambda: [5, 5] == [log_of(cluster, name, topic).log_end_offset for name in ("B", "C")],
         lambda: "five records on both replicas",
     )
-    # The follower's next fetch tells the leader, and only then a consumer may see the last one.
+    # Consumers read up to the high watermark, which reaches the end with the follower's next fetch.
     cluster.await_(lambda: _high_watermark(cluster, topic) == 5, lambda: "a high watermark of 5")
     assert list(enumerate(values(5))) == client.read_all(topic, 0)
 
@@ -167,7 +167,7 @@ def test_client_that_places_nothing_gets_partitions_that_lead_on_different_broke
 
 
 def consumed(cluster: Cluster, topic: str, offset: int) -> KafkaError | None:
-    """The error that a consumer gets which wants no other offset, None for a record."""
+    """Consume from an offset without automatic reset; return the error, None for a record."""
     consumer = Consumer(
         config(cluster, **{"group.id": "none", "auto.offset.reset": "error", "enable.auto.commit": False})
     )
@@ -199,7 +199,7 @@ def test_topic_that_is_not_there_is_unknown_to_readers_and_writers(
     metadata = admin.list_topics("nothing", timeout=limits.CLIENT_OPERATION_S_MAX)
     assert KafkaError.UNKNOWN_TOPIC_OR_PART == metadata.topics["nothing"].error.code()
     errors: list[KafkaError | None] = []
-    # A client waits half a minute for a topic that may have been made this moment, unless it is told not to.
+    # By default a producer waits half a minute for an unknown topic, which may just have been created.
     producer = Producer(config(cluster, **{"topic.metadata.propagation.max.ms": 0}))
     producer.produce("nothing", b"m1", partition=0, on_delivery=lambda error, _: errors.append(error))
     assert 0 == producer.flush(limits.CLIENT_OPERATION_S_MAX)

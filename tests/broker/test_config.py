@@ -1,4 +1,4 @@
-"""The broker's configuration: what is right is read whole, what is wrong is one line that says so."""
+"""The broker reads every key of a valid configuration and rejects an invalid one with a one-line error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GOOD: dict[str, Any] = {
 
 
 def loaded(folder: Path, raw: object) -> tuple[Config, Driver]:
-    """Load what stands in a file."""
+    """Write a configuration file and load it."""
     path = folder / "broker.json"
     path.write_text(raw if isinstance(raw, str) else json.dumps(raw), encoding="utf-8")
     return load(path)
@@ -78,7 +78,7 @@ def test_what_may_be_left_out_has_its_default(tmp_path: Path) -> None:
 
 
 def test_rule_is_changed_by_its_old_name_too() -> None:
-    """For one release."""
+    """The old name is accepted for one release."""
     old, new = (TARGET.rules("kip380", (f"{name}=no",)) for name in ("bounce_seen", "fence_broker_epoch"))
     assert new == old != TARGET.rules("kip380", ())
 

@@ -1,4 +1,4 @@
-"""The broker's connection to a real ZooKeeper: one order, one answer for every ask."""
+"""The broker's connection to a real ZooKeeper: answers in order, one for every ask."""
 
 from __future__ import annotations
 
@@ -66,9 +66,10 @@ def test_empty_ask_is_answered_when_the_connection_is_lost(zk: Connected) -> Non
 
 def disorders(events: Sequence[Event]) -> list[str]:
     """
-    What ZooKeeper's order forbids: a watch before the read that set it, a change shown before its watch.
+    Return violations of ZooKeeper's order: a watch before the read that set it, a change read before its watch.
 
-    Shapes:  every odd tag reads /n with a watch, every even one without; no two watches are under way at once.
+    Args:
+        events: odd tags read /n with a watch, even tags without; at most one watch is set at a time.
     """
     found: list[str] = []
     watched: int | None = None

@@ -1,4 +1,4 @@
-"""The driver around a core that the test plays: effects in order, nothing served once it must not go on."""
+"""The driver around a scripted core: effects run in order, and nothing is served after an exit or an error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Play = Callable[[Event], list[Effect]]
 
 
 class Core:
-    """What the test says instead of the core; keeps the events it was given."""
+    """A scripted core that records its events."""
 
     def __init__(self, play: Play) -> None:
         self.events: list[Event] = []
@@ -66,7 +66,7 @@ class Core:
 
 
 class ZooKeeper:
-    """Keeps what was asked of it."""
+    """A coordination that records its asks and answers none."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, tuple[Any, ...]]] = []
@@ -77,7 +77,7 @@ class ZooKeeper:
 
 
 class Rig:
-    """A driver with all of that in place, as `run` leaves it."""
+    """A driver with these fakes and an open data directory, set up as by `run`."""
 
     def __init__(self, folder: Path, play: Play, runner: asyncio.Runner) -> None:
         self._runner = runner
@@ -100,7 +100,7 @@ class Rig:
         self.driver._done = runner.get_loop().create_future()
 
     def post_and_turn(self, event: Event) -> None:
-        """Post it on the running loop, then let what is due run."""
+        """Post an event on the running loop, then run the callbacks that are due."""
 
         async def turn() -> None:
             self.driver.post(event)
@@ -111,7 +111,7 @@ class Rig:
 
     @property
     def ended(self) -> str:
-        """Why `run` would return, "" while it would not."""
+        """The reason with which `run` would return, "" while it continues."""
         done = self.driver._done
         return done.result() if done is not None and done.done() else ""
 
@@ -121,7 +121,7 @@ MakeRig = Callable[[Play], Rig]
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[MakeRig]:
-    """Make rigs on a loop that the test turns by hand."""
+    """Yield a factory of rigs on an event loop that runs only when a test runs it."""
     made: list[Rig] = []
     with asyncio.Runner() as runner:
 
@@ -203,7 +203,7 @@ def test_addresses_of_brokers_are_read_under_tags_of_their_own(rig: MakeRig) -> 
     node = ZkNode(data=encode_registration(REGISTRATION), version=0, owner=1, czxid=1)
     made.driver.post(ZkAnswered(tag=second, session=1, results=(node,)))
     assert [("127.0.0.1", 2)] == found
-    assert [Tick()] == made.core.events  # the core hears nothing of it
+    assert [Tick()] == made.core.events  # the core does not receive the answers
 
 
 @pytest.mark.parametrize("result", [ZkError.NO_NODE, ZkError.LOST])
@@ -217,7 +217,7 @@ def test_address_that_cannot_be_read_is_none(rig: MakeRig, result: ZkResult) -> 
 
 
 def test_address_found_before_serves_while_zookeeper_cannot_be_asked(rig: MakeRig) -> None:
-    """A zombie's fetcher finds its leader again. Source: KAFKA-6880."""
+    """The fetcher of a zombie broker can reconnect to its leader. Source: KAFKA-6880."""
     made = rig(lambda _: [])
     found: list[object] = []
     made.driver._resolve(8, found.append)
@@ -226,20 +226,20 @@ def test_address_found_before_serves_while_zookeeper_cannot_be_asked(rig: MakeRi
     made.zookeeper.connected = False
     made.driver._resolve(8, found.append)
     assert ([("127.0.0.1", 2)] * 2, 1) == (found, len(made.zookeeper.asked))
-    # Of whom nothing is known, and once it can be asked again, ZooKeeper is asked.
+    # ZooKeeper is asked for an unknown broker, and for a known one once the connection is back.
     made.driver._resolve(9, found.append)
     made.zookeeper.connected = True
     made.driver._resolve(8, found.append)
     assert (2, 3) == (len(found), len(made.zookeeper.asked))
 
 
-# In a process of its own, since it is a matter of the whole process.
+# Measured in a separate process: the setting applies to a whole process.
 MEGABYTES = 4
 ROUNDS = 20
 
 
 def faults_of_messages() -> int:
-    """How often the kernel is asked for a page while messages of a megabyte come and go."""
+    """Return the number of page faults while messages of a megabyte are allocated and freed."""
 
     def come_and_go(rounds: int) -> None:
         for _ in range(rounds):
@@ -262,5 +262,5 @@ def test_memory_of_messages_that_went_is_there_for_those_that_come() -> None:
     )
     pages = ROUNDS * MEGABYTES * (1 << 20) // resource.getpagesize()
     assert kept < pages // 10
-    if platform.libc_ver()[0] == "glibc":  # others may keep it by themselves
+    if platform.libc_ver()[0] == "glibc":  # other C libraries may keep memory by default
         assert given_back > pages // 2

@@ -1,4 +1,4 @@
-"""A broker under broken requests: it lives, stays small, serves others, and keeps what it acknowledged."""
+"""A broker under broken requests survives, stays small, serves other clients, and keeps acknowledged records."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ pytestmark = pytest.mark.slow
 
 SEED = 101
 SHOTS = 2_000
-# Connections that stay, half a request each, while others come and go.
+# Connections that stay open with half a request each, while others come and go.
 LINGERING = 24
 HALF = (50 * 1024 * 1024).to_bytes(4) + b"x" * 10_000
 GROWN_KB_MAX = 64 * 1024
 ANSWER_S_MAX = 0.03
 BYTES_MAX = 1 << 16
-# A fraction of what a quiet machine does: more than a few, so that "meanwhile" says something.
+# A fraction of what an idle machine serves, yet enough to show that the broker served others meanwhile.
 SERVED_MEANWHILE = 100
 OUTCOMES = ("answer", "hung up", "nothing", "not awaited")
 
 
 class Bystander(threading.Thread):
-    """Somebody else, who produces one record after the other until told to stop."""
+    """A client that produces one record after the other until it is stopped."""
 
     def __init__(self, client: RawClient) -> None:
         super().__init__()
@@ -53,18 +53,18 @@ class Bystander(threading.Thread):
         try:
             (offset,) = self._client.produce(TOPIC, PARTITION, "m", [value], acks=-1)
             self.written[offset] = value
-        except Exception as error:  # told in the test's own thread
+        except Exception as error:  # asserted in the test's own thread
             self.errors.append(error)
             self._over.set()
 
     def stop(self) -> None:
-        """Let the last record be answered."""
+        """Wait for the last record's answer and stop."""
         self._over.set()
         self.join()
 
 
 def fire(address: Address, shot: Shot) -> str:
-    """Send a shot over a connection of its own, and hang up; give what came back."""
+    """Send a shot over a new connection and close it; return the outcome, one of OUTCOMES."""
     with socket.create_connection((address.host, address.port)) as connection:
         connection.settimeout(ANSWER_S_MAX)
         try:
@@ -75,24 +75,24 @@ def fire(address: Address, shot: Shot) -> str:
         except TimeoutError:
             return "nothing"
         except OSError:
-            # It hung up before all of it was sent.
+            # The broker hung up before the whole shot was sent.
             return "hung up"
 
 
 def resident_kb(pid: int) -> int:
-    """How much memory a process holds."""
+    """Return the resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(status.partition("VmRSS:")[2].split()[0])
 
 
 def machines(cluster: Cluster) -> RealMachines:
-    """The cluster's real machines."""
+    """Return the cluster's real machines."""
     assert isinstance(cluster.host, RealMachines)
     return cluster.host
 
 
 def started(cluster: Cluster) -> list[int]:
-    """The pids of the broker's processes so far, in order."""
+    """Return the pids of all broker processes started so far, in order."""
     return [op.value["pid"] for op in read_history(cluster.history.path) if op.f == "started"]
 
 
@@ -116,7 +116,7 @@ def test_fuzzed_wire_kills_no_broker_and_loses_no_acknowledged_record(tmp_path: 
         grown_kb = resident_kb(pid) - small_kb
         bystander.write("after")
 
-        # Some were sound enough to be answered, some were not, and the rest was left before anybody knew.
+        # Every outcome occurred often enough.
         assert all(came[outcome] > SHOTS // 50 for outcome in ("answer", "hung up", "nothing", "not awaited")), (
             came
         )
@@ -127,7 +127,7 @@ def test_fuzzed_wire_kills_no_broker_and_loses_no_acknowledged_record(tmp_path: 
         assert len(bystander.written) > SERVED_MEANWHILE
         read = dict(client.read_all(TOPIC, PARTITION))
         assert bystander.written == {offset: read.get(offset) for offset in bystander.written}
-        # Nobody else wrote but the shots themselves, of which some are sound.
+        # All other records come from the shots, some of which are valid.
         others = {value for offset, value in read.items() if offset not in bystander.written}
         assert others == {FUZZ_VALUE}
         assert [] == list((cluster.log("A") or pytest.fail("no log")).problems)

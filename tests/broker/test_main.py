@@ -1,4 +1,4 @@
-"""One broker's process: how it ends, what the next one finds, and that it never serves on after a disk error."""
+"""One broker's process: how it ends, what the next one recovers, and that it stops at a disk error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _chroots = itertools.count()
 
 
 class Broker:
-    """A broker on a folder, over its lives; each life prints to a file of its own."""
+    """A broker on a folder over several lives, one process each; each life prints to its own file."""
 
     def __init__(self, folder: Path, config: dict[str, Any]) -> None:
         folder.mkdir()
@@ -56,7 +56,7 @@ class Broker:
             self._child = subprocess.Popen(argv, cwd=ROOT, stderr=said, stdout=said)
 
     def ready(self) -> None:
-        """Start it and wait until it has read its part in ZooKeeper."""
+        """Start the process and wait until it reports that it is ready."""
         self.start()
         assert until(lambda: bool(self.told("ready")) or self.ended, limits.PROCESS_START_S_MAX), self.said
         assert not self.ended, self.said
@@ -67,11 +67,11 @@ class Broker:
 
     @property
     def said(self) -> str:
-        """What this life printed so far."""
+        """The output of this life so far."""
         return self._said.read_text(encoding="utf-8")
 
     def told(self, f: str) -> list[dict[str, Any]]:
-        """The values of what this life told the history."""
+        """Return the values of this life's events of kind `f`, from its output."""
         lines = [json.loads(line[line.index("{") :]) for line in self.said.splitlines() if '{"node"' in line]
         return [line["value"] for line in lines if line["f"] == f]
 
@@ -81,23 +81,23 @@ class Broker:
         return self._child is not None and self._child.poll() is not None
 
     def limit_files(self, size: int) -> None:
-        """Let it write no file beyond this many bytes, as on a disk that is full."""
+        """Limit the size of each file it writes to this many bytes, as on a full disk."""
         assert self._child is not None, "nothing was started"
         resource.prlimit(self._child.pid, resource.RLIMIT_FSIZE, (size, size))
 
     def send(self, number: signal.Signals) -> int:
-        """Signal it and give its exit code."""
+        """Send a signal and return the exit code."""
         assert self._child is not None, "nothing was started"
         self._child.send_signal(number)
         return self.wait()
 
     def wait(self) -> int:
-        """Its exit code, once it has ended."""
+        """Wait until the process has ended and return its exit code."""
         assert self._child is not None, "nothing was started"
         return self._child.wait(limits.PROCESS_START_S_MAX)
 
     def close(self) -> None:
-        """End it if it still runs."""
+        """Kill the process if it still runs."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
@@ -108,7 +108,7 @@ MakeBroker = Callable[..., Broker]
 
 @pytest.fixture
 def make_broker(tmp_path: Path, zookeeper: Address) -> Iterator[MakeBroker]:
-    """Make brokers on one cluster of this test's own; each is to be started."""
+    """Yield a factory of brokers, not yet started, on a ZooKeeper chroot of this test."""
     chroot = f"/main-{next(_chroots)}"
     maker = KazooClient(str(zookeeper))
     maker.start(timeout=limits.ZOOKEEPER_START_S_MAX)
@@ -145,12 +145,12 @@ def make_broker(tmp_path: Path, zookeeper: Address) -> Iterator[MakeBroker]:
 
 @pytest.fixture
 def broker(make_broker: MakeBroker) -> Broker:
-    """The usual one."""
+    """A broker with the default configuration."""
     return make_broker()
 
 
 def client_of(broker: Broker, folder: Path) -> LibrdkafkaClient:
-    """A client of this broker, once its topic is there and led."""
+    """Create the topic `log` and wait until the broker leads it; return the client."""
     history = History(folder / "history.jsonl")
     client = LibrdkafkaClient(history=history, bootstrap=lambda: [f"127.0.0.1:{broker.port}"])
     client.create_topic("log", [BROKER_ID])
@@ -160,7 +160,7 @@ def client_of(broker: Broker, folder: Path) -> LibrdkafkaClient:
 
 @pytest.fixture
 def client(broker: Broker, tmp_path: Path) -> Iterator[LibrdkafkaClient]:
-    """The usual broker runs, leads `log`, and holds three records."""
+    """A client of the default broker, which runs, leads `log` and has three records."""
     broker.ready()
     made = client_of(broker, tmp_path)
     made.produce("log", 0, "m1", ["a", "b", "c"], acks=-1)
@@ -168,7 +168,7 @@ def client(broker: Broker, tmp_path: Path) -> Iterator[LibrdkafkaClient]:
     made.history.close()
 
 
-# --- the end -------------------------------------------------------------------------------------------------
+# --- shutdown ------------------------------------------------------------------------------------------------
 def test_sigterm_leaves_the_marker_and_the_next_life_is_clean_and_loses_nothing(
     broker: Broker, client: LibrdkafkaClient
 ) -> None:
@@ -176,7 +176,7 @@ def test_sigterm_leaves_the_marker_and_the_next_life_is_clean_and_loses_nothing(
     assert "ended cleanly on SIGTERM" in broker.said
     assert (broker.data / MARKER).exists()
     broker.ready()
-    assert not (broker.data / MARKER).exists()  # it is believed once
+    assert not (broker.data / MARKER).exists()  # it is valid for one start
     (recovered,) = broker.told("recovered")
     assert (True, 3, "clean", 3) == tuple(
         recovered[key] for key in ("clean", "log_end_offset", "reason", "high_watermark")
@@ -216,7 +216,7 @@ def test_sigterm_ends_a_broker_that_never_reached_zookeeper_cleanly(make_broker:
     assert (lost.data / MARKER).exists()
 
 
-# --- what a broker must not start on -------------------------------------------------------------------------
+# --- starts that must fail -----------------------------------------------------------------------------------
 def test_second_node_with_the_same_id_gives_way_and_says_who_holds_it(make_broker: MakeBroker) -> None:
     first, second = make_broker("A"), make_broker("B")
     first.ready()
@@ -275,7 +275,7 @@ def test_data_directory_that_cannot_be_made_exits_1_and_says_why(make_broker: Ma
 def test_disk_that_is_full_ends_the_broker_and_what_it_refused_is_not_acknowledged(
     broker: Broker, client: LibrdkafkaClient
 ) -> None:
-    """A limit on the size of files stands for the disk. Source: Kafka Replication Design V3, discussion 4."""
+    """A limit on file sizes simulates a full disk. Source: Kafka Replication Design V3, discussion 4."""
     limit = 64 * 1024
     broker.limit_files(limit)
     with pytest.raises(PreconditionError, match="0 of 1 records acknowledged"):
@@ -292,7 +292,7 @@ def test_disk_that_is_full_ends_the_broker_and_what_it_refused_is_not_acknowledg
 def test_data_directory_that_is_taken_away_ends_the_broker(broker: Broker, client: LibrdkafkaClient) -> None:
     broker.data.rename(broker.data.with_name("elsewhere"))
     broker.data.write_text("no directory", encoding="utf-8")
-    # The next checkpoint has something new to say, if the last one is not the one that fails.
+    # Give the next checkpoint something new to write, in case the current one is not the one that fails.
     producer = Producer({**client._config(), "message.timeout.ms": 1000})
     producer.produce("log", b"d", partition=0)
     producer.flush(limits.CLIENT_OPERATION_S_MAX)

@@ -1,4 +1,4 @@
-"""Two releases in one cluster, as in a rolling upgrade: what one asks of another, and what comes of it."""
+"""Two releases in one cluster, as in a rolling upgrade: the requests and answers between them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.broker.wires import TP, Client, Wire, asked, receive
 
 
 def play(story: Callable[[], None]) -> None:
-    """Run a story where there is a loop for deadlines."""
+    """Run a test body inside an event loop, which deadlines need."""
 
     async def told() -> None:
         story()
@@ -38,7 +38,7 @@ def play(story: Callable[[], None]) -> None:
 
 
 class Pair:
-    """A follower's connection to a leader of another protocol, its bytes handed over by hand."""
+    """A follower's connection to a leader of another protocol; the test carries the bytes."""
 
     def __init__(self, follower: str, leader: str) -> None:
         self.leader = Client(rows=peer_rows(leader, PROTOCOLS[leader]))
@@ -50,7 +50,7 @@ class Pair:
         self.hand_over()
 
     def hand_over(self) -> list[Request]:
-        """Carry questions there and answers back; give the questions that came through to the core."""
+        """Carry requests to the leader and answers back; return the requests that reached the leader's core."""
         before = len(self.leader.events)
         self.leader.sends(*self.wire.written)
         self.wire.written.clear()
@@ -60,7 +60,7 @@ class Pair:
         return [event.request for event in self.leader.events[before:] if isinstance(event, Received)]
 
     def asks(self, request: Request, response: Response | None = None) -> list[Request]:
-        """Ask, have the leader's core answer, and give the questions that it was asked."""
+        """Send a request, have the leader's core answer, and return the requests that reached it."""
         self.outbound.ask(1, request)
         came = self.hand_over()
         if response is not None:
@@ -91,7 +91,7 @@ TOLD = OffsetForLeaderEpochResponse(
 def test_epoch_question_between_two_releases_carries_what_both_know(
     follower: str, leader: str, current: int, epoch: int
 ) -> None:
-    """Source: KIP-101 (v0 answers no epoch), KIP-279 (v1 does), KIP-320 (v2 asks in a current leader epoch)."""
+    """Source: KIP-101 (v0 answers no epoch), KIP-279 (v1 does), KIP-320 (v2 carries a current leader epoch)."""
 
     def story() -> None:
         pair = Pair(follower, leader)

@@ -1,4 +1,4 @@
-"""Connections of clients, followers and controllers: requests in, answers out, in order."""
+"""Connections of clients, followers and controllers: requests in, answers out in order."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_client_that_does_not_wait_is_read_no_further_until_none_waits() -> None
     """Source: Kafka's SocketServer mutes a connection for as long as a request of it is under way."""
     client = Client()
     client.sends(asked(1))
-    assert client.wire.reading  # one is under way, and its end must be noticed
+    assert client.wire.reading  # with one request in progress, a disconnect must still be noticed
     client.sends(asked(2), asked(3))
     assert not client.wire.reading
     client.inbound.answer(reply(1))

@@ -1,4 +1,4 @@
-"""Connections to other brokers: questions out, each answered once, whatever becomes of the connection."""
+"""Connections to other brokers: each request is answered exactly once, even when the connection fails."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from targets.broker.wire import encode_request
 from targets.broker.wire.versions import OFFSET_FOR_LEADER_EPOCH, ROWS
 from tests.broker.wires import TP, Wire, api_versions, asked, question, receive, replied, reply, versions_told
 
-# A peer of the first release that could be asked for epochs.
+# A peer of the first release that answers epoch requests.
 OLD = versions_told((OFFSET_FOR_LEADER_EPOCH, 0, 0))
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """A loop whose connections stay under way until the test makes or refuses them."""
+    """An event loop whose connections stay pending until the test makes or refuses them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,13 +40,13 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 async def turns() -> None:
-    """Let everything that is ready run."""
+    """Run all callbacks that are ready."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
 def play(story: Callable[[Loop], Awaitable[None]]) -> None:
-    """Run a story on a loop of its own."""
+    """Run a test body on a new loop."""
 
     async def told() -> None:
         loop = asyncio.get_running_loop()
@@ -154,7 +154,7 @@ ADDRESSES = {2: ("b", 1), 3: ("c", 2)}
 
 
 class Cluster:
-    """The peers of broker 1, and what they posted."""
+    """The peers of broker 1, and the events that they posted."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -173,7 +173,7 @@ class Cluster:
         await turns()
 
     async def connects(self, number: int) -> Wire:
-        """Let one of the connections under way come about, and its peer tell what it knows."""
+        """Complete one of the pending connections and send the peer's versions."""
         wire = Wire()
         self.loop.connecting[number][2].set_result(wire)
         await turns()
@@ -188,7 +188,7 @@ class Cluster:
 
 
 def framed(tag: int, client_id: str, version: int = 0) -> bytes:
-    """The question as a broker sends it."""
+    """Return the request's frame as a broker sends it."""
     return encode_request(question(tag), version=version, correlation_id=tag, client_id=client_id)
 
 
@@ -276,7 +276,7 @@ def test_lost_connection_is_made_anew_by_the_next_question() -> None:
 
 
 def test_connection_given_up_that_ends_late_takes_no_question_of_its_successor() -> None:
-    """The transport was there already when the time to connect ran out; its end is told afterwards."""
+    """Its transport already existed when the connect timed out; connection_lost is called afterwards."""
 
     async def story(loop: Loop) -> None:
         cluster = Cluster(loop)
@@ -325,7 +325,7 @@ def test_questions_wait_for_what_the_peer_knows_and_go_in_the_newest_version_tha
     ],
 )
 def test_peer_that_cannot_be_asked_for_epochs_is_not_asked_and_the_core_is_told_why(told: bytes) -> None:
-    """Source: KIP-101, compatibility: the follower goes back to its high watermark."""
+    """Source: KIP-101, compatibility: the follower truncates to its high watermark."""
 
     async def story(_: Loop) -> None:
         asker = Asker(told=b"")

@@ -1,4 +1,4 @@
-"""A rolling upgrade on real processes: two releases replicate to each other, whoever leads, and lose nothing."""
+"""A rolling upgrade on real processes: two releases replicate in both directions and lose nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDS = {"A": 3, "B": 1}
 
 
 def lead(cluster: Cluster, name: str) -> None:
-    """Have a node lead, though nobody fails; the wish is made again while it is not heard."""
+    """Make a node the leader without a failure; repeat the request until the node leads."""
 
     def asked() -> bool:
         if cluster.leader() != name:
@@ -33,13 +33,13 @@ def lead(cluster: Cluster, name: str) -> None:
 
 
 def leads(cluster: Cluster, name: str) -> bool:
-    """ZooKeeper says so, and the node itself."""
+    """Return whether ZooKeeper and the node itself both report this leadership."""
     truth = cluster.zookeeper_view.truth(TOPIC, PARTITION)
     return truth is not None and truth.leader == IDS[name] and cluster.reported_epoch(name) == truth.leader_epoch
 
 
 def questions(cluster: Cluster, follower: str, leader: str) -> set[int]:
-    """In which versions a follower asked its leader for epochs, as seen on the wire."""
+    """Return the versions of a follower's epoch requests to its leader, as recorded by the fabric."""
     return {
         op.value["version"]
         for op in read_history(cluster.history.path)
@@ -48,7 +48,7 @@ def questions(cluster: Cluster, follower: str, leader: str) -> set[int]:
 
 
 def cuts(cluster: Cluster, name: str) -> set[str]:
-    """Why a node cut its log, by its own word."""
+    """Return the reasons of a node's truncations, from its own events."""
     return {
         op.value["reason"]
         for op in read_history(cluster.history.path)
@@ -76,7 +76,7 @@ def test_two_releases_follow_each_other_in_the_older_ones_versions_and_hold_the_
         for turn, name in enumerate(("A", "B", "A", "B")):
             lead(cluster, name)
             values = [f"m{turn}.{number}" for number in range(3)]
-            # By all: whoever follows has asked and fetched in this leader's epoch.
+            # With acks=all the follower has asked for epochs and fetched in this leader's epoch.
             assert [len(sent) + at for at in range(3)] == client.produce(
                 TOPIC, PARTITION, f"m{turn}", values, acks=-1
             )
@@ -89,5 +89,5 @@ def test_two_releases_follow_each_other_in_the_older_ones_versions_and_hold_the_
         known = set() if spoken is None else {spoken}
         assert questions(cluster, "A", "B") == known
         assert questions(cluster, "B", "A") == known
-        # Where it cannot ask it goes by its high watermark, though it knows epochs (KIP-101, compatibility).
+        # If it cannot ask, it truncates to its high watermark, even if it knows epochs (KIP-101, compatibility).
         assert cuts(cluster, "B") == ({"high-watermark"} if spoken is None else {"high-watermark", "epoch-answer"})

@@ -1,4 +1,4 @@
-"""The broker's sessions on a real ZooKeeper: lost, kept, and out of reach."""
+"""The broker's sessions on a real ZooKeeper: expired, kept, and with an unreachable server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_expired_session_is_told_first_then_what_was_under_way_is_lost_then_the_
     zk.expire()
     zk.fabric.drop(hold)
     lost, ended, began = [e for e in zk.until_session() if not isinstance(e, ZkFired)]
-    # The connection goes before anybody can know that the session is over.
+    # The connection is lost before the client can learn that the session has expired.
     assert ZkAnswered(tag=1, session=zk.session, results=(ZkError.LOST,)) == lost
     assert ZkSession(session=0) == ended
     assert isinstance(began, ZkSession)
@@ -78,7 +78,7 @@ def test_ask_that_kazoo_forgot_between_two_sessions_is_answered_when_the_new_one
     assert (ZkError.NO_NODE,) == zk.answer(2).results
 
 
-# --- a server out of reach -----------------------------------------------------------------------------------
+# --- an unreachable server -----------------------------------------------------------------------------------
 def test_lost_connection_ends_no_session_and_fires_watches_so_that_they_are_set_again(zk: Connected) -> None:
     zk.coordination.ask(1, (ZkChildren(path="/", watch=True),))
     zk.answer(1)
@@ -115,7 +115,7 @@ def test_held_answers_come_late_and_in_order(zk: Connected) -> None:
 
 
 def test_asking_never_blocks_however_much_is_asked_without_a_server(zk: Connected) -> None:
-    """Past some hundred requests kazoo itself blocks its caller until the connection is back."""
+    """After some hundred requests kazoo itself blocks its caller until the connection is back."""
     cut = zk.fabric.cut(NODE, "zookeeper", close=True)
     assert until(lambda: not zk.coordination._client.connected, limits.CONDITION_WAIT_S_MAX)
 

@@ -1,4 +1,4 @@
-"""Three client stacks on one cluster: each writes, reads and administers, and reads what the others wrote."""
+"""Three client stacks on one cluster: each manages topics, writes records, and reads those of the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 IDS = {"A": 3, "B": 1, "C": 8}
-# Each library has names of its own for Kafka's errors.
+# The libraries name Kafka's errors differently.
 THERE = {"TOPIC_ALREADY_EXISTS", "TopicAlreadyExistsError"}
 GONE = {"UNKNOWN_TOPIC_OR_PART", "UnknownTopicOrPartitionError"}
 _numbers = itertools.count()
@@ -32,13 +32,13 @@ _numbers = itertools.count()
 
 @dataclass(slots=True, kw_only=True)
 class Ground:
-    """A cluster, and who leads what by the brokers' own word."""
+    """A cluster, and the partitions whose leaders have reported themselves."""
 
     cluster: Cluster
     led: set[Place]
 
     def topic(self, stack: Stack, partitions: int = 1, replicas: int = 2) -> str:
-        """A new topic, whose leaders know that they lead."""
+        """Create a topic and wait until its leaders have reported themselves."""
         topic = f"topic-{next(_numbers)}"
         assert "" == stack.create(topic, partitions, replicas)
         wanted = {(topic, number) for number in range(partitions)}
@@ -62,7 +62,7 @@ def ground(
 
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
-    """Collect what kafka-python leaves to the garbage collector here, where it may, and in no later test."""
+    """Collect kafka-python's open sockets here, where the warning is ignored, and not in a later test."""
     yield
     gc.collect()
 
@@ -74,13 +74,13 @@ def stack(request: pytest.FixtureRequest, ground: Ground) -> Stack:
 
 
 def others(ground: Ground, codec: str) -> list[Stack]:
-    """All stacks that know the codec."""
+    """Return all stacks that support the codec."""
     made = [kind(ground.cluster.clients_addresses) for kind in STACKS.values()]
     return [stack for stack in made if codec in stack.codecs]
 
 
 def values(first: int, count: int) -> dict[int, bytes]:
-    """Timestamp in ms -> value, which every codec makes shorter."""
+    """Return timestamp in ms -> value, long enough for every codec to shorten it."""
     return {1_000 * number: b"%d-" % number + b"x" * 100 for number in range(first, first + count)}
 
 
@@ -126,7 +126,7 @@ def test_reader_of_many_partitions_seeks_in_each(ground: Ground, stack: Stack) -
             for at, place in enumerate(places)
             for offset in range(30)
         ]
-        # Sorted both: topics are numbered, and topic-10 comes before topic-9.
+        # Sort both, since topic-10 sorts before topic-9.
         taken = [(*record[:3], record[3].rstrip(b"x")) for record in reading.take(90)]
         assert sorted(whole) == sorted(taken)
         reading.seek((one, 1), 27)
@@ -143,7 +143,7 @@ def test_offsets_are_found_by_time_and_at_both_ends(ground: Ground, stack: Stack
 
 
 def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(ground: Ground, stack: Stack) -> None:
-    """The controller sees it go: a bounce that it does not see leaves kip320 without a leader (KAFKA-1120)."""
+    """The session is expired: a bounce that the controller misses leaves kip320 without a leader (KAFKA-1120)."""
     cluster = ground.cluster
     topic = ground.topic(stack)
     place = (topic, 0)

@@ -1,4 +1,4 @@
-"""The witness: what a broker tells leaves it at once, and whoever listens can never end it."""
+"""The witness sends a broker's events at once, and the collector can never stop the broker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def told(line: bytes) -> tuple[str, str, dict[str, int]]:
 
 
 def test_event_has_left_when_tell_returns(listener: socket.socket) -> None:
-    """What was told before a SIGKILL is with the kernel, which delivers it: nothing waits in the process."""
+    """No event waits in the process: the kernel also delivers those sent just before a SIGKILL."""
     witness = Witness("A", listener.getsockname())
     taken, _ = listener.accept()
     taken.settimeout(limits.CONDITION_WAIT_S_MAX)
@@ -54,7 +54,7 @@ def test_witness_without_a_collector_tells_only_its_log(caplog: pytest.LogCaptur
 
 
 def test_log_has_no_line_for_every_record(listener: socket.socket, caplog: pytest.LogCaptureFixture) -> None:
-    """A collector is told of each all the same: see the first test."""
+    """A collector still receives every event: see the first test."""
     caplog.set_level("INFO", "fencepost.broker")
     with_collector = Witness("A", listener.getsockname())
     for witness in (with_collector, Witness("B", None)):

@@ -1,4 +1,4 @@
-"""What the tests of connections share: a transport that only remembers, and frames to feed it."""
+"""Helpers for the connection tests: a transport that records its calls, and frames to feed it."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ TP = TopicPartition("t", 0)
 
 
 def question(epoch: int) -> OffsetForLeaderEpochRequest:
-    """A small request, told apart by its epoch."""
+    """Return a small request, identified by its epoch."""
     return OffsetForLeaderEpochRequest(questions=(EpochQuestion(tp=TP, leader_epoch=epoch),))
 
 
 def asked(epoch: int) -> bytes:
-    """The question's frame; its correlation id is its epoch."""
+    """Return the request's frame; its correlation id is its epoch."""
     return encode_request(question(epoch), version=0, correlation_id=epoch, client_id="x")
 
 
 def reply(end: int) -> OffsetForLeaderEpochResponse:
-    """An answer, told apart by its end."""
+    """Return an answer, identified by its end offset."""
     return OffsetForLeaderEpochResponse(answers=(EpochAnswer(tp=TP, error=ErrorCode.NONE, end_offset=end),))
 
 
 def replied(correlation_id: int, end: int) -> bytes:
-    """The answer's frame, by hand. Source: KIP-101: error i16, partition i32, end_offset i64."""
+    """Return the answer's frame, written by hand. Source: KIP-101: error i16, partition i32, end_offset i64."""
     body = struct.pack(">iih1sihiq", correlation_id, 1, 1, b"t", 1, 0, 0, end)
     return struct.pack(">i", len(body)) + body
 
 
 def produce(acks: int) -> bytes:
-    """A produce request of one record, v3, by hand."""
+    """Return a produce request v3 of one record, written by hand."""
     batch = raw_batch()
     body = struct.pack(">hhih1s", 0, 3, 1, 1, b"x") + struct.pack(">hhi", -1, acks, 1000)
     body += struct.pack(">ih1siii", 1, 1, b"t", 1, 0, len(batch)) + batch
@@ -53,20 +53,20 @@ def produce(acks: int) -> bytes:
 
 
 def api_versions(correlation_id: int, client_id: str = "x") -> bytes:
-    """An ApiVersions request, v0, by hand: the wire answers it by itself."""
+    """Return an ApiVersions request v0, written by hand; the wire answers it without the core."""
     body = struct.pack(">hhih", 18, 0, correlation_id, len(client_id)) + client_id.encode()
     return struct.pack(">i", len(body)) + body
 
 
 def versions_told(*rows: tuple[int, int, int], error: int = 0) -> bytes:
-    """An answer to a broker's own ApiVersions question, v0, by hand: (api key, oldest, newest) each."""
+    """Return a response to a broker's own ApiVersions v0, written by hand; rows are (api key, oldest, newest)."""
     body = struct.pack(">ihi", HANDSHAKE_CORRELATION_ID, error, len(rows))
     body += b"".join(struct.pack(">hhh", *row) for row in rows)
     return struct.pack(">i", len(body)) + body
 
 
 def receive(protocol: asyncio.BufferedProtocol, data: bytes) -> None:
-    """Hand bytes to a connection as a socket does: so many as there is room for, and again."""
+    """Feed bytes to a connection as a socket does, as many at a time as it has room for."""
     while data:
         room = protocol.get_buffer(-1)
         count = min(len(room), len(data))
@@ -76,7 +76,7 @@ def receive(protocol: asyncio.BufferedProtocol, data: bytes) -> None:
 
 
 class Wire(asyncio.Transport):
-    """A transport that only notes what is done to it."""
+    """A transport that only records its calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,12 +98,12 @@ class Wire(asyncio.Transport):
 
     @property
     def answered(self) -> list[int]:
-        """Correlation ids of the answers that were written."""
+        """The correlation ids of the written answers."""
         return [struct.unpack_from(">ii", frame)[1] for frame in self.written]
 
 
 class Client:
-    """An accepted connection, what it posted, and whether it is gone."""
+    """An accepted connection, its posted events, and whether it has ended."""
 
     def __init__(self, number: int = 1, rows: Rows = ROWS) -> None:
         self.events: list[Event] = []
@@ -117,7 +117,7 @@ class Client:
 
     @property
     def epochs(self) -> list[int]:
-        """What was handed to the core, in order."""
+        """The epochs of the requests handed to the core, in order."""
         return [
             event.request.questions[0].leader_epoch
             for event in self.events

@@ -1,4 +1,4 @@
-"""Record batches made by hand for the log's and the wire's tests, apart from the code that reads them."""
+"""Hand-made record batches for the tests of the log and of the wire; the encoder is independent of the parser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from targets.broker.log.batch import batch_of, parse_header
 
 TP = TopicPartition("topic", 0)
 
-# A busy machine makes an example slow, and that is no failure.
+# A slow example on a busy machine is not a failure.
 drawn = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -29,7 +29,7 @@ def raw_batch(
     magic: int = 2,
     delta: int | None = None,
 ) -> bytes:
-    """Build one batch's bytes; `text` stands where records would, since nobody here reads them."""
+    """Build one batch's bytes; `text` replaces the records, which these tests never parse."""
     last_delta = count - 1 if delta is None else delta
     covered = struct.pack(
         ">hiqqqhii", attributes, last_delta, timestamp, timestamp + last_delta, -1, -1, -1, count
@@ -45,19 +45,19 @@ def batch(**fields: object) -> Batch:
 
 
 def singles(log: FileLog, count: int, *, epoch: int = 0) -> None:
-    """Append `count` batches of one record each as leader, with texts that tell them apart."""
+    """Append `count` batches of one record each as leader, each with a different text."""
     for _ in range(count):
         log.append_as_leader([batch(text=b"%d" % log.end_offset)], epoch)
 
 
 def new_log(folder: Path, **options: object) -> FileLog:
-    """Make an empty log in a data directory of its own."""
+    """Create an empty log in its own data directory."""
     folder.mkdir(exist_ok=True)
     return FileLog.create(TP, folder / str(TP), LogOptions(**options))  # type: ignore[arg-type]
 
 
 def offsets(batches: tuple[Batch, ...]) -> list[tuple[int, int]]:
-    """Give (base, last) of every batch."""
+    """Return (base, last) of every batch."""
     return [(b.base_offset, b.last_offset) for b in batches]
 
 

@@ -114,7 +114,7 @@ def test_stored_batches_may_begin_anywhere_and_leave_gaps_but_never_fall() -> No
 
 
 def test_every_flipped_bit_is_seen_except_in_offset_and_epoch() -> None:
-    """Source: Kafka, DefaultRecordBatch: bytes 0-7 and 12-15 lie outside the CRC."""
+    """Source: Kafka, DefaultRecordBatch: the CRC does not cover bytes 0-7 and 12-15."""
     raw = raw_batch(count=2, text=b"abc")
     for at in range(len(raw)):
         for bit in range(8):

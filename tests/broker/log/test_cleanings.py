@@ -1,4 +1,4 @@
-"""Cleanings of Apache Kafka that a crash cut short, ended as its own next start would."""
+"""Log cleanings of Apache Kafka that a crash interrupted are finished as Kafka's own next start would."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_log_is_opened_as_cleaned_when_the_renames_were_cut_short(
     release: str, topic: str, tmp_path: Path
 ) -> None:
     """
-    The bytes are the cleaner's own; the segments that it replaced lie beside them under their old names.
+    The log contains the cleaner's output; the replaced segments are still there as `.deleted` files.
 
     Source: KAFKA-6264.
     """

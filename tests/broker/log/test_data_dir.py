@@ -19,7 +19,7 @@ def test_new_data_dir_is_made_empty_and_unclean(tmp_path: Path) -> None:
 
 
 def test_clean_shutdown_is_believed_once(tmp_path: Path) -> None:
-    """Source: KAFKA-10471: the marker goes as soon as it was seen."""
+    """Source: KAFKA-10471: the marker is deleted as soon as it is read."""
     data = open_data_dir(tmp_path).data
     for tp in (TP, OTHER):
         singles(data.create_log(tp), 3)
@@ -38,7 +38,7 @@ def test_clean_shutdown_is_believed_once(tmp_path: Path) -> None:
 def test_removal_of_the_marker_is_durable_before_anything_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power loss that brought the marker back would have a damaged log believed."""
+    """If a power loss restored the marker, the broker would accept a damaged log without recovery."""
     open_data_dir(tmp_path).data.close_cleanly({})
     seen: list[tuple[str, bool]] = []
 
@@ -111,7 +111,7 @@ def test_corrupt_checkpoints_are_noted_and_do_not_stop_the_broker(tmp_path: Path
 
 
 def test_truncation_below_the_recovery_point_on_disk_lowers_it_first(tmp_path: Path) -> None:
-    """Records that come to lie below a stale recovery point would be trusted without a scan."""
+    """Recovery would not scan records that are later appended below a stale recovery point."""
     data = open_data_dir(tmp_path, segment_bytes=130).data
     log = data.create_log(TP)
     singles(log, 5)

@@ -59,7 +59,7 @@ def test_follower_appends_byte_for_byte_and_accepts_a_gap(log: FileLog) -> None:
 
 @pytest.mark.parametrize("bases", [(1,), (2, 3), (4, 4)])
 def test_follower_refuses_a_batch_before_the_end_and_writes_nothing(log: FileLog, bases: tuple[int, ...]) -> None:
-    """Source: Kafka UnifiedLog.append: offsets only rise; the first may be past the end, never before it."""
+    """Source: Kafka UnifiedLog.append: offsets increase; the first may be past the log's end, never before it."""
     singles(log, 2)
     before = files_of(log)
     with pytest.raises(AppendOrderError, match="expected its first offset at or past"):
@@ -281,7 +281,7 @@ class TestDurability:
     def test_delete_makes_the_new_name_durable_before_files_go(
         self, log: FileLog, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Source: Kafka, LogManager.asyncDelete; half a deletion must not come back as a shorter log."""
+        """Source: Kafka, LogManager.asyncDelete; a half-finished deletion must not return as a shorter log."""
         seen: list[tuple[str, list[str], int]] = []
 
         def spy(fd: int) -> None:
@@ -315,7 +315,7 @@ class TestDurability:
     def test_disk_error_is_never_swallowed(
         self, log: FileLog, monkeypatch: pytest.MonkeyPatch, act: Callable[[FileLog], object]
     ) -> None:
-        """Source: Kafka Replication Design V3, 4: what a disk does wrong ends the broker."""
+        """Source: Kafka Replication Design V3, 4: a disk error stops the broker."""
 
         def broken(*_: object) -> None:
             raise OSError(5, "Input/output error")

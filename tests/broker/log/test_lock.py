@@ -1,4 +1,4 @@
-"""A data directory that another process has is refused; the lock ends with its process, however that ends."""
+"""The broker refuses a data directory that another process has locked; the lock ends with its process."""
 
 from __future__ import annotations
 

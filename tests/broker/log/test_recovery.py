@@ -15,7 +15,7 @@ from targets.broker.log.segment import segment_name
 from tests.broker.log.batches import TP, all_of, batch, drawn, new_log, offsets, raw_batch, singles
 
 UNCLEAN, CLEAN = Known(clean=False), Known(clean=True)
-# One batch of `singles` below offset 10.
+# Size of one batch of `singles` below offset 10.
 SIZE = 62
 
 
@@ -78,7 +78,7 @@ def test_L11_recovery_gives_the_epochs_of_the_batches(log: FileLog) -> None:
 
 
 def test_L10_recovery_gives_batch_epochs_beside_a_shorter_epoch_file(log: FileLog) -> None:
-    """Source: Kafka UnifiedLogTest testLogRecoversForLeaderEpoch; the core joins the two (KAFKA-10432)."""
+    """Source: Kafka UnifiedLogTest testLogRecoversForLeaderEpoch; the core merges the two (KAFKA-10432)."""
     log.append_as_follower([batch(base=0, epoch=1), batch(base=1, epoch=2), batch(base=3, epoch=3)])
     log.write_epochs([(1, 0), (2, 1)], flush=True)
     _, found = reopen(log)
@@ -115,7 +115,7 @@ class TestTail:
 
     @pytest.mark.parametrize("zeros", [1, 60, 61, 5000])
     def test_zero_filled_tail_is_cut(self, log: FileLog, zeros: int) -> None:
-        """A power loss may keep a file's length and lose its pages."""
+        """A power loss may keep a file's length but lose its pages."""
         singles(log, 2)
         os.truncate(segment(log), 2 * SIZE + zeros)
         opened, found = reopen(log)
@@ -136,7 +136,7 @@ class TestTail:
         assert (2, "disorder", SIZE) == (opened.end_offset, found.reason, found.cut_bytes)
 
     def test_offset_beyond_the_segments_range_ends_the_log(self, log: FileLog) -> None:
-        """Source: Kafka, LogSegment: offsets are kept relative to the base; CRCs do not cover them."""
+        """Source: Kafka, LogSegment: offsets are stored relative to the base offset; CRCs do not cover them."""
         singles(log, 2)
         overwrite(segment(log), SIZE, struct.pack(">q", 1 << 40))
         opened, found = reopen(log)
@@ -188,7 +188,7 @@ class TestSegments:
         assert (2, 2, "torn") == (opened.end_offset, opened.recovery_point, found.reason)
 
     def test_segment_that_a_power_loss_brought_back_is_removed(self, log: FileLog) -> None:
-        """A truncation removed segment 4, new records passed its base, and its removal was lost."""
+        """A truncation removed segment 4, appends went past its base, and a power loss undid the removal."""
         stale = segment(log, 4).read_bytes()
         log.truncate_to(2, LeoAfterCut.TARGET)
         log.append_as_leader([batch(count=5, text=b"new")], 1)
@@ -212,7 +212,7 @@ class TestSegments:
 
 class TestPowerLoss:
     def test_old_tail_that_an_undone_truncation_brought_back_stays(self, log: FileLog) -> None:
-        """A truncation that was never flushed is undone by power loss, byte for byte."""
+        """Power loss undoes an unflushed truncation, byte for byte."""
         singles(log, 3)
         before = segment(log).read_bytes()
         log.truncate_to(1, LeoAfterCut.TARGET)
@@ -260,7 +260,7 @@ def test_clean_log_is_not_scanned_for_crcs_but_a_torn_one_is_not_believed(log: F
 
 
 def test_log_that_ends_below_its_start_checkpoint_is_emptied(log: FileLog) -> None:
-    """Source: Kafka, LogLoader: everything is dropped, epochs too, and the log starts where it should."""
+    """Source: Kafka, LogLoader: all records and epochs are dropped, and the log starts at its start checkpoint."""
     singles(log, 3)
     log.write_epochs([(0, 0)], flush=True)
     opened, found = reopen(log, Known(clean=False, log_start=9, high_watermark=2))

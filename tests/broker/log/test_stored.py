@@ -1,4 +1,4 @@
-"""Logs of old message formats: opened, read, replicated, gone on with, cut and recovered as they are."""
+"""Logs of old message formats are opened, read, replicated, appended to, truncated and recovered unconverted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.kafka_release import DATA
 
 OLD = DATA / "kafka-0.10.2.2" / "b1"
 TOPICS = sorted(path.name for path in OLD.iterdir() if path.is_dir())
-# Every topic of the fixture holds as many messages.
+# Every topic of the fixture holds this many messages.
 END = 12
 
 
@@ -33,13 +33,13 @@ def on_disk(directory: Path) -> bytes:
 
 
 def entry_of(data: bytes) -> bytes:
-    """Give the first entry of a message set."""
+    """Return the first entry of a message set."""
     return data[: 12 + int.from_bytes(data[8:12])]
 
 
 @pytest.fixture(params=TOPICS)
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of a directory that Apache Kafka 0.10.2.2 wrote, named for the tests' partition."""
+    """Copy a log directory written by Apache Kafka 0.10.2.2; the copy has the name of the tests' partition."""
     return shutil.copytree(OLD / request.param, tmp_path / "old" / str(TP))
 
 

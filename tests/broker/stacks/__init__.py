@@ -1,4 +1,4 @@
-"""Three client stacks behind one face: librdkafka, kafka-python and aiokafka, each as its users use it."""
+"""Three client libraries behind one interface: librdkafka, kafka-python and aiokafka, each with its own API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""aiokafka, which stands on asyncio."""
+"""aiokafka, a client on asyncio."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Aiokafka:
-    """aiokafka, on asyncio; each of its clients lives in a loop that runs while it is asked."""
+    """aiokafka; the event loop of each client runs only during a call."""
 
     codecs: tuple[str, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 

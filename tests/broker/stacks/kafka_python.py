@@ -1,4 +1,4 @@
-"""kafka-python, which stands on nothing but Python."""
+"""kafka-python, a client in pure Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from tests.broker.stacks.face import FETCH_BYTES, SECONDS, Place, Reader, Record, until
 
 with warnings.catch_warnings():
-    # It reads its own files in a way that Python is about to give up.
+    # It reads its own files through an API that Python has deprecated.
     warnings.filterwarnings("ignore", "(read|open)_text is deprecated", DeprecationWarning)
     import kafka
     import kafka.admin
@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 
 
 class KafkaPython:
-    """kafka-python, in pure Python; other codecs than gzip only with packages of their own."""
+    """kafka-python; codecs other than gzip need further packages."""
 
     codecs: tuple[str, ...] = ("none", "gzip")
 

@@ -13,7 +13,7 @@ from tests.broker.stacks.face import FETCH_BYTES, SECONDS, Place, Reader, Record
 
 
 class Confluent:
-    """confluent-kafka, on librdkafka."""
+    """confluent-kafka, the Python binding of librdkafka."""
 
     codecs: tuple[str, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -34,7 +34,7 @@ class Confluent:
         return self._told(lambda admin: admin.delete_topics([topic])[topic])
 
     def _told(self, ask: Callable[[Any], Any]) -> str:
-        admin = self._admin()  # held until it has answered: one that nobody holds answers no more
+        admin = self._admin()  # keep a reference: a collected client never answers
         error = ask(admin).exception(SECONDS)
         return "" if error is None else str(error.args[0].name())
 

@@ -1,4 +1,4 @@
-"""The other side of the wire, written and read with kio alone: frames, versions, and how messages compare."""
+"""The peer's side of the wire, on kio alone: frames, versions, and comparison of messages."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ ALL_VERSIONS = [(key, v) for key, row in ROWS.items() for v in range(row.first, 
 
 
 def body_of(frame: Payload | Pieces) -> bytes:
-    """Take the length off a frame, having checked it; one in pieces is joined."""
+    """Check a frame's length and return its body; a frame in pieces is joined."""
     frame = b"".join(frame) if isinstance(frame, list) else bytes(frame)
     assert len(frame) - 4 == int.from_bytes(frame[:4])
     return frame[4:]
 
 
 def request_frame(key: int, version: int, entity: Any, client_id: str | None = "c", tail: bytes = b"") -> bytes:
-    """Write a request as a client does, with kio alone."""
+    """Return a request's frame without its length, written by kio alone."""
     out = io.BytesIO()
     header = fill(
         type(entity).__header_schema__,
@@ -56,7 +56,7 @@ def request_frame(key: int, version: int, entity: Any, client_id: str | None = "
 
 
 def kio_response(frame: Payload | Pieces, key: int, version: int) -> Any:
-    """Read a response as a client does, with kio alone."""
+    """Read a response with kio alone."""
     entity = response_type(key, version)
     header, at = entity_reader(entity.__header_schema__)(body_of(frame), 0)
     assert 77 == header.correlation_id
@@ -70,7 +70,7 @@ def incoming(key: int, version: int) -> Incoming:
 
 
 def without(message: Any, entity: Any) -> Any:
-    """Give the message with what the version's entity cannot carry set to its stand-in, all the way down."""
+    """Return the message with every field that the version cannot carry set to its placeholder, recursively."""
     carried = {field.name for field in fields_below(entity)}
 
     def strip(value: Any) -> Any:
@@ -90,7 +90,7 @@ def without(message: Any, entity: Any) -> Any:
 
 
 def fields_below(entity: Any) -> list[Any]:
-    """Give the fields of an entity and of all that it holds."""
+    """Return the fields of an entity and of all nested entities."""
     found = list(fields(entity))
     for field in fields(entity):
         if "tuple[" in str(field.type):
@@ -100,7 +100,7 @@ def fields_below(entity: Any) -> list[Any]:
 
 
 def messages_equal(expected: Any, actual: Any) -> bool:
-    """Compare with payloads as bytes: a view and the bytes that it shows are the same."""
+    """Compare two messages; payloads compare by content, so a view equals its bytes."""
     if isinstance(expected, m.Batch):
         return bytes(expected.payload) == bytes(actual.payload) and replace(expected, payload=b"") == replace(
             actual, payload=b""
@@ -115,7 +115,7 @@ def messages_equal(expected: Any, actual: Any) -> bool:
 
 
 def a_frame(key: int, version: int) -> bytes:
-    """A sound request's frame of an API in a version."""
+    """Return the frame of a valid request, without its length."""
     if key in PEER:
         return body_of(encode_request(PEER[key][0], version=version, correlation_id=1, client_id="c"))
     entity = request_type(key, version)

@@ -1,4 +1,4 @@
-"""One request and one response of every kind, as the core sees them, with no field at its default."""
+"""One request and one response of every kind, as the core's messages, with few fields at their defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.broker.log.batches import batch
 
 A0, A1, B7 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 7)
 
-# What brokers say to each other: (request, its answer).
+# Between brokers: api key -> (request, its response).
 PEER: dict[int, tuple[m.Request, m.Response]] = {
     versions.FETCH: (
         m.FetchRequest(
@@ -91,7 +91,7 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
     ),
 }
 
-# What clients are answered.
+# Responses to clients.
 CLIENT_RESPONSES: dict[int, m.Response] = {
     versions.PRODUCE: m.ProduceResponse(
         results=(

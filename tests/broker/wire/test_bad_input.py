@@ -1,4 +1,4 @@
-"""Whatever comes from a client that is no sound request is a WireError, or an answer that says so."""
+"""Any input that is not a valid request raises WireError or is answered with an error."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TestBadInput:
             decode_request(struct.pack(">hhih", key, version, 1, -1), split_batches=split_produced)
 
     def test_what_the_protocol_does_not_know_is_a_wire_error(self) -> None:
-        """Source: Kafka: a broker closes the connection of who asks in a version that it does not know."""
+        """Source: Kafka: a broker closes a connection on which it receives an unknown API version."""
         for protocol, words in (
             ("hw", "api key 23; expected one of 0, 1, 2"),
             ("kip101", "v1; expected v0 to v0"),
@@ -112,12 +112,12 @@ class TestBadInput:
     @drawn
     @given(st.binary(max_size=60).filter(lambda frame: frame[:2] != b"\x00\x12"))
     def test_any_bytes_give_a_wire_error(self, frame: bytes) -> None:
-        """Drawn bytes are no request, but for ApiVersions (18), which is answered in any version."""
+        """Drawn bytes are never a valid request, except for ApiVersions (18), which is answered in any version."""
         with pytest.raises(WireError, match="expected"):
             decode_request(frame, split_batches=split_produced)
 
     def test_tagged_field_that_nobody_knows_is_a_wire_error(self) -> None:
-        """kio knows no way to skip one; ApiVersions v3 is the only flexible request here."""
+        """kio cannot skip unknown tagged fields; ApiVersions v3 is the only flexible request here."""
         frame = struct.pack(">hhih", 18, 3, 1, -1) + b"\x01\x00\x00"
         with pytest.raises(WireError, match="Unknown tagged field"):
             decode_request(frame, split_batches=split_produced)
@@ -129,7 +129,7 @@ class TestBadInput:
 
 
 def damaged(draw: Callable[[Any], Any], frame: bytes, *, first: int) -> bytes:
-    """Change a few bytes at or after `first`; ones that make lengths and nulls are drawn more often."""
+    """Change a few bytes at or after `first`; values that make odd lengths and nulls are drawn more often."""
     changed = bytearray(frame)
     for _ in range(draw(st.integers(min_value=1, max_value=4))):
         at = draw(st.integers(min_value=first, max_value=len(frame) - 1))

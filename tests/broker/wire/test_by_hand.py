@@ -1,4 +1,4 @@
-"""Produce and Fetch, which are read and written by hand, held against kio on drawn messages in every version."""
+"""The hand-written codecs of Produce and Fetch agree with kio on drawn messages in every version."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BATCHES = st.lists(st.integers(1, 3), max_size=2).map(
 
 
 def several(items: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Some items as a message has them: each topic's together."""
+    """Draw some items in the order of a message: all items of a topic are adjacent."""
     found = st.lists(items, max_size=4, unique_by=lambda item: item.tp)
     return found.map(lambda some: tuple(item for group in by_topic(some).values() for item in group))
 
@@ -75,7 +75,7 @@ PRODUCE_RESPONSES = several(
 
 
 def again(entity: type[Any], body: bytes, at: int) -> bytes:
-    """What kio makes of the bytes from there on, written by kio again."""
+    """Return the bytes with the part from `at` read and rewritten by kio."""
     read, size = entity_reader(entity)(body, at)
     assert len(body) == at + size
     out = io.BytesIO()
@@ -136,7 +136,7 @@ def test_produce_request_is_what_kio_wrote(
 
 
 def test_records_stay_where_they_were_received() -> None:
-    """Both ways: what was received is looked at in its frame, what is sent is the batch's own bytes."""
+    """Received records are views into their frame; sent records are the batch's own bytes."""
     entity = request_type(versions.PRODUCE, 3)
     topic_type = item_type(entity, "topic_data")
     partition = item_type(topic_type, "partition_data")(index=0, records=raw_batch())

@@ -1,4 +1,4 @@
-"""The codec, held against kio on the other side of the wire: every API, every version, and golden bytes."""
+"""The codec is compared with kio in every API and version, and with golden bytes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestBetweenBrokers:
         assert messages_equal(without(response, response_type(key, version)), found)
 
     def test_every_lacking_field_is_carried_by_some_version(self) -> None:
-        """Keeps the two tests above from comparing stand-ins alone."""
+        """Some version carries each field; otherwise the two tests above could compare only placeholders."""
         assert request_carries("current_leader_epoch", versions.FETCH) == list(range(9, 12))
         assert request_carries("log_start_offset", versions.FETCH) == list(range(5, 12))
         assert request_carries("current_leader_epoch", versions.LIST_OFFSETS) == [4, 5]
@@ -77,7 +77,7 @@ class TestBetweenBrokers:
             decode_response(body_of(frame), request, version=0, correlation_id=78, split_batches=split_stored)
 
     def test_follower_sees_damaged_batches_as_an_error_of_their_partition(self) -> None:
-        """Source: Kafka, AbstractFetcherThread: CorruptRecordException backs off that partition alone."""
+        """Source: Kafka, AbstractFetcherThread: CorruptRecordException delays only that partition."""
         request, response = PEER[versions.FETCH]
         frame = bytearray(body_of(encode_response(incoming(versions.FETCH, 5), response)))
         frame[frame.index(b"second")] ^= 1
@@ -105,7 +105,7 @@ def request_carries(name: str, key: int) -> list[int]:
 
 
 class TestGoldenBytes:
-    """Bytes written down from the documents' tables, not by any code of ours."""
+    """Bytes written by hand from the tables of the documents, not by code of this project."""
 
     def test_epoch_question_v0_and_v1(self) -> None:
         """Source: KIP-101: topics[name, partitions[partition i32, leader_epoch i32]]."""
@@ -140,7 +140,7 @@ class TestGoldenBytes:
     )
     def test_epoch_answer(self, version: int, golden: bytes) -> None:
         """
-        Every field, none at its default.
+        Every field has a value other than its default.
 
         Source:  KIP-101: error i16, partition i32, end_offset i64; KIP-279: leader_epoch i32 before the end;
                  KIP-320: throttle_time_ms i32 before all.
@@ -152,7 +152,7 @@ class TestGoldenBytes:
 
     @pytest.mark.parametrize("version", [9, 10, 11])
     def test_fetch_request_with_the_current_leader_epoch(self, version: int) -> None:
-        """Source: Kafka's FetchRequest.json: the epoch (v9) stands before the offset; the rack (v11) is last."""
+        """Source: Kafka's FetchRequest.json: the epoch (v9) precedes the offset; the rack (v11) is last."""
         part = m.FetchPartition(tp=B7, fetch_offset=21, max_bytes=99, current_leader_epoch=4, log_start_offset=2)
         request = m.FetchRequest(replica_id=3, max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, partitions=(part,))
         golden = struct.pack(">hhih1s", 1, version, 9, 1, b"x")
@@ -324,7 +324,7 @@ class TestClientsRequests:
 
 
 class TestAnswersToClients:
-    """Field by field, read with kio's own classes."""
+    """Responses are read with kio's own classes and compared field by field."""
 
     @pytest.mark.parametrize("version", range(3, 9))
     def test_produce(self, version: int) -> None:

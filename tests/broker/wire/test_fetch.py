@@ -1,4 +1,4 @@
-"""Fetch sessions: there are none here, and clients that want one are told so."""
+"""The broker has no fetch sessions, and says so to clients that ask for one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.broker.wire.samples import PEER
 
 @pytest.mark.parametrize(("session", "epoch"), [(0, -1), (0, 0), (5, 0), (5, -1)])
 def test_fetch_that_begins_or_ends_a_session_is_a_full_one(session: int, epoch: int) -> None:
-    """Source: KIP-227: epoch 0 begins a session, -1 wants none; both name all partitions."""
+    """Source: KIP-227: epoch 0 starts a session, -1 asks for none; both requests name all partitions."""
     request, _ = PEER[versions.FETCH]
     found = decode_request(fetch_in_session(session, epoch), split_batches=split_produced)
     assert without(request, request_type(versions.FETCH, 7)) == found.request
@@ -24,7 +24,7 @@ def test_fetch_that_begins_or_ends_a_session_is_a_full_one(session: int, epoch: 
 
 @pytest.mark.parametrize("version", range(7, 12))
 def test_fetch_that_goes_on_with_a_session_is_told_that_there_is_none(version: int) -> None:
-    """Source: KIP-227: FETCH_SESSION_ID_NOT_FOUND, upon which clients ask in full."""
+    """Source: KIP-227: after FETCH_SESSION_ID_NOT_FOUND clients send a full fetch."""
     found = decode_request(fetch_in_session(5, 1, version=version), split_batches=split_produced)
     assert found.request is None and found.answer is not None
     answer = kio_response(found.answer, versions.FETCH, version)
@@ -36,9 +36,9 @@ def test_fetch_that_goes_on_with_a_session_is_told_that_there_is_none(version: i
 
 
 def fetch_in_session(session: int, epoch: int, version: int = 7) -> bytes:
-    """A fetch's frame with the session's fields set."""
+    """Return a fetch frame with these session fields."""
     request, _ = PEER[versions.FETCH]
     frame = bytearray(body_of(encode_request(request, version=version, correlation_id=77, client_id="")))
-    # After the header: replica id, wait, least and most bytes, isolation level.
+    # Skip the header, replica id, max wait, min bytes, max bytes and isolation level.
     struct.pack_into(">ii", frame, 10 + 4 + 4 + 4 + 4 + 1, session, epoch)
     return bytes(frame)

@@ -10,7 +10,7 @@ from tests.broker.log.batches import drawn
 
 
 def fed(splitter: FrameSplitter, data: bytes) -> list[bytes]:
-    """Hand over bytes as a socket does: so many as there is room for, and again."""
+    """Feed bytes as a socket does, as many at a time as the splitter has room for; return the frames."""
     found: list[bytes] = []
     while data:
         room = splitter.room()

@@ -1,4 +1,4 @@
-"""What the wire says by itself: in which versions it speaks, and what it finds in a peer's answer."""
+"""The requests that the wire answers without the core, and how it reads a peer's supported versions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_api_versions_lists_only_what_the_protocol_knows() -> None:
 
 
 def test_question_for_versions_is_what_every_broker_answers() -> None:
-    """v0 of the request has no body, and no version of the answer is older."""
+    """The request is v0: it has no body, and its response is the oldest version."""
     frame = ask_versions(77, "x")
     assert struct.pack(">hhih1s", 18, 0, 77, 1, b"x") == body_of(frame)
     answer = decode_request(body_of(frame), split_batches=split_produced).answer
@@ -71,7 +71,7 @@ def test_api_that_one_side_does_not_know_has_no_common_version() -> None:
 
 
 def test_librdkafka_is_told_produce_and_fetch_from_0() -> None:
-    """librdkafka reads features from the lowest version: without 0 it believes in no record batch v2."""
+    """librdkafka derives features from the lowest version: without 0 it does not use record batch v2."""
     assert [0, 0] == [ROWS[key].advertised_first for key in (versions.PRODUCE, versions.FETCH)]
 
 

@@ -1,4 +1,4 @@
-"""A real client against the wire and the log: what is advertised makes librdkafka do all that it can do."""
+"""librdkafka against the wire and the log: the advertised versions enable all of its features."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def broker(tmp_path: Path) -> Iterator[TinyBroker]:
 
 
 def produce(broker: TinyBroker, values: list[bytes], **config: object) -> list[int]:
-    """Produce values and give the offsets that were acknowledged, -1 where none was told."""
+    """Produce values; return the acknowledged offsets, -1 for an acknowledgement without an offset."""
     settings = {"bootstrap.servers": f"127.0.0.1:{broker.port}", "linger.ms": 50, **config}
     producer = Producer(settings)
     offsets: list[int] = []
@@ -50,7 +50,7 @@ def produce(broker: TinyBroker, values: list[bytes], **config: object) -> list[i
 
 @contextmanager
 def assigned(broker: TinyBroker) -> Iterator[Consumer]:
-    """A consumer that begins at the beginning."""
+    """Yield a consumer that starts at offset 0."""
     consumer = Consumer(
         {
             "bootstrap.servers": f"127.0.0.1:{broker.port}",
@@ -67,7 +67,7 @@ def assigned(broker: TinyBroker) -> Iterator[Consumer]:
 
 
 def take(consumer: Consumer, count: int) -> list[tuple[int, bytes]]:
-    """Read on until there are `count` records, or time is out."""
+    """Read until there are `count` records or the time is up."""
     found: list[tuple[int, bytes]] = []
     deadline = time.monotonic() + CLIENT_OPERATION_S_MAX
     while len(found) < count and time.monotonic() < deadline:
@@ -79,7 +79,7 @@ def take(consumer: Consumer, count: int) -> list[tuple[int, bytes]]:
 
 
 def consume(broker: TinyBroker, count: int) -> list[tuple[int, bytes]]:
-    """Read `count` records from the beginning by assignment."""
+    """Read `count` records from offset 0 with a new consumer."""
     with assigned(broker) as consumer:
         return take(consumer, count)
 
@@ -120,9 +120,9 @@ def test_librdkafka_reads_on_when_leaders_change_whatever_the_protocol_tells_of_
     broker: TinyBroker, protocol: str
 ) -> None:
     """
-    It would ask where its epoch ends (OffsetForLeaderEpoch v2) if it believed the epochs that it is told.
+    librdkafka would send OffsetForLeaderEpoch v2 if it used the leader epochs of the metadata.
 
-    Source:  KIP-320; librdkafka believes them from Metadata 9 on, as Kafka 2.4 has it.
+    Source:  KIP-320; librdkafka uses them from Metadata 9 on, the version of Kafka 2.4.
     """
     broker.rows = client_rows(protocol, PROTOCOLS[protocol])
     produce(broker, [b"m1"])

@@ -1,4 +1,4 @@
-"""The small server for the tests of clients closes every socket that it has accepted."""
+"""The small server for client tests closes every accepted socket."""
 
 from __future__ import annotations
 

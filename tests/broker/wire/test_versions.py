@@ -11,7 +11,7 @@ from targets.broker.wire.versions import ROWS, client_rows, peer_rows
 
 # Fetch, ListOffsets, LeaderAndISR, StopReplica, OffsetForLeaderEpoch.
 KEYS = (1, 2, 4, 5, 23)
-# Source: Kafka's inter.broker.protocol.version and what each release speaks under it; DESIGN's ladder.
+# Source: Kafka's inter.broker.protocol.version and the versions that each release uses under it; DESIGN's ladder.
 LADDER = {
     "hw": (5, 1, 0, 0, None),
     "kip101": (5, 1, 0, 0, 0),
@@ -24,7 +24,7 @@ LADDER = {
 
 
 def newest(protocol: str, *changes: str) -> tuple[int | None, ...]:
-    """The newest version of each of KEYS that brokers speak to each other, None for an API not known."""
+    """Return the newest version of each of KEYS between brokers, None for an unknown API."""
     rules = PROTOCOLS[protocol]
     for change in changes:
         rules = with_rule(rules, change)
@@ -60,7 +60,7 @@ def test_brokers_speak_the_versions_of_the_release_that_the_protocol_stands_for(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rules_of_a_protocol_need_no_more_than_its_release_knew(protocol: str) -> None:
-    """A release could carry what it did: `_needed` never raises a protocol's own version."""
+    """A release's versions suffice for its own rules: `_needed` never raises the versions of a protocol."""
     for key, row in peer_rows(protocol, PROTOCOLS[protocol]).items():
         assert row.last == ROWS[key].peer.get(protocol, ROWS[key].last)
 

@@ -1,4 +1,4 @@
-"""One partition behind the wire and the log, and nothing else: no core, no replication, no ZooKeeper."""
+"""A server of one partition with only the wire and the log: no core, no replication, no ZooKeeper."""
 
 from __future__ import annotations
 
@@ -39,11 +39,14 @@ BROKER_ID = 5
 
 class TinyBroker:
     """
-    Answers every request at once, as the leader of the only partition; keeps (api key, version) seen.
+    Answer every request at once, as the leader of the only partition.
 
-    Every batch is of epoch 0, whatever `epoch` metadata tell; rows are what it tells of itself. So many times as
-    `untold` says it knows of no controller and no topic yet; and so many times as `unaware` says it is asked where
-    its log ends, it does not know yet that it leads.
+    Attributes:
+        epoch: the leader epoch in metadata; batches are always stamped with epoch 0.
+        untold: how many metadata responses still name no controller and no topic.
+        unaware: how many ListOffsets requests are still answered with NOT_LEADER_OR_FOLLOWER.
+        rows: the API versions that it advertises and accepts.
+        seen: (api key, version) of every request.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -146,7 +149,7 @@ class _Connection(asyncio.BufferedProtocol):
 
 @contextmanager
 def running(folder: Path) -> Iterator[TinyBroker]:
-    """Serve on a free loopback port from a thread of its own until the block ends."""
+    """Serve on a free loopback port, from a separate thread, until the block ends."""
     broker = TinyBroker(folder)
     loop = asyncio.new_event_loop()
     server = loop.run_until_complete(loop.create_server(lambda: _Connection(broker), "127.0.0.1", 0))
@@ -163,7 +166,7 @@ def running(folder: Path) -> Iterator[TinyBroker]:
 
 
 async def _shut(server: asyncio.Server, broker: TinyBroker) -> None:
-    """Accept no more, let what was accepted get its transport, and close all: asyncio leaks it otherwise."""
+    """Stop accepting, and abort every accepted socket once it has its transport: asyncio would leak it."""
     for listener in server.sockets:
         asyncio.get_running_loop().remove_reader(listener)
     while broker.transports or asyncio.all_tasks() - {asyncio.current_task()}:
@@ -171,6 +174,6 @@ async def _shut(server: asyncio.Server, broker: TinyBroker) -> None:
             broker.transports.pop().abort()
         await asyncio.sleep(0)
     server.close()
-    # A transport that was aborted closes its socket in the loop's next round.
+    # An aborted transport closes its socket in the next iteration of the loop.
     await asyncio.sleep(0)
     await asyncio.sleep(0)
