@@ -1,4 +1,4 @@
-"""Requests in one line each, answers without their wrapping, and a broker that leads the only partition."""
+"""Requests in one line each, answers without their wrapping, and brokers that lead the only partition."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from tests.broker.core.memory import MemoryZk
 ISR_STATE = leader_and_isr_path(TP)
 LAG_MS = 30_000
 THREE = (1, 2, 3)
-STRANGER = 99  # the session of a controller that is none of ours
+STRANGER = 99  # the session of a controller outside these tests' brokers
 
 
 def produce(*batches: Batch, acks: int = 1, timeout_ms: int = 30_000, tp: TopicPartition = TP) -> ProduceRequest:
-    """Batches for one partition; one batch of one record when none is given."""
+    """Return a produce request for one partition; without batches, it has one batch of one record."""
     part = ProducePartition(tp=tp, batches=batches or (batch(),))
     return ProduceRequest(acks=acks, timeout_ms=timeout_ms, partitions=(part,))
 
@@ -60,7 +60,7 @@ def fetch(
     epoch: int = -1,
     tps: Sequence[TopicPartition] = (TP,),
 ) -> FetchRequest:
-    """A fetch at one offset of each partition; replica -1 is a consumer, epoch the one in which it follows."""
+    """Return a fetch at one offset of each partition; replica -1 is a consumer, `epoch` its leader epoch."""
     parts = tuple(
         FetchPartition(tp=tp, fetch_offset=offset, max_bytes=max_bytes, current_leader_epoch=epoch) for tp in tps
     )
@@ -70,7 +70,7 @@ def fetch(
 
 
 def epoch_question(epoch: int, tp: TopicPartition = TP, *, current: int = -1) -> OffsetForLeaderEpochRequest:
-    """Where does this epoch end? `current` is the epoch in which the asker follows."""
+    """Return a request for the end offset of an epoch; `current` is the asker's leader epoch."""
     question = EpochQuestion(tp=tp, leader_epoch=epoch, current_leader_epoch=current)
     return OffsetForLeaderEpochRequest(questions=(question,))
 
@@ -78,54 +78,54 @@ def epoch_question(epoch: int, tp: TopicPartition = TP, *, current: int = -1) ->
 def list_offsets(
     timestamp: int, replica: int = -1, tp: TopicPartition = TP, *, current: int = -1
 ) -> ListOffsetsRequest:
-    """Which offset has this timestamp? -1 the latest, -2 the earliest."""
+    """Return a request for the offset at a timestamp: -1 the latest, -2 the earliest."""
     part = ListOffsetsPartition(tp=tp, timestamp=timestamp, current_leader_epoch=current)
     return ListOffsetsRequest(replica_id=replica, partitions=(part,))
 
 
 def produced(effects: Sequence[Effect]) -> list[tuple[ErrorCode, int]]:
-    """Error and base offset of every produce result answered."""
+    """Return error and base offset of every produce result answered."""
     found = [answer for answer in answers(effects) if isinstance(answer, ProduceResponse)]
     return [(result.error, result.base_offset) for answer in found for result in answer.results]
 
 
 def fetched(effects: Sequence[Effect]) -> list[FetchResult]:
-    """Every fetch result answered."""
+    """Return every fetch result answered."""
     found = [answer for answer in answers(effects) if isinstance(answer, FetchResponse)]
     return [result for answer in found for result in answer.results]
 
 
 def read(effects: Sequence[Effect]) -> list[tuple[ErrorCode, list[int], int]]:
-    """Error, base offsets of the batches, and high watermark of every fetch result answered."""
+    """Return error, base offsets of the batches, and high watermark of every fetch result answered."""
     return [(r.error, [item.base_offset for item in r.batches], r.high_watermark) for r in fetched(effects)]
 
 
 def epoch_ends(effects: Sequence[Effect]) -> list[tuple[ErrorCode, int, int]]:
-    """Error, epoch and end offset of every epoch answered."""
+    """Return error, epoch and end offset of every epoch answered."""
     found = [answer for answer in answers(effects) if isinstance(answer, OffsetForLeaderEpochResponse)]
     return [(item.error, item.leader_epoch, item.end_offset) for answer in found for item in answer.answers]
 
 
 def listed(effects: Sequence[Effect]) -> list[tuple[ErrorCode, int]]:
-    """Error and offset of every ListOffsets result answered."""
+    """Return error and offset of every ListOffsets result answered."""
     found = [answer for answer in answers(effects) if isinstance(answer, ListOffsetsResponse)]
     return [(result.error, result.offset) for answer in found for result in answer.results]
 
 
 def ends_at(end: int, *, epoch: int = -1, error: ErrorCode = ErrorCode.NONE) -> OffsetForLeaderEpochResponse:
-    """A leader's answer to where an epoch ends, for a follower."""
+    """Return a leader's answer to a follower: the end offset of an epoch."""
     answer = EpochAnswer(tp=TP, error=error, leader_epoch=epoch, end_offset=end)
     return OffsetForLeaderEpochResponse(answers=(answer,))
 
 
 def fetch_answer(*batches: Batch, high_watermark: int = 0, error: ErrorCode = ErrorCode.NONE) -> FetchResponse:
-    """A leader's answer to a fetch, for a follower."""
+    """Return a leader's answer to a follower's fetch."""
     result = FetchResult(tp=TP, error=error, high_watermark=high_watermark, batches=batches)
     return FetchResponse(results=(result,))
 
 
 def latest_is(offset: int) -> ListOffsetsResponse:
-    """A leader's answer to which offset is its latest (or earliest), for a follower."""
+    """Return a leader's answer to a follower's ListOffsets request, for the latest or earliest offset."""
     return ListOffsetsResponse(results=(ListOffsetsResult(tp=TP, error=ErrorCode.NONE, offset=offset),))
 
 
@@ -138,7 +138,7 @@ def leading(
     high_watermark: int = 0,
     **settings: Any,
 ) -> Bench:
-    """Broker 1 with a log of (leader epoch, records) batches, told to lead; it has no ZooKeeper."""
+    """Return broker 1 as leader of a log of (leader epoch, records) batches; it has no ZooKeeper."""
     log = log_of(*spans)
     bench = Bench(rules, **settings)
     bench.start((log, recovery(log, high_watermark=high_watermark)))
@@ -154,7 +154,7 @@ def registered(
     session: int = 7,
     **settings: Any,
 ) -> Bench:
-    """Broker 1 in a ZooKeeper where somebody else is controller and the partition has no state yet."""
+    """Return broker 1 in a ZooKeeper where another broker is controller and the partition has no state yet."""
     log = log_of(*spans)
     bench = Bench(rules, zk=occupied(replicas), **settings)
     bench.start((log, recovery(log, high_watermark=high_watermark)), session=session)
@@ -162,7 +162,7 @@ def registered(
 
 
 def occupied(replicas: Sequence[int] = (1, 2)) -> MemoryZk:
-    """A ZooKeeper with the topic's assignment and somebody else as controller."""
+    """Return a ZooKeeper with the topic's assignment and another broker as controller."""
     zk = MemoryZk()
     zk.put(BROKER_IDS)
     zk.put(topic_path(TP.topic), encode_assignment({TP.partition: tuple(replicas)}))
@@ -174,7 +174,7 @@ def occupied(replicas: Sequence[int] = (1, 2)) -> MemoryZk:
 def lead(
     bench: Bench, *, epoch: int = 0, isr: Sequence[int] = (1, 2), replicas: Sequence[int] = (1, 2)
 ) -> list[Effect]:
-    """The other controller writes that broker 1 leads, then says so."""
+    """Write to ZooKeeper, as the other controller, that broker 1 leads, then send it the command."""
     version = bench.zk.put_state(1, epoch, isr)
     return bench.command(leader=1, epoch=epoch, isr=isr, replicas=replicas, zk_version=version)
 
@@ -182,7 +182,7 @@ def lead(
 def leader_of(
     records: int, *, isr: tuple[int, ...], epoch: int = 5, rules: str = "kip101", lag_ms: int = LAG_MS
 ) -> Bench:
-    """Broker 1 leads a log of so many one-record batches, at 10 seconds past the clock's zero."""
+    """Return broker 1 as leader of a log of so many one-record batches, at 10 seconds past the clock's zero."""
     bench = registered(rules, *[(0, 1)] * records, replicas=THREE, replica_lag_ms_max=lag_ms)
     bench.now_ns = 10_000_000_000
     lead(bench, epoch=epoch, isr=isr, replicas=THREE)
@@ -190,5 +190,5 @@ def leader_of(
 
 
 def isr_of(bench: Bench) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ISR as the leader has it, and as ZooKeeper has it."""
+    """Return the ISR in the leader's state and in ZooKeeper."""
     return bench.replica.isr, bench.zk.state().isr

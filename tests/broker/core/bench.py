@@ -1,8 +1,8 @@
 """
-A bench for one core: a log in memory, a ZooKeeper that answers at once, and the questions that the broker sends.
+A bench for one core: logs in memory, a ZooKeeper that answers at once, and the requests that the broker sends.
 
-No clock and no network: a test hands in events and reads effects, so that every sentence of the protocol can be
-shown by itself.
+There is no clock and no network: a test passes events in and reads effects, so each rule of the protocol can be
+tested on its own.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tests.broker.core.memory import TP, MemoryLog, MemoryZk, batch, log_of, rec
 
 
 class Bench:
-    """One broker, its ZooKeeper, and what it did."""
+    """One broker, its ZooKeeper, and the effects it produced."""
 
     def __init__(
         self, rules: Rules | str = "kip101", broker_id: int = 1, zk: MemoryZk | None = None, **settings: Any
@@ -67,13 +67,13 @@ class Bench:
         self._lose: list[tuple[str, bool, bool]] = []
 
     def create(self, tp: TopicPartition) -> LogPort:
-        """The disk port: new logs are empty."""
+        """Create an empty log (the broker's disk port)."""
         self.made.append(MemoryLog(tp))
         return self.made[-1]
 
-    # --- driving -------------------------------------------------------------------------------------------------
+    # --- events --------------------------------------------------------------------------------------------------
     def step(self, event: Event) -> list[Effect]:
-        """One event, then all that ZooKeeper answers to it; gives every effect."""
+        """Process one event and ZooKeeper's answers to it; return every effect."""
         effects = self.broker.step(self.now_ns, event)
         self.effects += effects
         for ask in [e for e in effects if isinstance(e, ZkAsk)]:
@@ -94,43 +94,43 @@ class Bench:
         return self.step(ZkAnswered(tag=ask.tag, session=self.session, results=results))
 
     def lose(self, path: str, *, happened: bool, writes: bool = False) -> None:
-        """The next ask about this path (or write to it) loses its connection, after it was done or before."""
+        """Lose the connection of the next operation (or write) on this path, after applying it if `happened`."""
         self._lose.append((path, writes, happened))
 
     def hold(self, path: str, *, writes: bool = False) -> None:
-        """Asks about this path (or writes to it) wait, until `release`."""
+        """Hold operations on this path (or only writes to it) until `release`."""
         self._hold = (path, writes)
 
     def release(self) -> list[Effect]:
-        """Do and answer what was held, and hold no more."""
+        """Apply and answer the held operations, and stop holding."""
         self._hold, held, self.held = None, self.held, []
         return [effect for ask in held for effect in self._answer_ask(ask)]
 
     def start(self, *logs: tuple[MemoryLog, Recovery], session: int = 0) -> list[Effect]:
-        """The process comes up with these logs, then gets a ZooKeeper session (0: none yet)."""
+        """Start the process with these logs, then open a ZooKeeper session (0: none yet)."""
         effects = self.step(Start(logs=logs))
         return effects + (self.connect(session) if session else [])
 
     def connect(self, session: int) -> list[Effect]:
-        """A ZooKeeper session begins; 0: it is gone."""
+        """Open a ZooKeeper session; 0 means that the session is gone."""
         self.session = session
         return self.step(ZkSession(session=session))
 
     def request(self, request: Request) -> list[Effect]:
-        """Somebody asks."""
+        """Deliver a request on a new connection."""
         self._callers += 1
         return self.step(Received(caller=Caller(connection=self._callers, number=1), request=request))
 
     def answer(self, response: Response | None, to: Send | None = None) -> list[Effect]:
-        """The last question sent (or this one) is answered; None: its connection is lost."""
+        """Answer the last request sent (or `to`); None means that its connection was lost."""
         return self.step(Answered(tag=(to or self.sent()[-1]).tag, response=response))
 
     def fire(self, path: str) -> list[Effect]:
-        """A watch fires."""
+        """Fire a watch."""
         return self.step(ZkFired(path=path))
 
     def pass_ms(self, ms: int) -> list[Effect]:
-        """Time goes by, and what is due is done."""
+        """Advance the clock and run what is due."""
         self.now_ns += ms * NS_PER_MS
         return self.step(Tick())
 
@@ -146,7 +146,7 @@ class Bench:
         is_init: bool = False,
         zk_version: int = 0,
     ) -> list[Effect]:
-        """The controller says who leads."""
+        """Deliver the controller's LeaderAndIsr request for one partition."""
         state = LeaderAndIsr(
             tp=tp,
             leader=leader,
@@ -165,10 +165,10 @@ class Bench:
             )
         )
 
-    # --- looking -------------------------------------------------------------------------------------------------
+    # --- inspection ----------------------------------------------------------------------------------------------
     @property
     def broker_id(self) -> int:
-        """Which broker this is."""
+        """This broker's id."""
         return self.broker.state.config.broker_id
 
     @property
@@ -177,11 +177,11 @@ class Bench:
         return self.broker.state.replicas[TP]
 
     def sent(self, effects: Sequence[Effect] | None = None) -> list[Send]:
-        """Questions to other brokers."""
+        """Return the requests sent to other brokers."""
         return [e for e in (self.effects if effects is None else effects) if isinstance(e, Send)]
 
     def observed(self, f: str, effects: Sequence[Effect] | None = None) -> list[Mapping[str, Any]]:
-        """What the history was told."""
+        """Return the values that were recorded in the history under `f`."""
         chosen = self.effects if effects is None else effects
         return [e.value for e in chosen if isinstance(e, Observe) and e.f == f]
 
@@ -193,17 +193,17 @@ def _is_about(ask: ZkAsk, path: str, writes: bool) -> bool:
 
 
 def answers(effects: Sequence[Effect]) -> list[Response]:
-    """What callers were answered."""
+    """Return the answers to callers."""
     return [effect.response for effect in effects if isinstance(effect, Answer)]
 
 
 def kinds(effects: Sequence[Effect]) -> list[str]:
-    """Names of effects, in order, without timers."""
+    """Return the names of effects, in order, without timers."""
     return [type(effect).__name__ for effect in effects if not isinstance(effect, Arm)]
 
 
 def registration(broker_id: int, node: str | None = None) -> Registration:
-    """Where broker n lives."""
+    """Return the registration of a broker."""
     return Registration(
         node=node or f"node-{broker_id}",
         host="127.0.0.1",

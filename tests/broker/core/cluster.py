@@ -1,8 +1,8 @@
 """
-Several benches over one ZooKeeper, with a router between them: who asks whom, in one fixed order.
+A cluster of benches over one ZooKeeper, with a router that delivers their messages in one fixed order.
 
-Nothing happens by itself: `settle` delivers watches and messages until nothing is under way but long polls, and
-`pass_ms` lets time go by for all. A broker that is stopped keeps its logs and, until it is expired, its session.
+Nothing happens on its own: `settle` delivers watches and messages until only long polls are outstanding, and
+`pass_ms` advances every broker's clock. A stopped broker keeps its logs and, until it is expired, its session.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ROUTED: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What a link keeps: a request that was not delivered, or (with `response`) an answer that was given."""
+    """A message held on a link: an undelivered request or, with `response`, an undelivered answer."""
 
     asker: Bench
     send: Send
@@ -80,9 +80,9 @@ class Cluster:
         for broker in brokers:
             self.start(broker)
 
-    # --- lives --------------------------------------------------------------------------------------------
+    # --- start and stop ---------------------------------------------------------------------------------------
     def start(self, broker: int, *, settle: bool = True) -> Bench:
-        """A process of that id comes up with the logs that it left, in a new session."""
+        """Start a broker process of that id in a new session, with the logs that its last process left."""
         bench = self._bench(self.rules, broker, self.zk, **self.settings)
         bench.now_ns = max((other.now_ns for other in self.benches.values()), default=0)
         self.benches[broker] = bench
@@ -97,12 +97,12 @@ class Cluster:
         return bench
 
     def new_session(self) -> int:
-        """A session id that was never given before."""
+        """Return a session id that was never used before."""
         self._numbers += 1
         return self._numbers
 
     def stop(self, broker: int) -> int:
-        """Kill the process: its connections break, its session stands. Gives the session."""
+        """Kill the process: its connections break, its session stays. Return the session."""
         self._collect()
         bench = self.benches.pop(broker)
         logs = [replica.log for replica in bench.broker.state.replicas.values()]
@@ -124,7 +124,7 @@ class Cluster:
         return bench.session
 
     def expire(self, session: int) -> None:
-        """ZooKeeper ends a session; its broker is not told yet."""
+        """Expire a session in ZooKeeper; its broker is not notified."""
         self.zk.close_session(session)
         self.settle()
 
@@ -133,13 +133,13 @@ class Cluster:
         self.expire(self.stop(broker))
 
     def lose_power(self, broker: int, kept: int) -> None:
-        """Of a stopped broker's log, only so many records were durable."""
+        """Truncate a stopped broker's log to `kept` records: the others were not durable."""
         log = self._logs[broker][TP]
         log.truncate_to(kept, LeoAfterCut.PHYSICAL)
 
-    # --- what goes between them ---------------------------------------------------------------------------
+    # --- messages ---------------------------------------------------------------------------------------------
     def settle(self) -> None:
-        """Deliver until only long polls are left."""
+        """Deliver watches and messages until only long polls are outstanding."""
         for _ in range(DELIVERIES_MAX):
             self._collect()
             if self.zk.due:
@@ -153,7 +153,7 @@ class Cluster:
         raise AssertionError(f"{DELIVERIES_MAX} deliveries and still not settled: {self._sends[:3]!r}")
 
     def _collect(self) -> None:
-        """Take up what was sent and answered since; an answer may make its asker send at once."""
+        """Collect new requests and answers; an answer may make its asker send at once."""
         news = True
         while news:
             news = False
@@ -190,11 +190,11 @@ class Cluster:
         server.step(Received(caller=caller, request=send.request))
 
     def hold(self, asker: int, server: int, kind: type[Request], *, answers: bool = False) -> None:
-        """From now on a link keeps what one broker asks another, or (answers) what it is answered."""
+        """Hold requests of one kind from one broker to another from now on, or (`answers`) the answers to them."""
         self._holds.append((asker, server, kind, answers))
 
     def release(self, asker: int | None = None, kind: type[Request] | None = None, *, settle: bool = True) -> None:
-        """Hold no more of what this broker asks (None: anybody), and deliver what was held, in order."""
+        """Stop holding this broker's requests of this kind (None: any), and deliver the held messages in order."""
 
         def is_meant(broker: int, asked: type[Request]) -> bool:
             return asker in (None, broker) and kind in (None, asked)
@@ -220,7 +220,7 @@ class Cluster:
         )
 
     def pass_ms(self, ms: int, *, step_ms: int = 100) -> None:
-        """Time goes by for all, in small steps, and what is due is done."""
+        """Advance every broker's clock in small steps, and settle after each."""
         for _ in range(0, ms, step_ms):
             for bench in list(self.benches.values()):
                 bench.pass_ms(step_ms)
@@ -228,7 +228,7 @@ class Cluster:
 
     # --- clients ------------------------------------------------------------------------------------------
     def ask(self, broker: int, request: Request) -> list[Response]:
-        """A client asks one broker; gives what it was answered once all is settled ([]: it still waits)."""
+        """Send a client's request to one broker; return its answers after settling ([]: it still waits)."""
         bench = self.benches[broker]
         self._numbers += 1
         caller = Caller(connection=self._numbers, number=1)
@@ -238,48 +238,48 @@ class Cluster:
         return [e.response for e in bench.effects[before:] if isinstance(e, Answer) and e.to == caller]
 
     def create(self, topic: str = "t", replicas: tuple[int, ...] = (1, 2), via: int | None = None) -> None:
-        """A client makes a topic of one partition on these brokers."""
+        """Create a topic of one partition on these brokers, as a client."""
         new = NewTopic(topic=topic, partitions=-1, replication_factor=-1, assignments=((0, replicas),))
         self.ask(via or next(iter(self.benches)), CreateTopicsRequest(topics=(new,), timeout_ms=1_000))
 
     def delete(self, topic: str, via: int | None = None) -> None:
-        """A client removes a topic."""
+        """Delete a topic, as a client."""
         self.ask(via or next(iter(self.benches)), DeleteTopicsRequest(topics=(topic,), timeout_ms=1_000))
 
     def produce(self, broker: int, count: int = 1, *, acks: int = -1, crc: int = 7) -> list[ProduceResult]:
-        """A client produces one batch to the only partition; [] while it waits."""
+        """Produce one batch to the only partition, as a client; return [] while the request waits."""
         part = ProducePartition(tp=TP, batches=(batch(count, crc=crc),))
         responses = self.ask(broker, ProduceRequest(acks=acks, timeout_ms=30_000, partitions=(part,)))
         produced = [response for response in responses if isinstance(response, ProduceResponse)]
         return [result for response in produced for result in response.results]
 
-    # --- looking ------------------------------------------------------------------------------------------
+    # --- inspection -------------------------------------------------------------------------------------------
     def state(self, tp: TopicPartition = TP) -> PartitionState:
-        """What ZooKeeper says of a partition."""
+        """Return a partition's state in ZooKeeper."""
         return self.zk.state(tp)
 
     def replica(self, broker: int, tp: TopicPartition = TP) -> Replica:
-        """A broker's replica."""
+        """Return a broker's replica of a partition."""
         return self.benches[broker].broker.state.replicas[tp]
 
     def roles(self, tp: TopicPartition = TP) -> Mapping[int, tuple[Role, int]]:
-        """Role and leader epoch of every running broker that has the partition."""
+        """Return role and leader epoch of every running broker that has the partition."""
         found = {broker: bench.broker.state.replicas.get(tp) for broker, bench in self.benches.items()}
         return {broker: (r.role, r.leader_epoch) for broker, r in found.items() if r is not None}
 
     @property
     def controller(self) -> int:
-        """Who holds /controller, -1 for nobody."""
+        """The broker in /controller, -1 if there is none."""
         node = self.zk.nodes.get(CONTROLLER)
         return int(node.data) if node is not None else -1
 
     @property
     def in_office(self) -> list[int]:
-        """Who believes to be controller."""
+        """The brokers that act as controller."""
         return [broker for broker, bench in self.benches.items() if bench.broker.state.controller.active]
 
     def registered(self, broker: int) -> bool:
-        """Whether ZooKeeper knows a broker."""
+        """Return whether a broker is registered in ZooKeeper."""
         return broker_path(broker) in self.zk.nodes
 
 

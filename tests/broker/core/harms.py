@@ -1,9 +1,9 @@
 """
-Plays that do harm where a rule of replication is missing; each gives whether the harm came.
+Event sequences that do harm when a rule of replication is missing; each returns whether the harm occurred.
 
-Harm is what a client or an auditor would call so: a member of the ISR that lacks an acknowledged record (`owing`),
+Harm is what a client or an auditor would report: a member of the ISR that lacks an acknowledged record (`owing`),
 two replicas that hold different records at an offset while one follows the other (`diverging`), or a partition
-that nobody leads for ever. Brokers are numbers; what a play tells is in its docstring.
+that stays without a leader. Brokers are numbers; each docstring says what happens in its sequence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.broker.core.stage import Stage
 
 # --- two replicas ------------------------------------------------------------------------------------------------
 def restarts_behind(rules: Rules) -> bool:
-    """Scenario 1: 1 holds m2, its high watermark does not; it restarts, its fetch is late, and its leader dies."""
+    """Scenario 1: 1 has m2 and a late high watermark; it restarts, its fetch is held, and its leader crashes."""
     stage = Stage(rules, high_watermark_checkpoint_ms=100)
     stage.elect(2)
     stage.write(2, 101, acks=-1)
@@ -33,7 +33,7 @@ def restarts_behind(rules: Rules) -> bool:
 
 
 def returns_to_another_history(rules: Rules) -> bool:
-    """Scenario 2: both lose power, 2 its m2 as well; it leads and writes m3 where m2 was, then 1 returns."""
+    """Scenario 2: both lose power and 2 loses m2; 2 leads and writes m3 at m2's offset, then 1 returns."""
     stage = Stage(rules, high_watermark_checkpoint_ms=100)
     stage.elect(1)
     for crc in (101, 102):
@@ -52,7 +52,7 @@ def returns_to_another_history(rules: Rules) -> bool:
 
 
 def asks_for_an_epoch_that_its_leader_does_not_know(rules: Rules) -> bool:
-    """KAFKA-6361, n = 20: 2 wrote 11 to 20 in epoch 2, and 1, which leads epoch 3 from 21, never heard of it."""
+    """KAFKA-6361, n = 20: 2 wrote 11 to 20 in epoch 2; 1, which leads epoch 3 from 21, does not know epoch 2."""
     stage = Stage(rules)
     stage.elect(1, epoch=1)
     stage.write(1, 1, 11, acks=-1)
@@ -70,7 +70,7 @@ def asks_for_an_epoch_that_its_leader_does_not_know(rules: Rules) -> bool:
 
 
 def falls_back_though_the_leader_could_have_said(rules: Rules) -> bool:
-    """The same with a late high watermark: who is told "undefined" cuts what is committed, and is then elected."""
+    """The same with a late high watermark: told "undefined", 2 truncates committed records and is then elected."""
     stage = Stage(rules)
     stage.elect(1, epoch=1)
     stage.write(1, 1, 11, acks=-1)
@@ -88,7 +88,7 @@ def falls_back_though_the_leader_could_have_said(rules: Rules) -> bool:
 
 
 def asks_without_an_epoch(rules: Rules) -> bool:
-    """KAFKA-6857: no batch carries an epoch; 2 holds at 1 what its leader does not, past its high watermark."""
+    """KAFKA-6857: no batch carries an epoch; past its high watermark, at 1, 2's record is not its leader's."""
     stage = Stage(
         rules,
         logs={1: [(-1, 1, 101), (-1, 1, 103)], 2: [(-1, 1, 101), (-1, 1, 102)]},
@@ -100,7 +100,7 @@ def asks_without_an_epoch(rules: Rules) -> bool:
 
 
 def asks_for_an_epoch_before_its_leaders_first(rules: Rules) -> bool:
-    """KAFKA-7415, second half: both believe to lead, and each writes its first record; then 2 follows 1."""
+    """KAFKA-7415, second half: 1 and 2 both act as leader and write a first record each; then 2 follows 1."""
     stage = Stage(rules)
     stage.mute(1, 2)
     stage.mute(2, 1)
@@ -116,7 +116,9 @@ def asks_for_an_epoch_before_its_leaders_first(rules: Rules) -> bool:
 
 
 def asks_a_leader_that_has_written_nothing(rules: Rules) -> bool:
-    """KAFKA-7415, first half: 1 led epoch 1 and wrote; 2 leads epoch 2 and has not; 1 is cut, then elected."""
+    """
+    KAFKA-7415, first half: 1 wrote in epoch 1; 2 leads epoch 2 without a record; 1 truncates, then is elected.
+    """
     stage = Stage(rules)
     stage.elect(2)
     stage.write(2, 100, acks=-1)
@@ -133,7 +135,7 @@ def asks_a_leader_that_has_written_nothing(rules: Rules) -> bool:
 
 
 def returns_to_lead_what_it_has_half_lost(rules: Rules) -> bool:
-    """Scenario 3: both lose power, 1 its m2 as well; it returns first and finds that it leads; 2 returns later."""
+    """Scenario 3: both lose power and 1 loses m2; it returns first and finds that it leads; 2 returns later."""
     stage = Stage(rules, high_watermark_checkpoint_ms=100)
     stage.elect(1)
     for crc in (101, 102):
@@ -153,7 +155,7 @@ def returns_to_lead_what_it_has_half_lost(rules: Rules) -> bool:
 
 
 def walks_past_an_epoch_that_it_does_not_forget(rules: Rules) -> bool:
-    """KIP-101's appendix: each wrote alone; an epoch that outlives its cut would be asked for again."""
+    """KIP-101's appendix: each wrote alone; an epoch that survives its truncation would be asked for again."""
     stage = Stage(
         rules,
         logs={1: [(1, 1, 103), (3, 1, 104)], 2: [(0, 1, 101), (2, 1, 102)]},
@@ -164,7 +166,7 @@ def walks_past_an_epoch_that_it_does_not_forget(rules: Rules) -> bool:
 
 
 def bounces_unseen(rules: Rules) -> bool:
-    """KAFKA-1120: a leader is gone and back between two readings of the controller, and awaits a new epoch."""
+    """KAFKA-1120: a leader bounces between two reads by the controller, and waits for a new epoch."""
     cluster = Cluster(rules, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
     old = cluster.stop(1)
@@ -176,7 +178,11 @@ def bounces_unseen(rules: Rules) -> bool:
 
 # --- three replicas ----------------------------------------------------------------------------------------------
 def copied_by_3(rules: Rules) -> Stage:
-    """1 leads epoch 0 and wrote at 0 what 3 copied and 2 did not; 3's next fetch, at 1 in epoch 0, is held."""
+    """
+    Return a stage where 1 leads epoch 0 and wrote a record at 0 that 3 copied and 2 did not.
+
+    3's next fetch, at 1 in epoch 0, is held.
+    """
     stage = Stage(rules, (1, 2, 3))
     stage.mute(2, 1)
     stage.elect(1)
@@ -187,7 +193,7 @@ def copied_by_3(rules: Rules) -> Stage:
 
 
 def hears_nothing_of_another_leader(rules: Rules) -> bool:
-    """KAFKA-7164: 2 led meanwhile and 1 was cut; 3 hears only that 1 leads, as it did."""
+    """KAFKA-7164: 2 led meanwhile and 1 truncated; 3 learns only that 1 leads, as before."""
     stage = copied_by_3(rules)
     stage.elect(2, tell=[2, 1])
     stage.elect(1)
@@ -212,7 +218,7 @@ def is_let_in_before_the_epochs_start(rules: Rules) -> bool:
 
 
 def believes_an_answer_of_an_older_epoch(rules: Rules) -> bool:
-    """KAFKA-7786: 1 answers 3 in epoch 1; before 3 hears it, 1 was cut by 2, and leads and writes in epoch 3."""
+    """KAFKA-7786: 1 answers 3 in epoch 1; before the answer arrives, 1 truncates under 2 and writes in epoch 3."""
     stage = copied_by_3(rules)
     stage.hold(3, 1, OffsetForLeaderEpochRequest, answers=True)
     stage.elect(1, tell=[1, 3])
@@ -224,7 +230,7 @@ def believes_an_answer_of_an_older_epoch(rules: Rules) -> bool:
 
 
 def asks_a_leader_that_is_cut_afterwards(rules: Rules) -> bool:
-    """3 hears of epoch 2 before 1 hears of epoch 1: 1 still leads epoch 0 when 3 asks it, and is cut then."""
+    """3 learns of epoch 2 before 1 learns of epoch 1: 1 still leads epoch 0 when 3 asks, and truncates later."""
     stage = copied_by_3(rules)
     one = stage.elect(2, tell=[2])
     two = stage.elect(1, tell=[3])
@@ -238,7 +244,7 @@ def asks_a_leader_that_is_cut_afterwards(rules: Rules) -> bool:
 
 
 def fetches_in_an_epoch_that_is_over(rules: Rules) -> bool:
-    """KAFKA-6880: 3 fetches at 1 in epoch 0 from 1, which was cut and leads epoch 2; then 3 hears of it."""
+    """KAFKA-6880: 3 fetches at 1 in epoch 0 from 1, which truncated and leads epoch 2; then 3 learns of it."""
     stage = copied_by_3(rules)
     stage.elect(2, tell=[2, 1])
     stage.elect(1, tell=[1, 2])
@@ -250,7 +256,7 @@ def fetches_in_an_epoch_that_is_over(rules: Rules) -> bool:
 
 
 def acknowledges_what_it_does_not_hold(rules: Rules) -> bool:
-    """3's refused fetch at 1, in epoch 0, counts for what 1 wrote at 0 in epoch 2."""
+    """3's refused fetch at 1, in epoch 0, acknowledges the record that 1 wrote at 0 in epoch 2."""
     stage = copied_by_3(rules)
     stage.elect(2, tell=[2, 1])
     stage.crash(2)
@@ -261,7 +267,7 @@ def acknowledges_what_it_does_not_hold(rules: Rules) -> bool:
 
 
 def joins_by_a_fetch_that_is_refused(rules: Rules) -> bool:
-    """1 alone acknowledged what it wrote at 0 in epoch 2; 3's refused fetch at 1, in epoch 0, lets it in."""
+    """1 alone acknowledged its record at 0 in epoch 2; 3's refused fetch at 1, in epoch 0, adds 3 to the ISR."""
     stage = copied_by_3(rules)
     stage.elect(2, tell=[2, 1])
     stage.crash(2)
@@ -272,7 +278,7 @@ def joins_by_a_fetch_that_is_refused(rules: Rules) -> bool:
 
 
 def is_believed_to_hold_what_it_held(rules: Rules) -> bool:
-    """3 had reached 1 when 1 led epoch 0; 1 leads epoch 2, was cut between, and 3 has not yet fetched."""
+    """3 had reached 1 when 1 led epoch 0; 1 has truncated and leads epoch 2, and 3 has not fetched since."""
     stage = copied_by_3(rules)
     stage.release(3)
     stage.hold(3, 1, FetchRequest)

@@ -1,6 +1,4 @@
-"""
-A log in a list and a ZooKeeper that answers at once: all that a core touches, for tests.
-"""
+"""A log in a list and a ZooKeeper that answers at once: everything a core touches, for tests."""
 
 from __future__ import annotations
 
@@ -24,19 +22,19 @@ from targets.broker.core.zookeeper import (
 from targets.simulator.tree import Tree
 
 TP = TopicPartition("t", 0)
-# Above every session's number.
+# Above every session id.
 CALLBACKS_FIRST = 1_000_000
 
 
 def batch(count: int = 1, *, base: int = 0, epoch: int = -1, crc: int = 7) -> Batch:
-    """A batch of so many records, as a producer sends it (base 0) or as a leader stored it."""
+    """Return a batch of so many records, as a producer sends it (base 0) or as a leader stored it."""
     last = base + count - 1
     return Batch(base_offset=base, last_offset=last, leader_epoch=epoch, crc=crc, size=61 + count, payload=b"")
 
 
 @dataclass(slots=True)
 class MemoryLog:
-    """A LogPort that is a list."""
+    """A LogPort with its batches in a list."""
 
     tp: TopicPartition
     batches: list[Batch] = field(default_factory=list)
@@ -83,7 +81,7 @@ class MemoryLog:
         self.start_offset = self.end_offset = offset
 
     def first_offset_at(self, timestamp_ms: int) -> int:
-        """Here a batch's crc stands for its time."""
+        """Return the first offset at or after a timestamp, or -1; a batch's crc serves as its time here."""
         return next((item.base_offset for item in self.batches if item.crc >= timestamp_ms), -1)
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
@@ -94,7 +92,7 @@ class MemoryLog:
 
 
 def log_of(*spans: tuple[int, int], tp: TopicPartition = TP) -> MemoryLog:
-    """A log of batches given as (leader epoch, records)."""
+    """Return a log of batches given as (leader epoch, records)."""
     log = MemoryLog(tp)
     for epoch, count in spans:
         log.append_as_leader([batch(count)], epoch)
@@ -108,7 +106,7 @@ def recovery(
     file_epochs: Sequence[tuple[int, int]] | None = None,
     clean: bool = True,
 ) -> Recovery:
-    """What opening such a log found; by default the epoch checkpoint holds the epochs past the last -1."""
+    """Return the result of opening a log; by default the epoch checkpoint holds the epochs after the last -1."""
     epochs: list[tuple[int, int]] = []
     for item in log.batches:
         if not epochs or epochs[-1][0] != item.leader_epoch:
@@ -128,20 +126,20 @@ def recovery(
 
 class MemoryZk(Tree):
     """
-    The simulator's ZooKeeper tree, which does at once what it is asked.
+    The simulator's ZooKeeper tree, which applies each operation at once.
 
-    Watches fire once, into `due`: (session, path). With callbacks_differ, two that one session sets on a path fire
-    twice, as a client does that is given a new callback each time.
+    Watches fire once, into `due`: (session, path). With callbacks_differ, two watches that one session sets on a
+    path both fire, as in a client that is given a new callback each time.
     """
 
     def __init__(self, *, callbacks_differ: bool = False) -> None:
         super().__init__(self._is_due)
         self.callbacks_differ = callbacks_differ
         self.due: list[tuple[int, str]] = []
-        self._sessions: dict[int, int] = {}  # who watches -> its session
+        self._sessions: dict[int, int] = {}  # watcher -> its session
 
     def ask(self, op: ZkOp, session: int) -> ZkResult:
-        """Do one operation of a session; 0: there is none, so that its answer is lost."""
+        """Apply one operation of a session; without a session (0) its answer is lost."""
         if session == 0:
             return ZkError.LOST
         watcher = CALLBACKS_FIRST + len(self._sessions) if self.callbacks_differ else session
@@ -157,24 +155,24 @@ class MemoryZk(Tree):
         return [(*key, self._sessions[watcher]) for key, waiting in self._watches.items() for watcher in waiting]
 
     def forget_session(self, session: int) -> None:
-        """Drop a session's watches, and what is due to it."""
+        """Drop a session's watches and the notifications due to it."""
         for watcher in [each for each, of in self._sessions.items() if of == session]:
             self.forget(watcher)
         self.due = [due for due in self.due if due[0] != session]
 
     def close_session(self, session: int) -> None:
-        """Remove the ephemerals of a session and forget its watches, as its expiry does."""
+        """Remove a session's ephemeral nodes and its watches, as its expiry does."""
         self.forget_session(session)
         if session:
             self.end_session(session)
 
-    # --- what a test writes or reads itself ----------------------------------------------------------------------
+    # --- reads and writes by a test ------------------------------------------------------------------------------
     def remove(self, path: str) -> None:
-        """Remove a node, as somebody else would."""
+        """Remove a node, as another client would."""
         self.write((ZkDelete(path=path),), 0)
 
     def put(self, path: str, data: bytes = b"", *, owner: int = 0) -> None:
-        """Write a node and what is missing above it, as somebody else would."""
+        """Write a node and its missing parents, as another client would."""
         parent = path.rpartition("/")[0]
         if parent and parent not in self.nodes:
             self.put(parent)
@@ -182,7 +180,7 @@ class MemoryZk(Tree):
         self.write((write or ZkCreate(path=path, data=data, ephemeral=owner != 0),), owner)
 
     def state(self, tp: TopicPartition = TP) -> PartitionState:
-        """What leaderAndISR says of a partition."""
+        """Return a partition's leaderAndISR state."""
         return decode_state(self.nodes[leader_and_isr_path(tp)])
 
     def put_state(
@@ -194,7 +192,7 @@ class MemoryZk(Tree):
         controller_epoch: int = 1,
         tp: TopicPartition = TP,
     ) -> int:
-        """Write leaderAndISR as a controller would; gives the node's version."""
+        """Write leaderAndISR as a controller would; return the node's version."""
         state = PartitionState(
             leader=leader,
             leader_epoch=epoch,

@@ -1,8 +1,8 @@
 """
-A cluster whose controller is the test: it writes who leads, and tells each broker of it when it wants to.
+A cluster whose controller is the test: it writes each election and sends the command to each broker on demand.
 
-So a broker can be told late, twice or never, which is what every bug of replication needs; the rest is the cores'
-own: questions, cuts, fetches, the ISR in ZooKeeper. A record is known by its batch's CRC.
+A broker can thus learn of a leader late, twice or never, as every replication bug requires. Epoch requests,
+truncation, fetches and the ISR in ZooKeeper are the cores' own. A record is identified by its batch's CRC.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.broker.core.asks import occupied, produce
 from tests.broker.core.bench import TP, Bench, MemoryLog, batch
 from tests.broker.core.cluster import Cluster
 
-# (leader epoch, records) of one batch, or with the CRC that names its records
+# (leader epoch, records) of one batch, optionally with the CRC that identifies its records
 Span = tuple[int, int] | tuple[int, int, int]
 
 
 def rules_of(protocol: str, *changes: str) -> Rules:
-    """A protocol with some of its rules changed: `rules_of("kip320", "fence_fetch=no")`."""
+    """Return a protocol with some of its rules changed: `rules_of("kip320", "fence_fetch=no")`."""
     rules = PROTOCOLS[protocol]
     for change in changes:
         rules = with_rule(rules, change)
@@ -38,7 +38,7 @@ def rules_of(protocol: str, *changes: str) -> Rules:
 
 
 def log_with(*spans: Span) -> MemoryLog:
-    """A log of batches given as (leader epoch, records) or (leader epoch, records, CRC)."""
+    """Return a log of batches given as (leader epoch, records) or (leader epoch, records, CRC)."""
     log = MemoryLog(TP)
     for epoch, count, *crc in spans:
         log.append_as_leader([batch(count, crc=crc[0] if crc else 7)], epoch)
@@ -46,7 +46,7 @@ def log_with(*spans: Span) -> MemoryLog:
 
 
 class Stage(Cluster):
-    """Brokers that hold the only partition, and nobody who decides but the test."""
+    """Brokers that hold the only partition, with the test as their controller."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Stage(Cluster):
         isr: Sequence[int] | None = None,
         tell: Sequence[int] | None = None,
     ) -> LeaderAndIsr:
-        """Write who leads, in the next epoch; tell these brokers, the leader first (None: all that run)."""
+        """Write a leader in the next epoch and send it to these brokers, the leader first (None: all that run)."""
         before = self.zk.state() if leader_and_isr_path(TP) in self.zk.nodes else None
         members = tuple(isr or (before.isr if before else self.replicas))
         number = epoch if epoch is not None else (before.leader_epoch + 1 if before else 0)
@@ -89,7 +89,7 @@ class Stage(Cluster):
         return command
 
     def tell(self, broker: int, command: LeaderAndIsr) -> None:
-        """One broker hears of a decision, now."""
+        """Send a command to one broker, now."""
         self.benches[broker].request(
             LeaderAndIsrRequest(
                 controller_id=9, controller_epoch=1, ack_timeout_ms=1, is_init=False, partitions=(command,)
@@ -99,17 +99,17 @@ class Stage(Cluster):
 
     # --- links -----------------------------------------------------------------------------------
     def mute(self, asker: int, server: int) -> None:
-        """A follower's questions and fetches to one broker are held."""
+        """Hold a follower's epoch requests and fetches to one broker."""
         self.hold(asker, server, FetchRequest)
         self.hold(asker, server, OffsetForLeaderEpochRequest)
 
     def deafen(self, asker: int, server: int) -> None:
-        """What one broker answers a follower's fetches is held; that they came counts."""
+        """Hold one broker's answers to a follower's fetches; the fetches themselves count."""
         self.hold(asker, server, FetchRequest, answers=True)
 
     # --- clients -----------------------------------------------------------------------------------
     def write(self, broker: int, crc: int, count: int = 1, *, acks: int = 1) -> None:
-        """A client produces one batch, known by its CRC; with acks=all, `acknowledged` tells whether it was."""
+        """Produce one batch, identified by its CRC; with acks=all, `acknowledged` lists it once it is answered."""
         self._numbers += 1
         caller = Caller(connection=self._numbers, number=1)
         if acks == -1:
@@ -119,9 +119,9 @@ class Stage(Cluster):
         )
         self.settle()
 
-    # --- looking -----------------------------------------------------------------------------------
+    # --- inspection ----------------------------------------------------------------------------------
     def acknowledged(self) -> list[int]:
-        """CRCs of the batches that were acknowledged by all, in the order in which they were written."""
+        """Return the CRCs of the batches acknowledged with acks=all, in the order of their writes."""
         found = []
         for caller, (bench, crc) in self._promised.items():
             answers = [e.response for e in bench.effects if isinstance(e, Answer) and e.to == caller]
@@ -130,40 +130,40 @@ class Stage(Cluster):
         return found
 
     def lacking(self, broker: int) -> list[int]:
-        """CRCs of acknowledged batches that a broker's log does not hold."""
+        """Return the CRCs of acknowledged batches that a broker's log lacks."""
         held = set(self.content(broker).values())
         return [crc for crc in self.acknowledged() if crc not in held]
 
     def owing(self) -> list[int]:
-        """CRCs of acknowledged batches that some member of the ISR lacks, who may lead next."""
+        """Return the CRCs of acknowledged batches that some member of the ISR, a possible next leader, lacks."""
         members = [member for member in self.zk.state().isr if member in self.benches]
         return sorted({crc for member in members for crc in self.lacking(member)})
 
     def content(self, broker: int) -> dict[int, int]:
-        """Offset -> CRC of the batch that holds it."""
+        """Return a map from offset to the CRC of the batch that holds it."""
         log = self.replica(broker).log
         assert isinstance(log, MemoryLog)
         return {at: item.crc for item in log.batches for at in range(item.base_offset, item.next_offset)}
 
     def diverging(self, one: int, other: int) -> list[int]:
-        """Offsets below both log ends at which two replicas do not hold the same."""
+        """Return the offsets below both log ends at which two replicas hold different records."""
         end = min(self.replica(broker).log.end_offset for broker in (one, other))
         mine, others = self.content(one), self.content(other)
         return [at for at in range(end) if mine.get(at) != others.get(at)]
 
     def cuts(self, broker: int) -> list[int]:
-        """Where a broker's log ended after each cut that it told of."""
+        """Return a broker's log end offset after each truncation that it recorded."""
         return [int(seen["end"]) for seen in self.benches[broker].observed("truncate")]
 
     def ends(self, *brokers: int) -> list[int]:
-        """Log end offsets."""
+        """Return log end offsets."""
         return [self.replica(broker).log.end_offset for broker in brokers]
 
     def leads(self, broker: int) -> bool:
-        """Whether a broker believes to lead."""
+        """Return whether a broker acts as leader."""
         return self.replica(broker).role is Role.LEADER
 
     def is_stopped(self, broker: int) -> bool:
-        """Whether a follower fetches no more until it is told something: stuck, or fenced."""
+        """Return whether a follower has stopped fetching until the next command: stuck, or fenced."""
         replica = self.replica(broker)
         return replica.role is Role.FOLLOWER and replica.phase in (Phase.FENCED, Phase.FAILED)

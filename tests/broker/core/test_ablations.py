@@ -1,4 +1,4 @@
-"""Every rule has its bug: turned back in `kip320` and `kip380` it does harm (harms.py); with it on, none."""
+"""Every rule prevents a harm (harms.py), which occurs in `kip320` and `kip380` only when the rule is off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BASES = ("kip320", "kip380")
 
 @dataclass(frozen=True, kw_only=True)
 class Ablation:
-    """A rule turned back, and a play that shows it: its docstring says what happens."""
+    """A rule turned off, and the event sequence in harms.py that shows the harm."""
 
     change: str
     shows: Callable[[Rules], bool]
@@ -45,7 +45,7 @@ ABLATIONS = (
     Ablation(change="fence_broker_epoch=no", shows=harms.bounces_unseen),
     Ablation(change="epoch_cut=past", shows=harms.walks_past_an_epoch_that_it_does_not_forget),
 )
-# Rules that no play can show in a protocol with all others on, and why.
+# Rules that no sequence can show in a protocol with all others on, and why.
 HARMLESS = {
     "newest_epoch_wins": "a follower's own cut removes what a newer epoch would contradict, before it comes",
     "epochs_flushed": "recovery rebuilds from the batches what the file lacks",
@@ -56,14 +56,14 @@ HARMLESS = {
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("case", ABLATIONS, ids=lambda case: f"{case.change}-{case.shows.__name__}")
 def test_rule_turned_back_does_the_harm_that_it_was_made_against(case: Ablation, base: str) -> None:
-    """Source: KIP-101, KIP-279, KIP-320, KIP-380 and the issues that the plays name."""
+    """Source: KIP-101, KIP-279, KIP-320, KIP-380 and the issues that harms.py cites."""
     assert case.shows(rules_of(base, case.change))
 
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("case", ABLATIONS, ids=lambda case: f"{case.change}-{case.shows.__name__}")
 def test_rule_as_it_stands_prevents_that_harm(case: Ablation, base: str) -> None:
-    """Source: KIP-101, KIP-279, KIP-320, KIP-380 and the issues that the plays name."""
+    """Source: KIP-101, KIP-279, KIP-320, KIP-380 and the issues that harms.py cites."""
     name = case.change.partition("=")[0]
     assert not case.shows(with_rule(rules_of(base), f"{name}={as_text(rules_of('kip380'))[name]}"))
 
@@ -78,7 +78,7 @@ def test_rule_said_to_be_harmless_does_none_of_the_harm_above(case: Ablation, ch
 
 
 def test_rejected_alternative_passes_scenario_1_and_fails_scenario_2() -> None:
-    """Source: KIP-101, Rejected Alternatives: to cut only when the first fetch returns."""
+    """Source: KIP-101, Rejected Alternatives: to truncate only when the first fetch returns."""
     rules = rules_of("kip101", "truncate_to=first_fetch")
     assert (harms.restarts_behind(rules), harms.returns_to_another_history(rules)) == (False, True)
 

@@ -1,7 +1,8 @@
 """
-A whole cluster, bounced and written to: Kafka's acceptance tests of the leader epoch (X counts them), by protocol.
+A cluster under writes and bounces: Kafka's acceptance tests of the leader epoch (X numbers them), by protocol.
 
-Broker 3 is controller and holds nothing, 1 and 2 hold the partition. A bounce kills; the session ends at once.
+Broker 3 is controller and holds no replica; 1 and 2 hold the partition. A bounce kills the broker, and its
+session ends at once.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ ONE_ANSWER = ("kip101", "kip101-text")
 
 
 def cluster_of(protocol: str, replicas: tuple[int, ...] = (1, 2), **settings: Any) -> Cluster:
-    """Three brokers, of which the first of these leads."""
+    """Return a cluster of three brokers, where the first of these replicas leads."""
     cluster = Cluster(protocol, brokers=(3, 1, 2), high_watermark_checkpoint_ms=100, **settings)
     cluster.create(replicas=replicas)
     return cluster
 
 
 def bounce(cluster: Cluster, broker: int) -> None:
-    """Kill it, end its session, start it, and wait until it is in sync again."""
+    """Kill a broker, end its session, start it, and wait until it is in sync again."""
     cluster.crash(broker)
     cluster.start(broker)
     cluster.pass_ms(2_000)
@@ -40,7 +41,7 @@ def bounce(cluster: Cluster, broker: int) -> None:
 
 
 def contents(cluster: Cluster, *brokers: int) -> list[list[tuple[int, int, int]]]:
-    """Base offset, end and CRC of every batch of each broker's log."""
+    """Return base offset, end and CRC of every batch of each broker's log."""
     logs = [cluster.replica(broker).log for broker in brokers]
     return [[(item.base_offset, item.next_offset, item.crc) for item in log.read(0, 10**9, 10**9)] for log in logs]
 
@@ -78,7 +79,7 @@ def test_x1_epochs_follow_the_bounces_of_follower_and_leader(protocol: str) -> N
 
 
 def both_lose(cluster: Cluster, *, first: int, kept: int) -> None:
-    """2 is stopped, then 1, who returns with only so many records and leads; 2 does not yet return."""
+    """Crash 2, then 1; restart `first`, which keeps only so many records and leads, and leave the other down."""
     cluster.pass_ms(1_000)
     cluster.crash(2)
     cluster.crash(1)
@@ -90,7 +91,7 @@ def both_lose(cluster: Cluster, *, first: int, kept: int) -> None:
 def test_x2_logs_do_not_diverge_when_the_leader_lost_half_of_its_log(protocol: str) -> None:
     """
     Source:  Kafka EpochDrivenReplicationProtocolAcceptanceTest, shouldNotAllowDivergentLogs (X2): 10 batches, 5 of
-             them lost, 9 more, then the other returns. Under `hw` its high watermark hides what differs.
+             them lost, 9 more, then the other returns. Under `hw` its high watermark hides the difference.
     """
     cluster = cluster_of(protocol)
     for crc in range(10):
@@ -133,7 +134,7 @@ def test_x3_offsets_do_not_go_backwards_when_big_batches_follow_a_loss(protocol:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_x4_nothing_is_lost_over_fast_changes_of_the_leader(protocol: str) -> None:
     """
-    Kafka's own never caught the old bug, as it says.
+    Nothing is lost under any protocol; Kafka's own test says that it never caught the old bug.
 
     Source: Kafka EpochDrivenReplicationProtocolAcceptanceTest, shouldSurviveFastLeaderChange (X4).
     """
@@ -155,9 +156,9 @@ def test_x5_logs_do_not_diverge_on_unclean_elections_once_the_follower_walks(pro
     """
     Source:  Kafka EpochDrivenReplicationProtocolAcceptanceTest,
              logsShouldNotDivergeOnUncleanLeaderElections (X5): the case of KIP-101's appendix,
-             mended by KIP-279. Each led alone, twice, in turns: 1 holds epochs 0, 3, 7, and 2 epochs 0, 1, 5.
+             fixed by KIP-279. Each led alone, twice, in turns: 1 holds epochs 0, 3, 7, and 2 epochs 0, 1, 5.
 
-    One answer for epoch 5 is where 7 begins, past the end of 2's log, so that nothing is cut.
+    The one answer for epoch 5 is where 7 begins, past the end of 2's log, so nothing is truncated.
     """
     cluster = cluster_of(protocol, unclean_election=True)
     cluster.produce(1, crc=10)
@@ -168,7 +169,7 @@ def test_x5_logs_do_not_diverge_on_unclean_elections_once_the_follower_walks(pro
         cluster.start(comes)
         for crc in range(records):
             cluster.produce(comes, acks=1, crc=30 + 10 * crc + comes)
-        cluster.pass_ms(200)  # its high watermark, of one alone in the ISR, is on its disk
+        cluster.pass_ms(200)  # its high watermark, as the only member of the ISR, is checkpointed
     epochs = [entry.epoch for entry in cluster.replica(1).epochs.entries]
     assert ([] if protocol == "hw" else [0, 3, 7]) == epochs
     cluster.start(2)
@@ -198,8 +199,8 @@ def test_x6_batches_carry_the_epoch_of_the_leader_that_took_them(protocol: str) 
 def test_x7_epochs_are_answered_for_what_a_broker_leads_and_no_other(protocol: str) -> None:
     """
     Source:  Kafka LeaderEpochIntegrationTest, shouldSendLeaderEpochRequestAndGetAResponse (X7). For a partition
-             that a broker does not hold Kafka says 3 up to 2.0.0, and 6 since (KAFKA-7347) where it knows the
-             topic; this broker keeps no metadata of what it does not hold, and says 3.
+             that a broker does not hold Kafka returns error 3 up to 2.0.0, and 6 since (KAFKA-7347) if it knows
+             the topic; this broker keeps no metadata of partitions that it does not hold, and returns 3.
     """
     cluster = cluster_of(protocol, replicas=(1,))
     for topic, broker in (("u", 2), ("v", 1)):
@@ -227,7 +228,7 @@ def test_x7_epochs_are_answered_for_what_a_broker_leads_and_no_other(protocol: s
 def test_x8_x9_epoch_rises_by_two_over_each_restart_of_a_sole_replica(protocol: str) -> None:
     """
     Source:  Kafka LeaderEpochIntegrationTest, shouldIncreaseLeaderEpochBetweenLeaderRestarts (X8) and
-             shouldSupportRequestsForEpochsNotOnTheLeader (X9). One epoch for "nobody leads", one for the leader.
+             shouldSupportRequestsForEpochsNotOnTheLeader (X9). One epoch for "no leader", one for the leader.
     """
     cluster = cluster_of(protocol, replicas=(1,))
 
@@ -239,7 +240,7 @@ def test_x8_x9_epoch_rises_by_two_over_each_restart_of_a_sole_replica(protocol: 
     assert answered(0) == [(0, 1)]
     cluster.crash(1)
     cluster.start(1)
-    # Before anything is written in epoch 2, only who assigns on lead knows of it.
+    # Before a record is written in epoch 2, only a leader that assigns on lead knows it.
     assert [(0, 1), (2, 1) if protocol in ON_LEAD else (-1, -1)] == answered(0, 2)
     cluster.produce(1)
     assert answered(0, 1, 2) == [(0, 1), (0, 1), (2, 2)]
@@ -271,6 +272,6 @@ def test_l17_high_watermark_reaches_the_checkpoint_of_both_over_bounces(
 
 
 def checkpointed(cluster: Cluster, broker: int) -> int:
-    """The partition's high watermark as a broker last wrote it down."""
+    """Return the partition's high watermark as a broker last wrote it to its checkpoint."""
     written = [e.high_watermarks for e in cluster.benches[broker].effects if isinstance(e, WriteHighWatermarks)]
     return dict(written[-1])[TP]

@@ -1,4 +1,4 @@
-"""What clients ask of the cluster: metadata from ZooKeeper, topics made and removed (V3, Overview and B)."""
+"""Client requests to the cluster: metadata from ZooKeeper, topic creation and deletion (V3, Overview and B)."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_metadata_without_a_controller_says_so() -> None:
     cluster = cluster_of()
     cluster.stop(1)
     for bench in cluster.benches.values():
-        cluster.zk.forget_session(bench.session)  # so that no other takes office
+        cluster.zk.forget_session(bench.session)  # so that no other broker becomes controller
     cluster.zk.remove("/controller")
     assert metadata(cluster).controller_id == -1
 

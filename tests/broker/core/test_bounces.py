@@ -1,4 +1,4 @@
-"""A registration has a number (KIP-380): commands for an older one are refused, and a replaced one is seen."""
+"""Broker epochs (KIP-380): commands for an older registration are refused, and a replaced registration is seen."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def errors(bench: Bench, request: LeaderAndIsrRequest | StopReplicaRequest) -> l
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_command_for_an_older_registration_is_refused_whole_by_rule(protocol: str) -> None:
-    """Source: KIP-380: STALE_BROKER_EPOCH; KAFKA-9839: a newer one is accepted, and -1 is meant for any."""
+    """Source: KIP-380: STALE_BROKER_EPOCH; KAFKA-9839: a newer one is accepted, and -1 stands for any."""
     bench = Bench(protocol, zk=occupied())
     bench.start(session=7)
     own = bench.zk.nodes[broker_path(1)].czxid
@@ -96,7 +96,7 @@ def test_controller_names_the_registration_that_it_saw_where_brokers_heed_it(pro
 def test_command_on_its_way_to_an_older_life_does_not_reach_the_newer(protocol: str) -> None:
     """
     Source:  KAFKA-1120, KAFKA-7235. 1 leads, and a command to it is held while it bounces; the controller sees
-             that, and 2 leads. The old command would make 1 lead again without what it lost.
+             the bounce, and 2 leads. The old command would make 1 lead again without the records that it lost.
     """
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
@@ -111,7 +111,7 @@ def test_command_on_its_way_to_an_older_life_does_not_reach_the_newer(protocol: 
 
 @pytest.mark.parametrize("protocol", SEEING)
 def test_follower_that_bounced_leaves_the_isr_and_comes_back_when_it_has_caught_up(protocol: str) -> None:
-    """Source: KIP-380: a failure, then a start-up: it may have lost what it had acknowledged."""
+    """Source: KIP-380: a failure, then a start-up: the follower may have lost records that it had acknowledged."""
     cluster = Cluster(protocol, brokers=(3, 1, 2), high_watermark_checkpoint_ms=100)
     cluster.create(replicas=(1, 2))
     cluster.produce(1, crc=11)
@@ -129,7 +129,7 @@ def test_follower_that_bounced_leaves_the_isr_and_comes_back_when_it_has_caught_
 @pytest.mark.parametrize("protocol", SEEING)
 def test_bounce_that_is_seen_twice_is_decided_once(protocol: str) -> None:
     """
-    The next reading finds the registration that the last one found: nobody came or went.
+    The next reading finds the same registration as the last one: no broker came or went.
 
     Source: KIP-380; KAFKA-1120.
     """
@@ -148,8 +148,8 @@ def test_bounce_that_is_seen_twice_is_decided_once(protocol: str) -> None:
 @pytest.mark.parametrize("happened", [True, False])
 def test_bounce_is_decided_though_the_first_decision_lost_its_connection(protocol: str, happened: bool) -> None:
     """
-    Source:  KIP-380, KAFKA-1120. What the controller saw it saw once: where its write did not stand, 2 would stay
-             in the ISR without what it lost, and be elected.
+    Source:  KIP-380, KAFKA-1120. The controller sees a bounce once: if its write failed and was not repeated, 2
+             would stay in the ISR without the records that it lost, and be elected.
     """
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
@@ -181,7 +181,7 @@ def test_bounce_is_decided_though_somebody_else_wrote_first(protocol: str) -> No
 
 @pytest.mark.parametrize("protocol", SEEING)
 def test_leader_that_went_unwritten_and_came_back_has_failed(protocol: str) -> None:
-    """As in test_membership's test of registrations that appear; but that it went is not forgotten."""
+    """As in test_membership's test of registrations that appear, but here the disappearance is not forgotten."""
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
     cluster.benches[3].lose(leader_and_isr_path(TP), happened=False, writes=True)
@@ -196,8 +196,8 @@ def test_leader_that_went_unwritten_and_came_back_has_failed(protocol: str) -> N
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_command_that_names_a_registration_waits_until_the_process_has_its_own(protocol: str) -> None:
     """
-    Source:  KafkaServer, which registers before it processes requests. Meant for the life before this one, the
-             command would make it lead without what it lost, before it could know better.
+    Source:  KafkaServer, which registers before it processes requests. A command for the previous process would
+             make this one lead without the records that it lost, before it can compare registrations.
     """
     bench = Bench(protocol, zk=occupied())
     bench.hold(broker_path(1))
@@ -225,8 +225,10 @@ def test_early_command_for_this_life_is_acted_on_and_one_whose_sender_hung_up_is
 @pytest.mark.parametrize("protocol", SEEING)
 def test_epoch_that_was_decided_for_the_life_before_is_not_led_though_it_was_written_since(protocol: str) -> None:
     """
-    The controller had read the old registration, and wrote when the new one stood: it leads without what it lost,
-    unless it waits for a command that names its registration.
+    A leader epoch written for the previous registration is not led before a command names the current one.
+
+    The controller had read the old registration, and wrote after the new one was made. Without the wait, the
+    broker would lead without the records that it lost.
     """
     zk = occupied()
     zk.put_state(2, 3, (1, 2))

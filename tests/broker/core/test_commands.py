@@ -1,4 +1,4 @@
-"""The controller's commands: in order, one under way for each broker, sent again until they are answered."""
+"""The controller's commands: sent in order, one in flight per broker, and sent again until they are answered."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DONE = LeaderAndIsrResponse(error=ErrorCode.NONE, errors=())
 
 
 def controller_of(*others: int) -> Bench:
-    """Broker 1 is controller; the others are registered, and every message to them is the test's to answer."""
+    """Return broker 1 as controller; the others are registered, and the test answers every message to them."""
     bench = Bench("hw")
     bench.start(session=5)
     for broker in others:
@@ -41,7 +41,7 @@ def create(bench: Bench, topic: str, *replicas: int) -> list[Effect]:
 
 
 def said(bench: Bench, effects: list[Effect]) -> list[tuple[int, str]]:
-    """To whom, about which topic."""
+    """Return the receiver and the topic of each command sent."""
     found = []
     for send in bench.sent(effects):
         assert isinstance(send.request, LeaderAndIsrRequest | StopReplicaRequest)
@@ -119,7 +119,7 @@ def test_commands_of_an_office_that_was_left_are_not_sent_again() -> None:
 
 
 def test_controller_commands_itself_over_the_network_as_it_does_others() -> None:
-    """It leads on unaware of what it decided while its own command is under way, as Apache Kafka's does."""
+    """Until its own command arrives, its replica does not know the decision, as in Apache Kafka."""
     bench = controller_of(2)
     assert said(bench, create(bench, "a", 1, 2)) == [(2, "a")]
     taken_office = next(send for send in bench.sent() if send.to == 1)

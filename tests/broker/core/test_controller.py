@@ -1,4 +1,4 @@
-"""The controller: elected once, deciding from what ZooKeeper says (V3 A, B and D)."""
+"""The controller: its election, and its decisions from the state in ZooKeeper (V3 A, B and D)."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ L, F, N = Role.LEADER, Role.FOLLOWER, Role.NONE
 
 
 def cluster_of(rules: str = "hw", replicas: tuple[int, ...] = (1, 2), **settings: Any) -> Cluster:
-    """Broker 3 is controller, then 1 and 2 come up; the first replica leads."""
+    """Return a cluster where broker 3 is controller, 1 and 2 start after it, and the first replica leads."""
     cluster = Cluster(rules, brokers=(3, 1, 2), **settings)
     cluster.create(replicas=replicas)
     return cluster
 
 
 def inits(bench: Bench) -> dict[int, list[LeaderAndIsr]]:
-    """What a controller said with INIT, to whom."""
+    """Return the partitions that a controller sent with INIT, by receiver."""
     found = [(send.to, send.request) for send in bench.sent()]
     return {to: list(r.partitions) for to, r in found if isinstance(r, LeaderAndIsrRequest) and r.is_init}
 
 
 def elected(cluster: Cluster) -> list[tuple[int, int, list[int], bool]]:
-    """Leader, epoch, ISR and uncleanness of every decision of the brokers that run."""
+    """Return leader, epoch, ISR and uncleanness of every decision by the running brokers."""
     seen = [value for bench in cluster.benches.values() for value in bench.observed("elected")]
     return [(v["leader"], v["epoch"], v["isr"], v["unclean"]) for v in seen]
 
 
 def decided(cluster: Cluster) -> tuple[int, int, tuple[int, ...]]:
-    """Leader, epoch and ISR as ZooKeeper has them."""
+    """Return leader, epoch and ISR in ZooKeeper."""
     state = cluster.state()
     return state.leader, state.leader_epoch, state.isr
 
 
-# --- in and out of office ----------------------------------------------------------------------------------
+# --- election of the controller ----------------------------------------------------------------------------
 def test_first_broker_takes_office_and_every_broker_watches() -> None:
     """Source: Kafka Replication Design V3, D 1 and 2."""
     cluster = Cluster(brokers=(3, 1, 2))
@@ -73,7 +73,7 @@ def test_another_broker_takes_office_in_a_higher_epoch_when_the_controller_dies(
 
 
 def test_exactly_one_broker_is_in_office_however_often_the_office_is_lost() -> None:
-    """Each loss sends all to look and stand at once; nobody resigns an office just won, no watch piles up."""
+    """On each loss all brokers stand for election at once; the winner does not resign, and no watch piles up."""
     cluster = Cluster(brokers=())
     cluster.zk.callbacks_differ = True
     for broker in (3, 1, 2):
@@ -90,7 +90,7 @@ def test_exactly_one_broker_is_in_office_however_often_the_office_is_lost() -> N
 
 
 def test_brokers_that_stand_at_once_leave_one_controller_and_one_watch_each() -> None:
-    """Who was slower has a watch already, fired by the winner's own node: looking again would add a second."""
+    """A slower broker already has a watch, fired by the winner's node: a second look would add another."""
     cluster = Cluster(brokers=(3, 1, 2))
     cluster.zk.callbacks_differ = True
     for bench in cluster.benches.values():
@@ -121,7 +121,7 @@ def test_watch_that_fires_twice_does_not_cost_the_office() -> None:
 
 @pytest.mark.parametrize("happened", [True, False], ids=["was won after all", "was not won"])
 def test_election_whose_answer_was_lost(happened: bool) -> None:
-    """Source: Kafka's KafkaZkClient: after a lost connection /controller itself tells whether it was won."""
+    """Source: Kafka's KafkaZkClient: after a lost connection /controller shows whether the election was won."""
     cluster = Cluster(brokers=())
     bench = Bench("hw", 1, cluster.zk)
     cluster.benches[1] = bench
@@ -129,7 +129,7 @@ def test_election_whose_answer_was_lost(happened: bool) -> None:
     bench.start(session=5)
     cluster.settle()
     assert (cluster.controller, cluster.in_office) == (1, [1])
-    # One election either way: the second would have raised the epoch again.
+    # One election either way: a second one would have raised the epoch again.
     assert cluster.zk.nodes[CONTROLLER_EPOCH].data == b"1"
     assert [1] == [seen["epoch"] for seen in bench.observed("controller")]
 
@@ -169,7 +169,7 @@ def test_controller_whose_session_ended_leaves_office() -> None:
 
 
 def test_controller_tells_whose_registrations_it_saw_when_it_decided() -> None:
-    """Whoever judges a loss must know whether a decision could know of a broker's return."""
+    """A checker of losses needs to know whether the decision could take a broker's return into account."""
     cluster = cluster_of()
     cluster.crash(1)
     told = cluster.benches[3].observed("elected")[-1]
@@ -177,7 +177,7 @@ def test_controller_tells_whose_registrations_it_saw_when_it_decided() -> None:
     assert told["saw"] == [[broker, cluster.zk.nodes[broker_path(broker)].czxid] for broker in (2, 3)]
 
 
-# --- taking office -----------------------------------------------------------------------------------------
+# --- a new controller --------------------------------------------------------------------------------------
 def test_new_controller_tells_every_broker_with_init_what_zookeeper_holds() -> None:
     """Source: Kafka Replication Design V3, D 3 and 4: "with a special flag INIT [...] for each partition"."""
     cluster = cluster_of()
@@ -188,12 +188,12 @@ def test_new_controller_tells_every_broker_with_init_what_zookeeper_holds() -> N
     told = inits(controller)
     found = {to: [(p.tp.topic, p.leader, p.leader_epoch, p.isr) for p in parts] for to, parts in told.items()}
     t, u = ("t", 1, 0, (1, 2)), ("u", 2, 0, (2, 4))
-    assert {1: [t], 2: [t, u], 4: [u]} == found  # itself too, over the network as all others
+    assert {1: [t], 2: [t, u], 4: [u]} == found  # itself too, over the network like all others
 
 
 def test_new_controller_names_partitions_without_a_state_so_that_nobody_deletes_them() -> None:
     """
-    With INIT, what is not named is deleted: a partition that has no leader yet is named with epoch -1.
+    INIT deletes every partition that it does not name, so one that has no leader yet is named with epoch -1.
 
     Source: Kafka Replication Design V3, D 3 and 4.
     """
@@ -208,7 +208,7 @@ def test_new_controller_names_partitions_without_a_state_so_that_nobody_deletes_
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_new_controller_tells_no_leader_of_the_epoch_that_it_awaits_the_end_of(protocol: str) -> None:
-    """Source: KIP-101, returning leaders: a new process that is told of it would lead it again."""
+    """Source: KIP-101, returning leaders: a new process that learned of this epoch would lead it again."""
     cluster = cluster_of(protocol)
     cluster.stop(1)
     cluster.crash(3)
@@ -219,7 +219,7 @@ def test_new_controller_tells_no_leader_of_the_epoch_that_it_awaits_the_end_of(p
 
 @pytest.mark.parametrize(("protocol", "epoch"), [(protocol, int(protocol != "hw")) for protocol in PROTOCOLS])
 def test_controller_that_takes_office_gives_every_led_partition_a_new_epoch(protocol: str, epoch: int) -> None:
-    """Source: KIP-101, returning leaders: to a new controller every registration is one that appears."""
+    """Source: KIP-101, returning leaders: for a new controller every registration is one that appears."""
     cluster = cluster_of(protocol)
     cluster.crash(3)
     assert decided(cluster) == (1, epoch, (1, 2))
@@ -238,9 +238,9 @@ def test_new_controller_finishes_what_the_old_one_left() -> None:
 
 def test_reading_that_outlives_its_office_decides_nothing() -> None:
     """
-    The office was lost while ZooKeeper was being read: the rest of the reading must neither write nor command.
+    A controller deposed while it reads ZooKeeper neither writes nor sends commands at the end of the reading.
 
-    A controller out of office has no epoch to be checked against, and ZooKeeper takes version -1 as "any".
+    A deposed controller has no epoch to check against, and ZooKeeper accepts version -1 as "any".
 
     Source: KAFKA-6082.
     """
@@ -249,7 +249,7 @@ def test_reading_that_outlives_its_office_decides_nothing() -> None:
     deposed.hold(STATE)
     deposed.fire(BROKER_TOPICS)
     cluster.zk.remove(CONTROLLER)
-    cluster.zk.due.sort(reverse=True)  # the others hear of it first
+    cluster.zk.due.sort(reverse=True)  # the others are notified first
     cluster.settle()
     assert (cluster.in_office, deposed.broker.state.controller.active) == ([2], False)
     cluster.zk.put_state(1, 0, (1, 2, 7))  # something to decide on
@@ -285,7 +285,7 @@ def test_broker_that_holds_nothing_changes_nothing_when_it_dies() -> None:
 
 
 def test_partition_whose_isr_is_gone_has_no_leader_until_one_of_it_returns() -> None:
-    """Source: Kafka Replication Design V3, A 3.2: "set the new leader to -1"; its last member stays the ISR."""
+    """Source: Kafka Replication Design V3, A 3.2: "set the new leader to -1"; its last member stays in the ISR."""
     cluster = cluster_of()
     cluster.crash(2)
     cluster.crash(1)
@@ -308,7 +308,7 @@ def test_unclean_election_takes_any_replica_and_says_so() -> None:
     assert (2, 3, [2], True) in elected(cluster)
 
 
-# --- new and gone topics -----------------------------------------------------------------------------------
+# --- new and deleted topics --------------------------------------------------------------------------------
 def test_new_partition_gets_its_first_leader_and_all_live_replicas_as_isr() -> None:
     """Source: Kafka Replication Design V3, B, init_leaders."""
     cluster = cluster_of(replicas=(2, 1))
@@ -347,7 +347,7 @@ def test_isr_that_the_leader_changed_meanwhile_is_read_again_and_not_overwritten
     cluster.create(replicas=(1, 2, 4))
     cluster.benches[3].hold(STATE, writes=True)
     cluster.crash(4)
-    cluster.zk.put_state(1, 0, (1, 4))  # the leader took 2 out
+    cluster.zk.put_state(1, 0, (1, 4))  # the leader removed 2
     cluster.benches[3].release()
     assert decided(cluster) == (1, 0, (1, 4))
     cluster.pass_ms(100)
@@ -356,7 +356,7 @@ def test_isr_that_the_leader_changed_meanwhile_is_read_again_and_not_overwritten
 
 
 def test_deposed_controller_cannot_write() -> None:
-    """Source: KAFKA-6082: every write checks the controller epoch. Here it has not heard that it was deposed."""
+    """Source: KAFKA-6082: every write checks the controller epoch. Here it is deposed without knowing it yet."""
     cluster = cluster_of()
     deposed = cluster.benches[3]
     deposed.hold(STATE, writes=True)
@@ -364,7 +364,7 @@ def test_deposed_controller_cannot_write() -> None:
     assert len(deposed.held) == 1
     cluster.zk.close_session(deposed.session)
     cluster.start(2)
-    # The state is as the deposed controller read it: only the controller epoch tells that it may not write.
+    # The state is as the deposed controller read it: only the controller epoch shows that it may not write.
     assert (cluster.in_office, decided(cluster), cluster.state().zk_version) == ([3, 2], (1, 0, (1, 2)), 0)
     sent = len(deposed.sent())
     deposed.release()
@@ -373,7 +373,7 @@ def test_deposed_controller_cannot_write() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_decision_whose_answer_was_lost_is_commanded_once_it_stands(happened: bool) -> None:
-    """The brokers must hear of it either way: nobody else would tell them who leads."""
+    """The brokers must receive the command either way: no other message names the new leader."""
     cluster = cluster_of()
     cluster.benches[3].lose(STATE, happened=happened, writes=True)
     cluster.crash(1)

@@ -59,6 +59,6 @@ def test_returning_leader_gets_a_new_epoch(protocol: str, bumped: bool) -> None:
 
 
 def test_returning_follower_changes_nothing() -> None:
-    """Source: KIP-101, returning leaders: only what the broker leads gets a new epoch."""
+    """Source: KIP-101, returning leaders: only partitions that the broker leads get a new epoch."""
     found = decide(state(1, (1, 2)), (1, 2), {1, 2}, {2}, PROTOCOLS["kip101"], unclean_election=False)
     assert found is None

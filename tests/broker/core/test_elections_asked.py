@@ -1,7 +1,7 @@
 """
-An operator asks for a leader: a node in ZooKeeper, taken once, that moves leadership though nobody failed.
+An operator requests a leader: a node in ZooKeeper, consumed once, moves leadership without a failure.
 
-Source:  Kafka's preferred replica election, which goes the same way; here any member of the ISR may be asked for.
+Source:  Kafka's preferred replica election, which works the same way; here any member of the ISR may be requested.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OTHER = TopicPartition("u", 0)
 
 
 def cluster_of(protocol: str = "kip320") -> Cluster:
-    """Broker 4 is controller; 1, 2 and 3 hold the partition, and 1 leads it."""
+    """Return a cluster where broker 4 is controller, 1, 2 and 3 hold the partition, and 1 leads it."""
     cluster = Cluster(protocol, brokers=(4, 1, 2, 3))
     cluster.create(replicas=(1, 2, 3))
     return cluster
@@ -96,7 +96,7 @@ def test_node_that_nobody_can_read_is_taken_away_and_changes_nothing(data: bytes
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_was_asked_for_while_nobody_was_in_office_is_decided_by_the_next_controller(protocol: str) -> None:
-    """A controller that takes office gives led partitions a new epoch anyway: the one asked for gets it."""
+    """A new controller gives every partition with a leader a new epoch anyway; the requested leader gets it."""
     cluster = cluster_of(protocol)
     session = cluster.stop(4)
     ask(cluster, {TP: 3})
@@ -114,7 +114,7 @@ def test_leader_asked_for_in_the_reading_that_sees_another_die_leads_without_it(
 
 
 def test_deposed_controller_does_not_take_what_was_asked_for() -> None:
-    """Source: KAFKA-6082. It has not heard that it was deposed, and reads the node before its successor does."""
+    """Source: KAFKA-6082. It does not know yet that it is deposed, and reads the node before its successor."""
     cluster = cluster_of()
     deposed = cluster.benches[4]
     for bench in (deposed, *[cluster.benches[broker] for broker in (1, 2, 3)]):
@@ -131,7 +131,7 @@ def test_deposed_controller_does_not_take_what_was_asked_for() -> None:
 
 
 def test_isr_that_changes_meanwhile_refuses_the_election_that_read_the_older_one() -> None:
-    """Source: Kafka Replication Design V3, A 3.3. The request is spent; who asked sees that nobody new leads."""
+    """Source: Kafka Replication Design V3, A 3.3. The request is consumed; its sender sees the same leader."""
     cluster = cluster_of()
     controller = cluster.benches[4]
     controller.hold(leader_and_isr_path(TP), writes=True)

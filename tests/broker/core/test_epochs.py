@@ -1,8 +1,9 @@
 """
 The leader epoch cache against the numbers that Kafka's own LeaderEpochFileCacheTest expects.
 
-Three columns where releases differ: v11 (0.11.0 to 1.1.1), v20 (2.0.0), v21 (2.0.1 and later); each protocol is
-held to its own. Ids E, A and T count that test class's cases: endOffsetFor, contents after assign, truncation.
+Where releases differ there are three columns: v11 (0.11.0 to 1.1.1), v20 (2.0.0), v21 (2.0.1 and later); each
+protocol is compared with its own. Ids E, A and T number that class's cases: endOffsetFor, contents after assign,
+truncation.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ TRUNCATIONS: list[tuple[str, str, int, Entries, Entries]] = [
 def test_truncation_leaves_the_entries_of_kafkas_own_test(
     case: tuple[str, str, int, Entries, Entries], protocol: str
 ) -> None:
-    """Source: Kafka LeaderEpochFileCacheTest; KIP-101 step 4.4, whose letter keeps what begins at the new end."""
+    """Source: Kafka LeaderEpochFileCacheTest; KIP-101 step 4.4, whose text keeps an epoch at the new end."""
     name, side, offset, before, after = case
     if (name, protocol) == ("T1", "kip101-text"):
         after = [(2, 6), (3, 8)]
@@ -230,7 +231,7 @@ def test_unclean_shutdown_drops_epochs_past_the_logs_end(cut: str, expected: Ent
 
 
 def test_entries_past_the_end_do_not_hide_what_the_batches_say() -> None:
-    """Source: KIP-101, Unclean Shutdown. Epoch 7 was never written to the log that is left."""
+    """Source: KIP-101, Unclean Shutdown. Epoch 7 has no record in the log that is left."""
     assert recovered_cache(V11, [(0, 0), (7, 9)], [(0, 0), (1, 3)], 0, 5).entries == [(0, 0), (1, 3)]
 
 
@@ -245,14 +246,14 @@ def test_step_4_4_to_the_letter_resets_the_last_epoch_to_the_answer() -> None:
 
 
 @pytest.mark.parametrize(("file", "batches", "end", "expected"), [
-    # The truncation to 2 was undone: the batch at 2 is of epoch 0 again, and nobody but it knows.
+    # The truncation to 2 was undone: the batch at 2 is of epoch 0 again, and only the batch shows it.
     ([(0, 0), (2, 2), (3, 4)], [(0, 0)], 3, [(0, 0)]),
     ([(0, 0), (2, 2)], [(0, 0), (1, 2)], 3, [(0, 0), (1, 2)]),
     ([(0, 0), (5, 1)], [(0, 0), (3, 4)], 9, [(0, 0), (3, 4)]),
     # An epoch without records, at the end or between two that have some, contradicts nothing.
     ([(0, 0), (2, 2), (3, 2)], [(0, 0), (3, 2)], 3, [(0, 0), (2, 2), (3, 2)]),
     ([(0, 0), (2, 2)], [(0, 0), (2, 2)], 3, [(0, 0), (2, 2)]),
-    # Batches without an epoch contradict no entry: what they end is another matter.
+    # Batches without an epoch contradict no entry; which entries they end is a separate question.
     ([(1, 0)], [(1, 0)], 4, [(1, 0)]),
 ])  # fmt: skip
 def test_recovery_believes_batches_where_the_checkpoint_says_that_they_were_cut(
@@ -262,8 +263,8 @@ def test_recovery_believes_batches_where_the_checkpoint_says_that_they_were_cut(
     expected: list[tuple[int, int]],
 ) -> None:
     """
-    An undone truncation leaves the checkpoint ahead of the log; believed, the old records would never be cut.
+    An undone truncation leaves the checkpoint ahead of the log; if trusted, the old records are never truncated.
 
-    Source:  found by search, seed 1332 of kip380; Kafka's LogSegment.recover adds newer epochs alone.
+    Source:  found by search, seed 1332 of kip380; Kafka's LogSegment.recover adds only newer epochs.
     """
     assert expected == recovered_cache(PROTOCOLS["kip380"], file, batches, 0, end).entries

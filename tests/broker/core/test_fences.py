@@ -1,7 +1,7 @@
 """
-The fences of KIP-320 on both sides: who is answered, counted and let in, and what a follower does that is refused.
+The fences of KIP-320 on both sides: the leader's checks of requests, and a refused follower's reaction.
 
-O, R and I count Kafka's own cases. The leader here is broker 1 in epoch 5; "none" is an asker that names no epoch.
+O, R and I number Kafka's own cases. The leader here is broker 1 in epoch 5; "none" is a request without an epoch.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 FENCED, UNKNOWN = ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH
 FENCING = ("kip320", "kip380")
 UNFENCED = tuple(name for name in PROTOCOLS if name not in FENCING)
-# by the epoch that the asker names: none, the broker's own, an older one, a newer one
+# by the epoch in the request: none, the broker's own, an older one, a newer one
 CURRENT = (-1, 5, 4, 6)
 ON_LEADER = (OK, OK, FENCED, UNKNOWN)
 ON_FOLLOWER = (NOT_LEADER, NOT_LEADER, FENCED, UNKNOWN)
 
 
 def broker(protocol: str, *, leads: bool) -> Bench:
-    """Broker 1 in epoch 5, with three records of that epoch."""
+    """Return broker 1 in epoch 5, with three records of that epoch."""
     bench = leading(protocol, (5, 3), epoch=5 if leads else 4)
     if not leads:
         bench.command(leader=2, epoch=5)
     return bench
 
 
-# --- who is answered -----------------------------------------------------------------------------------------
+# --- which requests are answered -----------------------------------------------------------------------------
 @pytest.mark.parametrize(("current", "expected"), list(zip(CURRENT, ON_LEADER, strict=True)))
 @pytest.mark.parametrize("protocol", FENCING)
 def test_o5_o9_leader_refuses_who_names_another_epoch(protocol: str, current: int, expected: ErrorCode) -> None:
@@ -69,7 +69,8 @@ def test_o6_follower_tells_of_the_epoch_before_it_tells_that_it_does_not_lead(
 ) -> None:
     """
     Source:  Kafka OffsetsForLeaderEpochRequestTest, testCurrentEpochValidation on a follower (O6), and the same of
-             offset snapshots (O8): who is late must hear that it is late, not that it should look elsewhere.
+             offset snapshots (O8): a broker that is behind must learn that it is behind (FENCED), not that it
+             should look for another leader.
     """
     bench = broker(protocol, leads=False)
     assert [(expected, -1, -1)] == epoch_ends(bench.request(epoch_question(5, current=current)))
@@ -80,7 +81,7 @@ def test_o6_follower_tells_of_the_epoch_before_it_tells_that_it_does_not_lead(
 @pytest.mark.parametrize("current", CURRENT)
 @pytest.mark.parametrize("protocol", UNFENCED)
 def test_any_epoch_is_answered_where_nothing_is_fenced(protocol: str, current: int) -> None:
-    """Source: Kafka to 2.0: these requests carry no epoch of the asker; a newer asker's is not heeded."""
+    """Source: Kafka to 2.0: these requests carry no epoch of the asker; one sent by a newer broker is ignored."""
     bench = broker(protocol, leads=True)
     assert [OK] == [error for error, _, _ in epoch_ends(bench.request(epoch_question(5, current=current)))]
     assert [OK] == [result.error for result in fetched(bench.request(fetch(0, replica=2, epoch=current)))]
@@ -119,14 +120,14 @@ def test_fetch_names_its_epoch_for_any_fence_that_it_may_meet(fence: str) -> Non
 
 @pytest.mark.parametrize("protocol", FENCING)
 def test_fetch_that_waits_is_refused_once_the_epoch_is_over(protocol: str) -> None:
-    """Source: KAFKA-9338: a fetch is held against the epoch whenever it is answered, not only when it comes."""
+    """Source: KAFKA-9338: a fetch's epoch is checked whenever it is answered, not only on arrival."""
     bench = broker(protocol, leads=True)
     assert fetched(bench.request(fetch(3, replica=2, epoch=5, wait_ms=500))) == []
     bench.command(leader=1, epoch=6)
     assert [FENCED] == [result.error for result in fetched(bench.pass_ms(500))]
 
 
-# --- who is counted, and let in --------------------------------------------------------------------------------
+# --- high watermark and ISR ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("counts", [True, False], ids=["mutant", "kip320"])
 @pytest.mark.parametrize("current", [4, 6])
 def test_i12_refused_fetch_leaves_what_is_known_of_the_follower_by_rule(current: int, counts: bool) -> None:
@@ -152,15 +153,15 @@ def test_refused_fetch_lets_its_follower_into_the_isr_by_rule(joins: bool) -> No
 
 @pytest.mark.parametrize("protocol", FENCING)
 def test_follower_that_names_no_epoch_is_counted(protocol: str) -> None:
-    """Source: KIP-320, compatibility: brokers that do not know the fence take part while a cluster is upgraded."""
+    """Source: KIP-320, compatibility: brokers that do not know the fence take part during a cluster's upgrade."""
     bench = leading(protocol, (5, 6), epoch=5)
     bench.request(fetch(3, replica=2))
     assert bench.replica.high_watermark == 3
 
 
-# --- who is refused --------------------------------------------------------------------------------------------
+# --- refused followers -----------------------------------------------------------------------------------------
 def asking(protocol: str) -> Bench:
-    """Broker 1, with two records of epoch 0, is told to follow broker 2 in epoch 1, and asks."""
+    """Return broker 1 with two records of epoch 0, told to follow broker 2 in epoch 1, its epoch request sent."""
     bench = Bench(protocol)
     log = log_of((0, 1), (0, 1))
     bench.start((log, recovery(log)))
@@ -169,7 +170,7 @@ def asking(protocol: str) -> Bench:
 
 
 def fetching(protocol: str) -> Bench:
-    """The same, further on: it has its answer, which cut nothing, and fetches at 2."""
+    """Return the same broker after its answer, which truncated nothing; it fetches at 2."""
     bench = asking(protocol)
     bench.answer(ends_at(2, epoch=0))
     assert (bench.replica.phase, bench.replica.log.end_offset) == (Phase.FETCHING, 2)
@@ -178,7 +179,7 @@ def fetching(protocol: str) -> Bench:
 
 @pytest.mark.parametrize("protocol", FENCING)
 def test_r1_follower_fenced_while_it_asks_waits_for_a_command(protocol: str) -> None:
-    """Source: Kafka AbstractFetcherThreadTest, testFencedTruncation (R1): nothing is cut, nothing fetched."""
+    """Source: Kafka AbstractFetcherThreadTest, testFencedTruncation (R1): no truncation and no fetch."""
     bench = asking(protocol)
     effects = bench.answer(ends_at(-1, error=FENCED))
     assert [(1, 2)] == [(seen["epoch"], seen["leader"]) for seen in bench.observed("fenced", effects)]
@@ -209,7 +210,7 @@ def test_follower_fenced_in_an_epoch_that_is_over_asks_again_at_once() -> None:
 
 
 def test_fenced_follower_begins_anew_though_the_same_leader_leads_on() -> None:
-    """Source: KIP-320: it fetches no more, so it cannot just go on; here where KAFKA-7164 would have it go on."""
+    """Source: KIP-320: it has stopped fetching, so it must start over, even where KAFKA-7164 would continue."""
     bench = Bench(with_rule(PROTOCOLS["kip320"], "truncate_when_leader_unchanged=no"))
     log = log_of((0, 1), (0, 1))
     bench.start((log, recovery(log)))
@@ -260,8 +261,8 @@ def test_r5_r6_answer_that_an_epoch_overtook_is_dropped(protocol: str, error: Er
 
 def test_r6_answer_that_an_epoch_of_the_same_leader_overtook_is_asked_for_anew_in_2_0_0() -> None:
     """
-    Source:  KAFKA-7786, mended in 2.0.0, where a follower of the same leader does not begin anew (KAFKA-7164): it
-             has asked nothing in the new epoch yet, so dropping the answer alone would leave it waiting for ever.
+    Source:  KAFKA-7786, fixed in 2.0.0, where a follower of the same leader does not start over (KAFKA-7164): it
+             has sent no request in the new epoch yet, so dropping the answer alone would leave it waiting.
     """
     bench = asking("kip279")
     late = bench.sent()[-1]

@@ -1,7 +1,8 @@
 """
-The fetcher's walk, races and errors, by Kafka's own cases: R counts AbstractFetcherThreadTest, D the decisions.
+The fetcher's walk, races and errors, after Kafka's own cases.
 
-Where Kafka's fetcher thread serves many partitions, here each has a channel of its own; `answer` is the leader's.
+R numbers the cases of AbstractFetcherThreadTest, D the truncation decisions. Kafka's fetcher thread serves many
+partitions; here each partition has its own channel. `answer` delivers the leader's answer.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ WITH_EPOCHS = tuple(name for name, rules in PROTOCOLS.items() if rules.epochs)
 def following(
     protocol: str, *logs: MemoryLog, high_watermark: int = 0, epoch: int = 6
 ) -> tuple[Bench, list[Send]]:
-    """Broker 1 holds these logs and is told to follow broker 2 in each; gives its first question for each."""
+    """Return broker 1, told to follow broker 2 in each of these logs, and its first request for each."""
     bench = Bench(protocol)
     bench.start(*[(log, recovery(log, high_watermark=high_watermark)) for log in logs])
     return bench, [send for log in logs for send in bench.sent(bench.command(leader=2, epoch=epoch, tp=log.tp))]
@@ -50,7 +51,7 @@ def gives(*batches: Batch, tp: TopicPartition = TP) -> FetchResponse:
 
 
 def asked(sends: list[Send]) -> list[int]:
-    """Epochs that were asked for."""
+    """Return the epochs that were asked for."""
     found = [send.request for send in sends]
     return [
         request.questions[0].leader_epoch for request in found if isinstance(request, OffsetForLeaderEpochRequest)
@@ -58,7 +59,7 @@ def asked(sends: list[Send]) -> list[int]:
 
 
 def fetched_at(sends: list[Send]) -> list[int]:
-    """Offsets that were fetched from."""
+    """Return the offsets that were fetched from."""
     found = [send.request for send in sends]
     return [ask.partitions[0].fetch_offset for ask in found if isinstance(ask, FetchRequest)]
 
@@ -68,7 +69,7 @@ def fetched_at(sends: list[Send]) -> list[int]:
 def test_d3_follower_asks_a_second_time_for_the_epoch_that_it_was_sent_back_to(protocol: str) -> None:
     """
     Source:  Kafka ReplicaFetcherThreadTest, shouldFetchLeaderEpochSecondTimeIfLeaderRepliesWithEpochNotKnown-
-             ToFollower (D3, D3b): two questions, four cuts over two partitions, and no fetch before the last.
+             ToFollower (D3, D3b): per partition two epoch requests and two truncations, no fetch before the last.
     """
     logs = [log_of((3, 120), (5, 80), tp=tp) for tp in (TP, OTHER)]
     bench, questions = following(protocol, *logs, high_watermark=198)
@@ -108,7 +109,7 @@ def test_d16_d17_newer_epoch_of_the_same_leader_is_followed_anew_by_rule_and_an_
 ) -> None:
     """
     Source:  Kafka ReplicaManagerTest, testBecomeFollowerWhenLeaderIsUnchangedButMissedLeaderUpdate, before Fetch
-             v12 (D16): epoch 1 to 3, cut to 5; PartitionTest, testMakeFollowerWithNoLeaderIdChange (D17).
+             v12 (D16): epoch 1 to 3, truncated to 5; PartitionTest, testMakeFollowerWithNoLeaderIdChange (D17).
     """
     bench, sends = following(protocol, log_of(*[(0, 1)] * 10), high_watermark=10, epoch=1)
     bench.answer(ends_at(10, epoch=0) if asked(sends) else fetch_answer(), to=sends[0])
@@ -140,7 +141,7 @@ def test_r8_answer_that_speaks_of_another_partition_cuts_nothing_and_is_asked_fo
 ) -> None:
     """
     Source:  Kafka AbstractFetcherThreadTest, testTruncationThrowsExceptionIfLeaderReturnsPartitionsNotRequested-
-             InFetchEpochs (R8). Kafka's thread fails; here the question is as good as unanswered.
+             InFetchEpochs (R8). Kafka's thread fails; here the request counts as unanswered.
     """
     bench, (question,) = following(protocol, log_of((5, 3)))
     bench.answer(OffsetForLeaderEpochResponse(answers=answer), to=question)
@@ -171,7 +172,7 @@ def test_r11_answer_for_a_partition_that_is_led_here_meanwhile_changes_nothing(p
 def test_r9_partition_that_fails_leaves_the_other_at_work_and_is_taken_up_again(protocol: str) -> None:
     """
     Source:  Kafka AbstractFetcherThreadTest, testFetcherThreadHandlingPartitionFailureDuringAppending (R9). A log
-             that cannot be cut or read is another matter: a disk error ends this broker.
+             that cannot be truncated or read is different: a disk error ends this broker.
     """
     logs = [log_of((5, 2), tp=tp) for tp in (TP, OTHER)]
     bench, questions = following(protocol, *logs)
@@ -208,19 +209,19 @@ def test_r10_r13_fetch_that_fails_is_tried_again_after_the_back_off_and_delays_n
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_o12_question_that_finds_no_network_is_asked_again(protocol: str) -> None:
-    """Source: Kafka OffsetsForLeaderEpochTest, shouldHandleExceptionFromBlockingSend (O12): nothing is cut."""
+    """Source: Kafka OffsetsForLeaderEpochTest, shouldHandleExceptionFromBlockingSend (O12): no truncation."""
     bench, sends = following(protocol, log_of(*[(0, 1)] * 3), high_watermark=3)
     assert bench.sent(bench.answer(None, to=sends[0])) == []
     assert bench.replica.log.end_offset == 3
     assert [type(sends[0].request)] == [type(send.request) for send in bench.sent(bench.pass_ms(1_000))]
 
 
-# --- the end of an epoch that nobody wrote in ------------------------------------------------------------------
+# --- epochs without records ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", ["kip279-2.0.1", "kip320", "kip380"])
 def test_empty_epochs_that_conflict_do_not_keep_it_asking(protocol: str) -> None:
     """
-    Source:  KAFKA-10706. Each led an epoch at offset 2 in which nothing was written: an answer at the log's end
-             must still take the follower's own entry away.
+    Source:  KAFKA-10706. Each broker led an epoch at offset 2 in which nothing was written: an answer at the log
+             end must still remove the follower's own entry.
     """
     bench = Bench(protocol)
     log = log_of((0, 2))

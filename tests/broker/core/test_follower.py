@@ -1,4 +1,4 @@
-"""The follower: question, answer, cut, fetch. S1 and S2 are KIP-101's two scenarios as numbers."""
+"""The follower: epoch request, answer, truncation, fetch. S1 and S2 are KIP-101's two scenarios as numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def following(
     epoch: int = 1,
     file_epochs: list[tuple[int, int]] | None = None,
 ) -> tuple[Bench, list[Effect]]:
-    """Broker 1, started with this log, is told to follow broker 2."""
+    """Start broker 1 with this log and tell it to follow broker 2; return it and the effects of the command."""
     bench = Bench(protocol)
     bench.start((log, recovery(log, high_watermark=high_watermark, file_epochs=file_epochs)))
     return bench, bench.command(leader=2, epoch=epoch)
@@ -65,7 +65,7 @@ def fetch_offset(send: Send) -> int:
 
 # --- S1 and S2 ---------------------------------------------------------------------------------------------
 def test_s1_follower_keeps_m2_when_its_high_watermark_lags() -> None:
-    """Source: KIP-101, Scenario 1 and its walk through the solution (S1): the answer is 2, nothing is cut."""
+    """Source: KIP-101, Scenario 1 and its walk through the solution (S1): the answer is 2, no truncation."""
     for protocol in WITH_EPOCHS:
         bench, _ = following(protocol, log_of((0, 1), (0, 1)), high_watermark=1, epoch=0)
         assert question(bench.sent()[-1]) == 0
@@ -115,7 +115,7 @@ def test_step_4_4_drops_the_epochs_past_the_answer_before_the_log_is_cut() -> No
     bench, _ = following("kip101", log, epoch=2)
     bench.answer(epoch_answer(1))
     assert bench.replica.epochs.entries == [(0, 0)]
-    # Written, durably, while the log was still 4 long; the cut came after.
+    # Written and flushed while the log end offset was still 4; the truncation came after.
     assert log.epoch_writes[-1] == ([(0, 0)], True, 4)
     assert log.end_offset - 1 == 0
 
@@ -176,7 +176,7 @@ def test_cuts_to_its_high_watermark_when_it_knows_no_epoch(protocol: str) -> Non
     ("answer", "left"), [(3, 3), (-1, 1)], ids=["leader's cache empty", "leader knows epochs"]
 )
 def test_asks_with_no_epoch_and_believes_the_answer_up_to_1_1_1(protocol: str, answer: int, left: int) -> None:
-    """Source: KAFKA-6857: a leader with an empty cache answers its log end, and a tail that may diverge stays."""
+    """Source: KAFKA-6857: a leader with an empty cache returns its log end, and a tail that may diverge stays."""
     bench, effects = following(protocol, log_of(*[(-1, 1)] * 3), high_watermark=1, file_epochs=[])
     assert [-1] == [question(send) for send in bench.sent(effects)]
     bench.answer(epoch_answer(answer))
@@ -235,7 +235,7 @@ def test_is_freed_by_the_next_leader() -> None:
 
 
 def test_answer_of_an_older_leader_changes_nothing() -> None:
-    """Source: Kafka Replication Design V3, becomeLeader: nothing of the old leader may be appended any more."""
+    """Source: Kafka Replication Design V3, becomeLeader: nothing from the old leader may be appended any more."""
     bench, effects = following("kip101", log_of((0, 4)))
     late = bench.sent(effects)[0]
     bench.command(leader=3, epoch=2, replicas=(1, 2, 3))
@@ -279,7 +279,7 @@ def bound(offset: int) -> ListOffsetsResponse:
 
 
 def test_cuts_a_log_longer_than_the_leaders_to_the_leaders_end() -> None:
-    """Source: Kafka's handling of OFFSET_OUT_OF_RANGE; KAFKA-3924 made brokers exit here, ours never does."""
+    """Source: Kafka's handling of OFFSET_OUT_OF_RANGE; KAFKA-3924 made brokers exit here, this one never does."""
     bench, _ = following("hw", log_of((-1, 1), (-1, 1)), high_watermark=2)
     bench.answer(fetched(error=ErrorCode.OFFSET_OUT_OF_RANGE))
     assert isinstance(bench.sent()[-1].request, ListOffsetsRequest)
@@ -306,7 +306,7 @@ def test_starts_anew_when_the_leaders_log_begins_past_its_own_end() -> None:
 
 
 def test_late_refusal_of_the_same_leader_starts_no_second_fetch() -> None:
-    """Two fetches under way append a batch twice. To 1.1.1 late answers count (KAFKA-7786), refusals must not."""
+    """Two fetches in flight append a batch twice. Up to 1.1.1 late answers count (KAFKA-7786); refusals do not."""
     bench, effects = following("kip101", log_of((0, 3)), high_watermark=3)
     (first,) = bench.sent(effects)
     bench.command(leader=3, epoch=7)

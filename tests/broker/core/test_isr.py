@@ -1,7 +1,7 @@
 """
-Who is in sync, against Kafka's own numbers (I counts the cases of its PartitionTest and IsrExpirationTest).
+ISR membership, against Kafka's own numbers (I numbers the cases of its PartitionTest and IsrExpirationTest).
 
-test_isr_write.py has what becomes of a change that was asked for.
+test_isr_write.py covers the write of a change to ZooKeeper.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_i3_follower_joins_the_isr_past_the_epochs_start_by_rule(protocol: str) 
     bench.command(leader=2, epoch=9, isr=(1, 2), replicas=THREE)
     if PROTOCOLS[protocol].epochs:
         bench.answer(ends_at(5, epoch=8))
-    else:  # it cut to its high watermark without asking, and copies 1 to 4 again
+    else:  # it truncated to its high watermark without asking, and copies 1 to 4 again
         bench.answer(fetch_answer(*[batch(base=base) for base in range(1, 5)], high_watermark=1))
     lead(bench, epoch=10, isr=(1, 2), replicas=THREE)
     bench.request(produce(batch(), batch()))

@@ -1,9 +1,10 @@
 """
-The write of the ISR: conditional, and believed only when its answer is there (I counts Kafka's own cases).
+The write of the ISR is conditional and takes effect when its answer arrives (I numbers Kafka's own cases).
 
-The leader here writes the ISR itself, conditionally, as up to 2.6: where those tests speak of an AlterIsr request
-and its answer, this one has a write to ZooKeeper and its result. Error 95 is a refused write, a network error one
-whose answer was lost; what they call the maximal ISR are those who count for the high watermark meanwhile.
+The leader here writes the ISR itself, conditionally, as Kafka does up to 2.6: where those tests have an AlterIsr
+request and its answer, these have a write to ZooKeeper and its result. Error 95 is a refused write, a network
+error a write whose answer was lost. Their maximal ISR is the replicas that count for the high watermark while
+the write is under way.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def test_isr_write_keeps_leader_and_epoch_and_raises_the_version() -> None:
 def test_i2_i6_refused_write_leaves_the_isr_and_is_not_tried_again(change: str) -> None:
     """
     Source:  Kafka PartitionTest, testIsrNotExpandedIfUpdateFails (I2) and testIsrNotShrunkIfUpdateFails (I6).
-             Somebody wrote since: a command is on its way, and until it comes the leader changes nothing.
+             Another write came first: a command is on its way, and until it arrives the leader changes nothing.
     """
     before = (1,) if change == "expand" else (1, 2)
     bench = leader_of(10, isr=before)
@@ -55,7 +56,7 @@ def test_i2_i6_refused_write_leaves_the_isr_and_is_not_tried_again(change: str) 
 def test_refused_write_keeps_the_old_isr_and_is_not_tried_again_until_a_command_comes() -> None:
     """
     Source:  Kafka Replication Design V3, G ("the update is conditional") and discussion 3; Kafka's "Cached
-             zkVersion ... skip updating ISR". A leader that was replaced cannot shrink, so it cannot commit.
+             zkVersion ... skip updating ISR". A replaced leader cannot shrink the ISR, so it cannot commit.
     """
     bench = leader_of(10, isr=(1, 2))
     bench.request(produce(acks=-1, timeout_ms=10**9))
@@ -73,8 +74,8 @@ def test_refused_write_keeps_the_old_isr_and_is_not_tried_again_until_a_command_
 @pytest.mark.parametrize("happened", [True, False])
 def test_i5_shrink_whose_answer_was_lost_is_read_back(happened: bool) -> None:
     """
-    Source:  Kafka PartitionTest, testRetryShrinkIsr (I5). A lost connection leaves it open whether a write was
-             made; the node's content tells.
+    Source:  Kafka PartitionTest, testRetryShrinkIsr (I5). After a lost connection it is unknown whether the write
+             was applied; the node's content shows it.
     """
     bench = leader_of(10, isr=(1, 2))
     bench.request(produce(acks=-1, timeout_ms=10**9))
@@ -116,18 +117,18 @@ def test_write_answered_in_a_session_that_ended_since_is_read_back() -> None:
     bench.zk.close_session(7)
     bench.session = 8
     bench.release()
-    # The answer carries session 8, which the core has not been told of: it counts for nothing.
+    # The answer carries session 8, which the core does not know yet, so it is ignored.
     assert bench.replica.isr == (1, 2)
     bench.step(ZkSession(session=8))
     bench.pass_ms(500)
     assert isr_of(bench) == ((1,), (1,))
 
 
-# --- who counts for the high watermark ---------------------------------------------------------------------
+# --- replicas that count for the high watermark ------------------------------------------------------------
 @pytest.mark.parametrize("lost", [False, True], ids=["under way", "answer lost"])
 def test_follower_that_is_being_let_in_counts_for_the_high_watermark_already(lost: bool) -> None:
     """
-    ZooKeeper may hold it as electable before the leader hears of it: what it lacks must not be committed.
+    ZooKeeper may list the follower as electable before the leader knows: a record it lacks must not be committed.
 
     Source:  KIP-497, maximal ISR; up to 2.6 Kafka's leader waits for the write under the partition's lock.
     """
@@ -147,7 +148,7 @@ def test_follower_that_may_have_been_let_in_before_another_write_counts_until_a_
     """Source: KIP-497."""
     bench = leader_of(10, isr=(1,))
     bench.lose(ISR_STATE, happened=True)
-    bench.lose(ISR_STATE, happened=True)  # the reading back
+    bench.lose(ISR_STATE, happened=True)  # the read-back
     bench.request(fetch(10, replica=2))
     bench.zk.put_state(2, 6, (2,))
     bench.pass_ms(500)
@@ -178,7 +179,7 @@ def test_only_one_change_of_the_isr_is_under_way() -> None:
 
 
 def test_i9_answer_to_a_write_of_an_older_epoch_changes_nothing() -> None:
-    """Source: Kafka PartitionTest, testAlterIsrLeaderAndIsrRace (I9): the next shrink waits for nobody."""
+    """Source: Kafka PartitionTest, testAlterIsrLeaderAndIsrRace (I9): the next shrink does not wait for it."""
     bench = leader_of(10, isr=(1, 2))
     bench.hold(ISR_STATE)
     bench.pass_ms(30_001)

@@ -1,4 +1,4 @@
-"""The leader: produce, the epoch in every batch, the high watermark. O10, O11, X1 are Kafka's own numbers."""
+"""The leader: produce, the epoch in every batch, the high watermark. O10, O11, X1 are Kafka's own cases."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_acks_1_needs_no_minimal_isr() -> None:
 
 
 def test_acks_all_tells_of_an_isr_that_became_too_small_after_the_append() -> None:
-    """The record is in the log and may survive: error 20 is no failure."""
+    """The record is in the log and may survive: error 20 is not a failure."""
     bench = leading(min_isr=2)
     assert produced(bench.request(produce(acks=-1))) == []
     effects = bench.command(leader=1, epoch=1, isr=(1,))
@@ -170,7 +170,7 @@ def test_produce_over_several_partitions_answers_for_each_in_the_order_asked() -
     )
     parts = [ProducePartition(tp=tp, batches=(batch(),)) for tp in (OTHER, TP)]
     request = ProduceRequest(acks=-1, timeout_ms=9, partitions=(parts[0], corrupt, parts[1]))
-    # t-1 has a follower to wait for, so all wait; t-0 is committed at once.
+    # t-1 has a follower to wait for, so the whole request waits; t-0 is committed at once.
     assert answers(bench.request(request)) == []
     effects = bench.request(fetch(1, replica=2, tps=[OTHER]))
     (answer,) = [response for response in answers(effects) if isinstance(response, ProduceResponse)]
@@ -207,11 +207,11 @@ def test_leader_stamps_no_epoch_and_keeps_no_epochs_under_the_old_protocol() -> 
 
 @pytest.mark.parametrize("protocol", ["kip101", "kip279"])
 def test_epoch_is_written_down_and_flushed_before_the_first_append_as_shipped(protocol: str) -> None:
-    """Source: KIP-101 step 3, as Kafka 0.11 to 2.0.0 has it: with the first append, and before it."""
+    """Source: KIP-101 step 3, as in Kafka 0.11 to 2.0.0: at the first append, and before it."""
     bench = leading(protocol, (0, 2), epoch=3)
     assert bench.replica.epochs.entries == [(0, 0)]
     effects = bench.request(produce())
-    # (entries, flushed, where the log ended at that moment)
+    # (entries, flushed, log end offset at that moment)
     assert log_in(bench).epoch_writes == [([(0, 0), (3, 2)], True, 2)]
     assert kinds(effects) == ["Observe", "Observe", "Answer"]
     assert len(bench.observed("checkpoint", effects[:1])) == 1
@@ -300,9 +300,10 @@ def test_followers_ends_are_forgotten_on_becoming_leader(
     forgets: bool, expected: list[tuple[ErrorCode, int]]
 ) -> None:
     """
-    A follower reached 6 under an older leadership, then was cut to 4 by another leader.
+    A new leader forgets the ends that followers had reached when it led before.
 
-    Its old end must not acknowledge what it does not hold; the mutant that remembers it commits falsely.
+    A follower reached 6 in this broker's earlier epoch; the broker then truncated to 4 under another leader. The
+    follower's old end must not acknowledge records that it lacks; the mutant that keeps it commits falsely.
     """
     bench = leading(replace(PROTOCOLS["kip101"], forget_follower_ends=forgets), (0, 4), (0, 2))
     bench.request(fetch(6, replica=2))
@@ -326,7 +327,7 @@ def test_log_is_flushed_after_so_many_records_and_nobody_waits_for_it() -> None:
 
 
 def test_flush_that_a_cut_overtook_says_nothing() -> None:
-    """A completed flush of records that were cut since must not be told as durable."""
+    """A completed flush of records that were truncated since must not be recorded as durable."""
     bench = leading("kip101", (0, 2), flush_messages=1)
     bench.command(leader=2, epoch=1)
     bench.answer(ends_at(2))
@@ -356,7 +357,7 @@ def test_tick_that_comes_too_early_is_asked_for_again() -> None:
 
 # --- two leaders at once ----------------------------------------------------------------------------------
 def test_zombie_leader_cannot_commit_once_its_followers_follow_another() -> None:
-    """Source: Kafka Replication Design V3, discussion 3: nobody fetches, and ZooKeeper refuses the shrink."""
+    """Source: Kafka Replication Design V3, discussion 3: no follower fetches, and ZooKeeper refuses the shrink."""
     bench = registered(replica_lag_ms_max=1_000)
     lead(bench)
     bench.zk.put_state(2, 1, (2,))

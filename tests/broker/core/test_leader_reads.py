@@ -1,4 +1,4 @@
-"""The leader as it is read from: fetches that wait and wake, offsets, and where epochs end (KIP-101 4.3)."""
+"""Reads from the leader: fetches that wait and wake, offsets, and where epochs end (KIP-101 4.3)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_fetch_of_nothing_is_answered_at_once() -> None:
     assert len(answers(leading().request(request))) == 1
 
 
-# --- questions --------------------------------------------------------------------------------------------
+# --- epoch requests and offsets ---------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("query", "expected"),
     [(0, (0, 2)), (1, (0, 2)), (3, (3, 5)), (4, (-1, -1)), (-1, (-1, -1))],

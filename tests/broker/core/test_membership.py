@@ -1,4 +1,4 @@
-"""A broker's life in ZooKeeper: registration, take-over, sessions, bounces that a controller sees or does not."""
+"""A broker in ZooKeeper: registration, take-over, sessions, and bounces that a controller sees or misses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATER = tuple(protocol for protocol in PROTOCOLS if protocol != "hw")
 
 
 def taken_over(bench: Bench, effects: list[Effect] | None = None) -> list[bool]:
-    """What it said of its registrations."""
+    """Return, for each registration that the broker recorded, whether it took over an older one."""
     return [bool(told["taken_over"]) for told in bench.observed("registered", effects)]
 
 
@@ -55,7 +55,7 @@ def test_broker_without_a_session_does_nothing_in_zookeeper() -> None:
 
 
 def test_broker_takes_over_the_registration_that_its_own_node_left() -> None:
-    """The old session still stands; nobody who only counts registrations sees that the broker was away."""
+    """The old session is still open; a count of registrations cannot show that the broker was away."""
     zk = occupied()
     zk.put(ME, encode_registration(registration(1)), owner=6)
     bench = Bench(zk=zk)
@@ -170,7 +170,7 @@ def test_registration_that_appears_gives_what_the_broker_leads_a_new_epoch(proto
     Source:  KIP-101, returning leaders: "if the controller receives a Broker Registration it will increment the
              Leader Epoch and propagate that value to the broker".
 
-    The controller saw the leader go, but its decision never reached ZooKeeper; then the leader is back.
+    The controller saw the leader disappear, but its decision never reached ZooKeeper; then the leader returns.
     """
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
@@ -186,7 +186,7 @@ def test_registration_that_appears_gives_what_the_broker_leads_a_new_epoch(proto
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_sole_member_of_the_isr_that_returns_leads_in_the_controllers_epoch(protocol: str) -> None:
-    """Source: Kafka Replication Design V3, A 3.2: nobody led meanwhile, so every protocol elects it anew."""
+    """Source: Kafka Replication Design V3, A 3.2: there was no leader meanwhile, so every protocol elects anew."""
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
     cluster.crash(2)
@@ -206,7 +206,7 @@ def test_unseen_bounce_changes_nothing_and_the_controller_decides_nothing(
 ) -> None:
     """
     Source:  KAFKA-1120: the same id is registered at both readings. Under `hw` the leader resumes its epoch
-             (V3 E.3.2); under KIP-101 it awaits a new one, which nobody gives it.
+             (V3 E.3.2); under KIP-101 it waits for a new one, which never comes.
     """
     cluster = Cluster(protocol, brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
@@ -225,7 +225,7 @@ def test_unseen_bounce_changes_nothing_and_the_controller_decides_nothing(
 def test_bounce_that_the_controller_sees_is_a_failure_then_a_start_up(base: str) -> None:
     """
     Source:  KIP-380: "it should be treated as a broker failure and then a broker startup"; KAFKA-1120. The leader
-             that bounced leaves the ISR, whoever is left leads, and it follows.
+             that bounced leaves the ISR, the remaining replica leads, and it follows.
     """
     cluster = Cluster(replace(PROTOCOLS[base], fence_broker_epoch=True), brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
@@ -242,8 +242,8 @@ def test_bounce_that_the_controller_sees_is_a_failure_then_a_start_up(base: str)
 @pytest.mark.parametrize(("sees", "epoch", "role"), [(False, 1, N), (True, 3, L)], ids=["kip320", "kip380"])
 def test_bounce_of_the_only_replica_is_seen_and_it_leads_again(sees: bool, epoch: int, role: Role) -> None:
     """
-    Source:  KAFKA-1120, KIP-380. It awaits a new epoch. Seen, nobody leads in one reading and it leads again in
-             the next; unseen, that epoch never comes.
+    Source:  KAFKA-1120, KIP-380. The replica waits for a new epoch. If the bounce is seen, the partition has no
+             leader in one reading and the replica leads again in the next; if not, that epoch never comes.
     """
     cluster = Cluster("kip380" if sees else "kip320", brokers=(3, 1, 2))
     cluster.create(replicas=(1, 2))
@@ -257,7 +257,7 @@ def test_bounce_of_the_only_replica_is_seen_and_it_leads_again(sees: bool, epoch
 
 
 def test_controller_that_was_faster_than_the_start_up_reading_is_not_awaited_for_ever() -> None:
-    """The new epoch was written after the registration, before the reading: no newer one will come."""
+    """The new epoch was written between the registration and the start-up reading: no newer one will come."""
     zk = occupied()
     zk.put_state(1, 3, (1, 2))
     bench = Bench("kip101", zk=zk)
@@ -277,8 +277,8 @@ def test_old_leader_that_returns_first_leads_in_a_new_epoch_and_the_logs_agree(
     protocol: str, epoch: int, logs_equal: bool
 ) -> None:
     """
-    Source:  KIP-101, returning leaders: both lose power, the old leader, also controller, returns first without
-             m2 and takes m3; the follower has m2. Under the old protocol epoch 0 is led twice, and they diverge.
+    Source:  KIP-101, returning leaders: both lose power; the old leader, also controller, returns first without m2
+             and accepts m3; the follower has m2. Under the old protocol epoch 0 is led twice: the logs diverge.
     """
     cluster = Cluster(protocol, brokers=(1, 2), high_watermark_checkpoint_ms=100)
     cluster.create(replicas=(1, 2))

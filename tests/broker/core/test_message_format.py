@@ -1,7 +1,7 @@
 """
-Batches without an epoch: an older message format, logs that hold both, and both directions of a migration.
+Batches without an epoch: an older message format, logs that mix both formats, upgrade and downgrade.
 
-`stamp_epochs` is the format, a switch apart from the protocol: off, a leader stamps -1 and no epochs are kept.
+`stamp_epochs` is the format, a switch apart from the protocol: off, a leader stamps -1 and keeps no epochs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_leader_stamps_and_keeps_no_epochs_in_the_older_format(protocol: str) ->
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_leader_without_epochs_answers_as_its_release_does(protocol: str) -> None:
-    """Source: KAFKA-6857: to 1.1.1 its log end to who knows no epoch either; "undefined" to all others."""
+    """Source: KAFKA-6857: up to 1.1.1, its log end if the request has no epoch either; else "undefined"."""
     bench = leading(protocol, (-1, 4), epoch=3, stamp_epochs=False)
     assert epoch_ends(bench.request(epoch_question(2))) == [(OK, *U)]
     assert [(OK, -1, 4 if protocol in ASKING_ANYWAY else -1)] == epoch_ends(bench.request(epoch_question(-1)))
@@ -50,7 +50,7 @@ def test_leader_without_epochs_answers_as_its_release_does(protocol: str) -> Non
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_epochs_that_an_older_format_finds_are_forgotten_and_written_away(protocol: str) -> None:
-    """Source: KAFKA-7897: they would not grow with the log, and answer for records that are not theirs."""
+    """Source: KAFKA-7897: the old epochs would not grow with the log, and would cover records of other epochs."""
     bench = Bench(protocol, stamp_epochs=False)
     log = log_of((0, 2), (3, 2))
     bench.start((log, recovery(log)))
@@ -73,7 +73,7 @@ def test_follower_in_the_older_format_copies_epochs_and_keeps_none(protocol: str
 # --- upgrade -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_leader_of_a_mixed_log_knows_the_epochs_from_where_they_begin(protocol: str) -> None:
-    """Source: KIP-101, migration; KAFKA-7415 for what lies before the first epoch."""
+    """Source: KIP-101, migration; KAFKA-7415 for records before the first epoch."""
     bench = leading(protocol, (-1, 3), (5, 2), epoch=6)
     bench.request(produce(batch(1)))
     assert bench.replica.epochs.entries == [(5, 3), (6, 5)]
@@ -86,7 +86,7 @@ def test_leader_of_a_mixed_log_knows_the_epochs_from_where_they_begin(protocol: 
 def test_follower_whose_log_is_old_falls_back_to_its_high_watermark_and_copies_the_rest(protocol: str) -> None:
     """
     Source:  KIP-101, compatibility. 2 holds three old records, one of them not its leader's, and a high watermark
-             of 2; 1 has begun to stamp: 2 is cut to 2, and knows the epoch once it has copied it.
+             of 2; 1 has begun to stamp: 2 truncates to 2, and knows the epoch once it has copied its records.
     """
     stage = Stage(
         protocol,
@@ -100,7 +100,7 @@ def test_follower_whose_log_is_old_falls_back_to_its_high_watermark_and_copies_t
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_follower_of_a_mixed_log_walks_where_its_leader_has_epochs(protocol: str) -> None:
-    """Source: KIP-101, migration: both stamp since 3; 2's last two records are an older leader's."""
+    """Source: KIP-101, migration: both have stamped since 3; 2's last two records are an older leader's."""
     stage = Stage(
         protocol,
         logs={1: [(-1, 3, 1), (5, 2, 2), (7, 1, 3)], 2: [(-1, 3, 1), (5, 2, 2), (5, 2, 4)]},
@@ -112,7 +112,7 @@ def test_follower_of_a_mixed_log_walks_where_its_leader_has_epochs(protocol: str
 
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_brokers_that_are_upgraded_one_by_one_lose_nothing(protocol: str) -> None:
-    """Source: KIP-101, migration: 2 stamps first and follows who does not; then it leads; then 1 stamps too."""
+    """Source: KIP-101, migration: 2 stamps first, under a leader that does not; then 2 leads; then 1 stamps."""
     stage = Stage(protocol, stamp_epochs=False, high_watermark_checkpoint_ms=100)
     stage.elect(1)
     stage.write(1, 100, acks=-1)
@@ -135,7 +135,7 @@ def test_brokers_that_are_upgraded_one_by_one_lose_nothing(protocol: str) -> Non
 # --- downgrade ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", WITH_EPOCHS)
 def test_leader_that_was_turned_back_leaves_its_followers_the_high_watermark(protocol: str) -> None:
-    """Source: KAFKA-7897, KAFKA-7959: it knows no epoch any more, so it cannot say where one ends."""
+    """Source: KAFKA-7897, KAFKA-7959: the leader no longer knows any epoch, so it cannot say where one ends."""
     bench = leading(protocol, (0, 2), (3, 2), epoch=4, stamp_epochs=False)
     assert epoch_ends(bench.request(epoch_question(3))) == [(OK, *U)]
     bench.request(produce(batch(1)))
@@ -146,7 +146,7 @@ def test_leader_that_was_turned_back_leaves_its_followers_the_high_watermark(pro
 def test_follower_forgets_its_epochs_when_a_batch_without_one_comes(protocol: str) -> None:
     """
     Source:  KAFKA-7897, Kafka's Log.append since 2.1.1: "we clear the epoch cache so that we revert to truncation
-             by high watermark after the next leader election". Its last epoch would answer for what follows it.
+             by high watermark after the next leader election". Its last epoch would cover the records that follow.
     """
     bench = Bench(protocol)
     log = log_of((0, 2))
@@ -163,9 +163,9 @@ def test_follower_forgets_its_epochs_when_a_batch_without_one_comes(protocol: st
 @pytest.mark.parametrize("protocol", ["kip279", "kip279-2.0.1", "kip320", "kip380"])
 def test_old_records_past_the_last_epoch_do_not_diverge_behind_it(protocol: str) -> None:
     """
-    Source:  KAFKA-7897. All stamp but 1 and 4, which lead in turn and write at 1 what 2 and 3 copy, one each.
+    Source:  KAFKA-7897. All stamp except 1 and 4, which lead in turn and write at 1 what 2 and 3 copy, one each.
 
-    3 then leads and stamps; 2 must not be told that its epoch 0 reaches to there.
+    3 then leads and stamps; it must not answer 2 that epoch 0 covers those records.
     """
     old, new = [(0, 1, 1), (-1, 1, 2)], [(0, 1, 1), (-1, 1, 3)]
     stage = Stage(protocol, (2, 3), logs={2: old, 3: new}, high_watermarks={2: 1, 3: 1})

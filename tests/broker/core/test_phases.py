@@ -1,4 +1,4 @@
-"""A follower's phases: the legal moves, and that no other is ever made in silence."""
+"""A follower's phases: the legal transitions; every other transition raises."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CORE = Path(phases.__file__).parent
 
 
 def follower(phase: Phase) -> Replica:
-    """A replica in that phase."""
+    """Return a replica in that phase."""
     return Replica(tp=TP, log=log_of(), epochs=EpochCache(PROTOCOLS["kip380"]), high_watermark=0, phase=phase)
 
 

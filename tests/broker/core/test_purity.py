@@ -1,4 +1,4 @@
-"""The core is a function of its events: its state is plain data, it does no IO, and no order is left to chance."""
+"""The core is a function of its events: its state is plain data, it does no IO, and its order is deterministic."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HASH_SEEDS = ("0", "1", "4711")
 
 
 def busy(protocol: str) -> Bench:
-    """A broker with everything under way: produces, fetches, a write to ZooKeeper, commands, timers."""
+    """Return a broker with everything under way: produces, fetches, a write to ZooKeeper, commands, timers."""
     bench = registered(protocol, (0, 2), replicas=(1, 2, 3))
     lead(bench, epoch=4, isr=(1, 2), replicas=(1, 2, 3))
     bench.request(produce(batch(2), acks=-1))
@@ -82,7 +82,7 @@ def test_state_can_be_copied_at_any_moment_and_the_copy_does_the_same(how: str, 
         (20_000_000_001, ZkSession(session=0)),
     ]
     expected = effects_of(state, bench, events)
-    assert before == repr(twin)  # the copy shares nothing with what went on
+    assert before == repr(twin)  # the copy shares nothing with the original
     assert expected == effects_of(twin, bench, events)
     assert repr(state) == repr(twin)
     assert len(expected) > 8
@@ -90,7 +90,7 @@ def test_state_can_be_copied_at_any_moment_and_the_copy_does_the_same(how: str, 
 
 @pytest.mark.parametrize("protocol", ["hw", "kip101-text", "kip380"])
 def test_every_broker_of_a_cluster_can_be_copied_between_any_two_events(protocol: str) -> None:
-    """Every state that a life from election to failover goes through is plain data."""
+    """Every state of every broker, from election to failover, is plain data."""
     seen = 0
 
     class Copying(Bench):
@@ -106,7 +106,7 @@ def test_every_broker_of_a_cluster_can_be_copied_between_any_two_events(protocol
 
 
 def play(cluster: Cluster) -> list[str]:
-    """A life of three brokers; gives all that they wanted done, in order."""
+    """Run three brokers through elections, crashes and a bounce; return each broker's effects in order."""
     told: list[str] = []
     for broker in (3, 1, 2):
         cluster.start(broker)
@@ -141,7 +141,7 @@ def test_same_events_give_the_same_effects(protocol: str) -> None:
 
 
 def test_effects_do_not_depend_on_the_hash_seed() -> None:
-    """Sets and dicts of strings iterate by hash: none of that may show."""
+    """Sets of strings iterate in the order of their hashes, which must not affect the effects."""
     script = (
         "import sys\n"
         "from tests.broker.core.cluster import Cluster\n"
@@ -172,7 +172,7 @@ def test_core_imports_nothing_that_does_io_and_calls_no_such_builtin(path: Path)
 
 
 def impurities(source: str) -> list[str]:
-    """Forbidden modules imported and forbidden builtins called."""
+    """Return the forbidden modules imported and forbidden builtins called."""
     found = []
     for node in ast.walk(ast.parse(source)):
         match node:

@@ -1,4 +1,4 @@
-"""What a broker does when the controller commands it, and when it starts: V3 C and E, KIP-101 Unclean Shutdown."""
+"""A broker's handling of the controller's commands, and its start-up: V3 C and E, KIP-101 Unclean Shutdown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NONE = ErrorCode.NONE
 
 
 def errors(effects: list[Effect]) -> list[tuple[ErrorCode, list[ErrorCode]]]:
-    """Of each command answered: the whole's error and its partitions'."""
+    """Return, for each command answered, its own error and those of its partitions."""
     found = [a for a in answers(effects) if isinstance(a, LeaderAndIsrResponse | StopReplicaResponse)]
     return [(answer.error, [error for _, error in answer.errors]) for answer in found]
 
@@ -54,7 +54,7 @@ def test_command_starts_a_replica_that_is_not_there(leader: int, role: Role) -> 
 
 
 def test_leader_reports_with_what_it_begins() -> None:
-    """Source: Kafka Replication Design V3, C, becomeLeader: it takes the command's ISR and ZooKeeper version."""
+    """Source: Kafka Replication Design V3, C, becomeLeader: it adopts the command's ISR and ZooKeeper version."""
     bench = Bench()
     log = log_of((0, 3))
     bench.start((log, recovery(log, high_watermark=2)))
@@ -132,8 +132,8 @@ def test_follower_of_the_same_leader_takes_the_epoch_and_does_not_cut(protocol: 
 @pytest.mark.parametrize("protocol", ["kip279-2.0.1", "kip320", "kip380", "mutant"])
 def test_follower_of_the_same_leader_cuts_anew_by_rule(protocol: str) -> None:
     """
-    Source:  KAFKA-7164. 2.0.1 itself skips the question when only one epoch was passed, since no election was
-             missed then; this broker asks, which cuts nothing more.
+    Source:  KAFKA-7164. 2.0.1 itself skips the request when the epoch rose by one, since no election was missed
+             then; this broker sends it, which truncates nothing more.
     """
     mutant = replace(PROTOCOLS["kip101"], truncate_when_leader_unchanged=True)
     bench = Bench(mutant if protocol == "mutant" else protocol)
@@ -203,7 +203,7 @@ def test_stop_of_a_replica_that_is_not_there_is_no_error() -> None:
 
 # --- start-up --------------------------------------------------------------------------------------------------
 def starting(rules: Any, leader: int, *, epoch: int = 3, spans: tuple[tuple[int, int], ...] = ((3, 2),)) -> Bench:
-    """Broker 1 starts with a log, in a ZooKeeper that names this leader; somebody else is controller."""
+    """Start broker 1 with a log, in a ZooKeeper that names this leader and another broker as controller."""
     bench = Bench(rules, zk=occupied())
     bench.zk.put_state(leader, epoch, (1, 2))
     log = log_of(*spans)
@@ -227,7 +227,7 @@ def observed_names(bench: Bench) -> list[str]:
 
 
 def test_e_3_1_starts_a_replica_of_which_nothing_is_on_disk() -> None:
-    """Source: Kafka Replication Design V3, E 3.1: "start replica", here one made while the broker was down."""
+    """Source: Kafka Replication Design V3, E 3.1: "start replica", here one created while the broker was down."""
     bench = Bench(zk=occupied())
     bench.zk.put_state(2, 3, (2,))
     bench.start(session=7)
@@ -295,7 +295,7 @@ def test_e_4_deletes_what_is_no_longer_assigned_here() -> None:
 
 def test_e_4_keeps_what_a_controller_named_while_the_start_up_was_reading() -> None:
     """
-    The topic is younger than the list of topics that the start-up read: it must not be taken for deleted.
+    A topic created after the start-up read the list of topics is not treated as deleted.
 
     Source: Kafka Replication Design V3, E 4.
     """

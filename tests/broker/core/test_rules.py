@@ -1,4 +1,4 @@
-"""The rules: read and written as text, and what KIP-101 changed told by one comparison."""
+"""The rules: read and written as text, and the exact rules in which the protocols differ."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_letter_differs_from_what_was_shipped_in_steps_3_and_4_4_alone() -> None
 
 
 def test_kip_279_changed_exactly_these_rules() -> None:
-    """Source: KIP-279; KAFKA-6857 and KAFKA-7786, mended in 2.0.0 too."""
+    """Source: KIP-279; KAFKA-6857 and KAFKA-7786, fixed in 2.0.0 too."""
     assert difference("kip101", "kip279") == {
         "truncate_to": ("one_answer", "epoch_walk"),
         "undefined_query": ("log_end", "undefined"),

@@ -1,9 +1,9 @@
 """
-The issues' scenarios as numbers: a leader's log, a follower's, and where the follower's ends after it asked.
+The issues' scenarios as numbers: a leader's log, a follower's log, and where the follower truncates.
 
-S counts the scenario vectors: one truncation answer for each protocol, played through the cores of a leader
-and a follower up to the fetches, so that what the answer leaves behind is seen too. `kip101-text` stands where its
-own rules put it: it assigns on lead as 2.0.1 does, and otherwise answers as 0.11.
+S numbers the scenarios: one truncation offset for each protocol, run through the cores of a leader and a
+follower up to the fetches, so that the resulting logs are checked too. `kip101-text` follows its own rules: it
+assigns on lead as 2.0.1 does, and otherwise answers as 0.11.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ V11 = ("kip101", "kip101-text")
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Broker 1 leads this log in this epoch; broker 2 begins to follow it with that log and high watermark."""
+    """Broker 1 leads `leader` in this epoch; broker 2 starts to follow with `follower` at the high watermark."""
 
     leader: Sequence[Span]
     epoch: int
@@ -40,7 +40,7 @@ S8 = Scenario(leader=[(1, 1, 3), (3, 1, 4)], epoch=3, follower=[(0, 1, 1), (2, 1
 
 
 def kafka_6361(n: int) -> Scenario:
-    """A leads in epoch 3 from 21 on; B wrote 11 to n in epoch 2, which A does not know: three batches, two."""
+    """Return KAFKA-6361's case n: A leads epoch 3 from 21; B wrote 11 to n in epoch 2, which A does not know."""
     return Scenario(
         leader=[(1, 11, 1), (1, 10, 2), (3, 10, 4)],
         epoch=3,
@@ -50,7 +50,7 @@ def kafka_6361(n: int) -> Scenario:
 
 
 def play(scenario: Scenario, rules: Rules | str) -> Stage:
-    """The leader leads, the follower asks, cuts and fetches, until nothing more happens."""
+    """Elect the leader, and let the follower ask, truncate and fetch until nothing more happens."""
     stage = Stage(
         rules,
         logs={1: scenario.leader, 2: scenario.follower},
@@ -68,7 +68,7 @@ ANSWERS: list[tuple[str, Scenario, dict[str, int]]] = [
     ("S3c", kafka_6361(25), {"hw": 11, **dict.fromkeys(V11, 21), **dict.fromkeys(["kip279", *MENDED], 11)}),
     ("S4", S4, {"hw": 0, **dict.fromkeys([*V11, "kip279"], 1), **dict.fromkeys(MENDED, 0)}),
     ("S5", S5, {**dict.fromkeys(["hw", "kip101", "kip279"], 0), **dict.fromkeys(["kip101-text", *MENDED], 1)}),
-    # The walk of 2.0.0 falls back to where it has come to, and not to a high watermark below that.
+    # The walk of 2.0.0 falls back to the offset that it has reached, not to a high watermark below that.
     (
         "S8, HW 0",
         replace(S8, high_watermark=0),
@@ -106,7 +106,7 @@ def test_s2_logs_agree_afterwards_but_under_the_old_rule(protocol: str) -> None:
 def test_s3_one_answer_leaves_the_three_ends_of_kafka_6361(
     n: int, end: int, diverging: range, stopped: bool, protocol: str
 ) -> None:
-    """Source: KAFKA-6361; its third case is not fine, as Kafka 1.1.1 shows: the batch 11 to 25 goes whole."""
+    """Source: KAFKA-6361; its third case is not fine, as Kafka 1.1.1 shows: it removes all of batch 11 to 25."""
     stage = play(kafka_6361(n), protocol)
     assert (stage.replica(2).log.end_offset, stage.is_stopped(2)) == (end, stopped)
     assert list(diverging) == stage.diverging(1, 2)
@@ -147,7 +147,7 @@ def test_first_record_diverges_for_ever_up_to_2_0_0(
 
 @pytest.mark.parametrize("protocol", MENDED)
 def test_s5_is_cut_to_the_high_watermark_while_the_epoch_is_unassigned(protocol: str) -> None:
-    """Source: KAFKA-7415, its first half: offset 0 is committed, and a late high watermark takes it away."""
+    """Source: KAFKA-7415, its first half: offset 0 is committed, and a late high watermark truncates it."""
     assert play(S5, rules_of(protocol, "epoch_assigned_on_lead=no")).cuts(2)[-1] == 0
 
 
@@ -161,8 +161,8 @@ def test_s5_record_in_the_new_epoch_assigns_it_too_late_or_just_in_time(protocol
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_s6_follower_that_missed_an_epoch_of_the_same_leader_asks_by_rule(protocol: str) -> None:
     """
-    Source:  KAFKA-7164. 1 leads epoch 0 and writes at 0, 3 copies it; 2 leads epoch 1 with an empty log, 1 is cut;
-             1 leads epoch 2 and writes at 0 again. 3 hears of epochs 0 and 2, from the same leader.
+    Source:  KAFKA-7164. 1 leads epoch 0 and writes at 0, 3 copies it; 2 leads epoch 1 with an empty log, and 1
+             truncates; 1 leads epoch 2 and writes at 0 again. 3 learns of epochs 0 and 2, from the same leader.
     """
     stage = Stage(protocol, (1, 2, 3))
     stage.mute(2, 1)
@@ -181,9 +181,10 @@ def test_s6_follower_that_missed_an_epoch_of_the_same_leader_asks_by_rule(protoc
 
 def zombie(rules: Rules | str) -> Stage:
     """
-    S7 up to the zombie's fetch: 1 and 2 hold 0 to 49 of epoch 0, 3 to 39; 3 leads epoch 1 from 40 to 59.
+    Return S7's stage up to the zombie's fetch, with 1 and 2 holding 0 to 49 of epoch 0, and 3 holding 0 to 39.
 
-    1 is cut, follows, and leads epoch 2. 2 hears of neither; its fetch at 50, in epoch 0, then reaches 1.
+    3 leads epoch 1 from 40 to 59; 1 truncates, follows, and leads epoch 2. 2 learns of neither epoch; its fetch at
+    50, in epoch 0, then reaches 1.
     """
     old = [(0, 40, 1)]
     stage = Stage(rules, (1, 2, 3), logs={1: old, 2: old, 3: old}, high_watermarks=dict.fromkeys((1, 2, 3), 40))
@@ -197,7 +198,7 @@ def zombie(rules: Rules | str) -> Stage:
     stage.write(3, 11, 10, acks=-1)
     stage.write(3, 12, 10, acks=-1)
     stage.elect(1, tell=[1, 3])
-    stage.pass_ms(1_500)  # the zombie was told that 1 does not lead, and tries again
+    stage.pass_ms(1_500)  # the zombie learned that 1 does not lead, and retries
     assert stage.acknowledged() == [11, 12]
     stage.release(2)
     return stage
@@ -205,7 +206,7 @@ def zombie(rules: Rules | str) -> Stage:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_s7_zombies_fetch_is_refused_by_the_fence_alone(protocol: str) -> None:
-    """Source: KAFKA-6880: what it gets fits the end of its log, and no question afterwards finds the middle."""
+    """Source: KAFKA-6880: the fetched records fit its log end, and no later epoch request finds the difference."""
     stage = zombie(protocol)
     fenced = PROTOCOLS[protocol].fence_fetch
     assert (50 if fenced else 60) == stage.replica(2).log.end_offset
@@ -218,8 +219,8 @@ def test_s7_zombies_fetch_is_refused_by_the_fence_alone(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_s7_zombie_that_returns_keeps_its_middle_but_where_it_was_fenced(protocol: str) -> None:
     """
-    Source:  KAFKA-6880. Up to 2.0.0 nobody cuts, for the leader is still the same; 2.0.1 asks, and is answered 60,
-             though 40 to 49 differ. Only who was refused at 50 is cut to 40.
+    Source:  KAFKA-6880. Up to 2.0.0 the zombie does not truncate, because its leader is the same; 2.0.1 asks, and
+             is answered 60, though 40 to 49 differ. Only a zombie that was refused at 50 truncates to 40.
     """
     stage = zombie(protocol)
     before = len(stage.cuts(2))
@@ -233,7 +234,7 @@ def test_s7_zombie_that_returns_keeps_its_middle_but_where_it_was_fenced(protoco
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_s7_questions_find_no_fault_with_a_log_that_differs_in_the_middle(protocol: str) -> None:
-    """Source: KAFKA-6880: a zombie that did get 50 to 59 answers for its last epoch alone, so none cuts."""
+    """Source: KAFKA-6880: a zombie that did fetch 50 to 59 asks for its last epoch only, so none truncates."""
     s7 = Scenario(
         leader=[(0, 40, 1), (1, 10, 11), (1, 10, 12)],
         epoch=2,

@@ -1,7 +1,7 @@
 """
 Whole traces of elections, writes and fetches that break a protocol: KAFKA-6361, and the shortest ones (M1, M2).
 
-Nobody fails in any of them: leadership moves, and who is told of it, or answered, too late does the harm.
+No broker fails in any of them: leadership moves, and commands or answers that arrive too late do the harm.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ MENDED = ("kip279-2.0.1", "kip320", "kip380")
 V11 = ("kip101", "kip101-text")
 
 
-# --- KAFKA-6361 as it happens ------------------------------------------------------------------------------------
+# --- KAFKA-6361 by elections ------------------------------------------------------------------------------------
 def elected_back_and_forth(rules: Rules | str, n: int) -> Stage:
-    """A (1) leads epoch 1, B (2) epoch 2, A epoch 3, nobody fails, and what they ask each other comes late."""
+    """Return a stage where A (1) leads epoch 1, B (2) epoch 2, A epoch 3, no broker fails, and links are late."""
     stage = Stage(rules, (1, 2))
     stage.elect(1, epoch=1)
     stage.write(1, 1, 11, acks=-1)
@@ -38,7 +38,7 @@ def elected_back_and_forth(rules: Rules | str, n: int) -> Stage:
 @pytest.mark.parametrize("n", [15, 20, 25])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_kafka_6361_by_elections_ends_as_its_three_cases_say(n: int, protocol: str) -> None:
-    """Source: KAFKA-6361. Under `hw` A cuts at once, without asking, and leads from 11 on: nothing diverges."""
+    """Source: KAFKA-6361. Under `hw` A truncates at once, without asking, and leads from 11: nothing diverges."""
     stage = elected_back_and_forth(protocol, n)
     ends = {"hw": 21, **dict.fromkeys(["kip101", "kip101-text", "kip279", *MENDED], 31)}
     assert (stage.acknowledged(), stage.ends(1)) == ([1], [ends[protocol]])
@@ -52,7 +52,11 @@ def test_kafka_6361_by_elections_ends_as_its_three_cases_say(n: int, protocol: s
 
 # --- shortest counterexamples ------------------------------------------------------------------------------------
 def m1(rules: Rules | str) -> Stage:
-    """0 leads epoch 0 and 1 copies id0; 1 leads epoch 1 and follows 0 again in epoch 2 (brokers 1 and 2 here)."""
+    """
+    Return M1's stage, whose brokers 0 and 1 are 1 and 2 here.
+
+    0 leads epoch 0 and 1 copies id0; 1 leads epoch 1 and follows 0 again in epoch 2.
+    """
     stage = Stage(rules, (1, 2))
     stage.elect(1)
     stage.write(1, 100, acks=-1)
@@ -76,11 +80,11 @@ def test_m2_two_leaders_of_two_brokers_diverge_at_their_first_record_under_one_a
     protocol: str, writes_again: bool
 ) -> None:
     """
-    Source:  the shortest trace that breaks `kip101` (M2): 1 writes in epoch 0, 2 in epoch 1, each alone, though
-             both believe to lead; 1 leads epoch 2. Asked for epoch 1, it answers where epoch 2 begins: 1. In
-             2.0.0 that is KAFKA-7415's second half.
+    Source:  the shortest trace that breaks `kip101` (M2): 1 writes in epoch 0 and 2 in epoch 1, each alone and
+             both as leader; 1 leads epoch 2. Asked for epoch 1, it returns where epoch 2 begins: 1. In 2.0.0 that
+             is KAFKA-7415's second half.
 
-    Unless it wrote in epoch 2, 1 as shipped knows no later epoch and answers "undefined": all goes.
+    Unless it wrote in epoch 2, 1 as shipped knows no later epoch and answers "undefined": 2 truncates everything.
     """
     stage = Stage(protocol, (1, 2))
     stage.mute(1, 2)

@@ -1,4 +1,4 @@
-"""Where to cut, decision by decision (D counts Kafka's own cases), and what a cut inside a batch leaves."""
+"""Truncation decisions one by one (D numbers Kafka's own cases), and truncation inside a batch."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_high_watermark_beyond_the_log_cuts_nothing_when_the_leader_knows_no_epo
 
 
 # --- one decision at a time: Kafka's own numbers -------------------------------------------------------------
-# (id, answer, log end, high watermark, own cache, cut to, done)
+# (id, answer, log end, high watermark, own cache, truncated to, done)
 WALKS: list[tuple[str, tuple[int, int], int, int, list[tuple[int, int]], int, bool]] = [
     ("D1", (5, 156), 200, 199, [(5, 0)], 156, True),
     ("D1'", (5, 172), 200, 199, [(5, 0)], 172, True),
@@ -141,7 +141,7 @@ def test_one_answer_decides_as_kafkas_own_tests(answer: int, log_end: int, high_
 
 @pytest.mark.parametrize(("protocol", "to"), [("kip279", 11), ("kip279-2.0.1", 5), ("kip320", 5), ("kip380", 5)])
 def test_epoch_before_the_followers_first_one_is_where_releases_differ(protocol: str, to: int) -> None:
-    """Source: KAFKA-7415: up to 2.0.0 it trusts the leader's offset; then its own first epoch's start."""
+    """Source: KAFKA-7415: up to 2.0.0 a follower trusts the leader's offset; later, its first epoch's start."""
     cache = EpochCache(PROTOCOLS[protocol], [EpochEntry(7, 5)])
     found = walk(EpochEnd(4, 11), cache, log_end_offset=20, fallback=0)
     assert Cut(to=to, reason=Reason.EPOCH_ANSWER) == found

@@ -1,4 +1,4 @@
-"""What the core does with what it does not know: an answer that is void is dropped, a missing handler raises."""
+"""The core's response to unknown input: an answer to no pending request is dropped, a missing handler raises."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TAG = 4711
 
 @dataclass(frozen=True)
 class Unknown:
-    """What no handler is written for."""
+    """A type without a handler."""
 
 
 @pytest.fixture
 def bench() -> Bench:
-    """A broker in a session of ZooKeeper."""
+    """Return a broker in a ZooKeeper session."""
     return registered("kip380", (0, 1))
 
 

@@ -1,7 +1,9 @@
 """
-The epoch walk over every lineage that elections can make: it ends at the last record that both logs share.
+The epoch walk over every lineage that elections can make ends at the last record that both logs share.
 
-Lineages are drawn as KIP-279 tells them: leaders write, followers are cut to what they share and copy some of it.
+Lineages are drawn as KIP-279 describes: leaders write, followers truncate to the shared prefix and copy some of
+the rest.
+
 Source:  KIP-279; the TLA+ specification's Kip279, which compares whole records where a replica has epochs only.
 """
 
@@ -26,7 +28,7 @@ MENDED = ("kip279-2.0.1", "kip320", "kip380")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One leadership: who leads, how much it writes, how much each other replica copies (-1: hears nothing)."""
+    """One leadership: the leader, how much it writes, how much each other replica copies (-1: not reached)."""
 
     leader: int
     writes: int
@@ -48,7 +50,7 @@ turns = st.lists(
 
 @dataclass(slots=True)
 class Lineage:
-    """One replica: its records as (epoch, number), and the epochs that it keeps of them."""
+    """One replica: its records as (epoch, number), and its epoch cache."""
 
     rules: Rules
     records: list[tuple[int, int]] = field(default_factory=list)
@@ -67,13 +69,13 @@ class Lineage:
 
 
 def shared(one: Lineage, other: Lineage) -> int:
-    """How many records two logs have in common, from their start."""
+    """Return how many records two logs have in common, from their start."""
     pairs = zip(one.records, other.records, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one.records), len(other.records)))
 
 
 def after(rules: Rules, history: TURNS) -> tuple[Lineage, list[Lineage]]:
-    """Play the turns; gives who leads last, having written nothing yet, and all replicas."""
+    """Play the turns; return the last leader and all replicas."""
     replicas = [Lineage(rules) for _ in REPLICAS]
     number = 0
     for epoch, turn in enumerate(history):
@@ -92,7 +94,7 @@ def after(rules: Rules, history: TURNS) -> tuple[Lineage, list[Lineage]]:
 
 
 def walked(leader: Lineage, follower: Lineage) -> int:
-    """Where the follower's log ends after it asked as often as it had to, its high watermark being 0."""
+    """Return the follower's log end offset after as many requests as it needs, with a high watermark of 0."""
     fallback = 0
     for _ in range(len(follower.cache.entries) + 1):
         if not follower.cache.entries:
@@ -111,7 +113,7 @@ def walked(leader: Lineage, follower: Lineage) -> int:
 
 
 def strays(rules: Rules, history: TURNS) -> bool:
-    """Whether some follower's walk ends anywhere but at the last record that it shares with the leader."""
+    """Return whether some follower's walk does not end at the last record that it shares with the leader."""
     for number in REPLICAS:
         leader, replicas = after(rules, history)
         follower = replicas[number]
@@ -157,13 +159,13 @@ def test_epochs_rise_and_lie_within_the_log_whatever_happened(protocol: str, his
     ],
 )
 def test_walk_of_an_older_or_broken_protocol_strays_and_is_found(rules: str) -> None:
-    """Source: KAFKA-6361, KAFKA-7415: what the property above says of them, of the first lineages drawn."""
+    """Source: KAFKA-6361, KAFKA-7415: one of the first lineages drawn violates the property above."""
     base, *changes = rules.split()
     assert any(strays(rules_of(base, *changes), drawn(seed)) for seed in range(500))
 
 
 def drawn(seed: int) -> TURNS:
-    """Turns drawn from a seed, the same for every run."""
+    """Return turns drawn from a seed, the same for every run."""
     draw = Random(seed)
     return [
         Turn(

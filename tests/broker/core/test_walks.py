@@ -22,7 +22,7 @@ def test_newest_protocols_keep_what_was_acknowledged_and_do_not_diverge(protocol
 @pytest.mark.parametrize("broken", ["hw", "kip320 epochs=no", "kip380 fence_truncation_query=no"])
 def test_broken_protocol_is_found_by_as_many_walks(broken: str) -> None:
     """
-    The same walks, under a rule that loses records or lets logs differ.
+    The same walks find a rule that loses records or lets logs diverge.
 
     Source: the TLA+ specification of Kafka's replication.
     """

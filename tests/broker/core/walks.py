@@ -1,8 +1,9 @@
 """
-Random walks over a stage: elections, late commands, late links and writes, with the two oracles after every step.
+Random walks over a stage: elections, late commands, late links and writes, with two oracles after every step.
 
-No disk forgets, so nothing that was acknowledged by all may be missing from whoever may lead next, and a follower
-that fetches in its leader's epoch agrees with it.
+No disk loses data, so no member of the ISR, a possible next leader, may lack a record acknowledged with acks=all,
+and a follower that fetches in its leader's epoch agrees with its leader.
+
 Source:  the invariants StrongIsr and PrefixMatch of the TLA+ specification of Kafka's replication.
 """
 
@@ -20,7 +21,7 @@ STEPS: Final = 60
 
 
 class Walk:
-    """One random walk; the same seed walks the same way."""
+    """One random walk; the same seed takes the same steps."""
 
     def __init__(self, rules: Rules | str, seed: int, replicas: tuple[int, ...] = (1, 2, 3)) -> None:
         self.draw = Random(seed)
@@ -31,7 +32,7 @@ class Walk:
         self.stage.elect(1)
 
     def run(self, steps: int = STEPS) -> str:
-        """Walk so many steps; what went wrong, "" for nothing."""
+        """Take so many steps; return the first violation, "" for none."""
         for _ in range(steps):
             self.step()
             wrong = self.wrong()
@@ -40,7 +41,7 @@ class Walk:
         return ""
 
     def step(self) -> None:
-        """One thing happens, drawn at random."""
+        """Take one step, drawn at random."""
         draw, stage = self.draw, self.stage
         brokers = sorted(stage.benches)
         what = draw.choices(
@@ -87,7 +88,7 @@ class Walk:
             stage.pass_ms(1_000, step_ms=500)
 
     def decide(self, leader: int, isr: tuple[int, ...]) -> None:
-        """The controller decides; each broker will hear of it some time."""
+        """Elect a leader and queue the command for each broker, to be delivered at some later step."""
         command = self.stage.elect(leader, isr=isr, tell=())
         self.told.append(f"elect {leader} epoch {command.leader_epoch} isr {isr}")
         for waiting in self.commands.values():
@@ -95,7 +96,7 @@ class Walk:
 
     # --- oracles ---------------------------------------------------------------------------------------------
     def wrong(self) -> str:
-        """What no protocol may do, "" for nothing."""
+        """Return a violation of the two invariants, "" for none."""
         owing = self.stage.owing()
         if owing:
             return f"acknowledged batches {owing} are missing from a member of the ISR {self.stage.zk.state().isr}"
