@@ -41,7 +41,7 @@ class Waiting:
     asked: int = 0
     outcomes: int = 0
 
-    def hear(self, op: Op) -> None:
+    def listen(self, op: Op) -> None:
         """Count the op if it is a record's outcome."""
         # Invocations are not counted: a client may record them late, from a thread of its own.
         if op.source is Source.CLIENT and op.type is not OpType.INVOKE and isinstance(op.event, events.Produce):
@@ -62,7 +62,7 @@ class RandomPlay(Play):
     _taken: int = field(init=False, default=0)
 
     def _set_up(self) -> None:
-        self.cluster.history.listeners.append(self._waiting.hear)
+        self.cluster.history.listeners.append(self._waiting.listen)
         Play._set_up(self)
 
     # No `super()`: `slots=True` makes the decorator create a new class, and `super()` still refers to the old one.

@@ -71,7 +71,7 @@ class Pair:
         """How the two results compare."""
         if self.theirs is None:
             return Standing.NOT_PLAYED
-        statuses = {cell.status for cell in (self.theirs, self.ours) if cell is not None}
+        statuses = {result.status for result in (self.theirs, self.ours) if result is not None}
         if Status.MISMATCH in statuses:
             return Standing.WRONG
         if Status.UNKNOWN in statuses:
@@ -107,9 +107,9 @@ def render_conformance(suite: Suite, pairs: Sequence[Pair], console: Console) ->
         _print_list(scenarios, console)
     console.print(Text("  ".join(f"{each.value} {_MEANING[each]}" for each in Standing), "dim"))
     console.print(totals(suite))
-    for cell in suite.results:
-        if cell.status is not Status.AS_EXPECTED:
-            print_odd(cell, console)
+    for result in suite.results:
+        if result.status is not Status.AS_EXPECTED:
+            print_odd(result, console)
 
 
 _MEANING: Final[Mapping[Standing, str]] = {
@@ -160,7 +160,7 @@ def _rows(pairs: Sequence[Pair]) -> list[_Row]:
     ]
 
 
-def _found(cell: RunResult, expected: str) -> str:
-    if cell.status is Status.AS_EXPECTED:
-        return "as expected" if cell.expected == expected else f"{cell.expected}, as expected of it"
-    return f"{cell.found}: {cell.status.value}"
+def _found(result: RunResult, expected: str) -> str:
+    if result.status is Status.AS_EXPECTED:
+        return "as expected" if result.expected == expected else f"{result.expected}, as expected of it"
+    return f"{result.found}: {result.status.value}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 # A page with more runs than this draws only those that are not as expected.
-DRAWN_CELLS_MAX: Final = 60
+DRAWN_RUNS_MAX: Final = 60
 
 # Limits for one run. A suite of 15 runs, each at every limit, is below about 15 MB.
 HISTORY_ROWS_MAX: Final = 400

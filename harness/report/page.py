@@ -18,8 +18,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.model import Op
-from harness.report.cell import CellView, view_of
-from harness.report.limits import DRAWN_CELLS_MAX
+from harness.report.limits import DRAWN_RUNS_MAX
+from harness.report.run_view import RunView, view_of
 from harness.report.text import clean, plural
 from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
@@ -41,7 +41,7 @@ class Chapter:
     title: str
     source: str
     key: str
-    cells: tuple[CellView, ...]
+    views: tuple[RunView, ...]
 
 
 def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> Path:
@@ -59,12 +59,12 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
     """
     keys = _keys(suite)
     drawn = _drawn(suite)
-    views = [view_of(c, keys[n], runs.get(c.run, ()) if c in drawn else ()) for n, c in enumerate(suite.results)]
+    views = [view_of(r, keys[n], runs.get(r.run, ()) if r in drawn else ()) for n, r in enumerate(suite.results)]
     chapters = [
-        Chapter(scenario=name, title=cells[0].cell.title, source=cells[0].cell.source, key=f"s-{n}", cells=cells)
-        for n, (name, cells) in enumerate(_by_scenario(views))
+        Chapter(scenario=name, title=own[0].result.title, source=own[0].result.source, key=f"s-{n}", views=own)
+        for n, (name, own) in enumerate(_by_scenario(views))
     ]
-    by_cell = {(v.cell.scenario, v.cell.protocol): v for v in views}
+    by_cell = {(v.result.scenario, v.result.protocol): v for v in views}
     text = (
         _environment()
         .get_template("page.html.j2")
@@ -72,10 +72,10 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
             suite=suite,
             chapters=chapters,
             by_cell=by_cell,
-            drawn={view.key for view in views if view.cell in drawn},
+            drawn={view.key for view in views if view.result in drawn},
             columns=[protocol for protocol in suite.protocols if not is_mutant(protocol)],
-            mutants=[view for view in views if is_mutant(view.cell.protocol)],
-            odd=[v for v in views if v.cell.status is not Status.AS_EXPECTED],
+            mutants=[view for view in views if is_mutant(view.result.protocol)],
+            odd=[v for v in views if v.result.status is not Status.AS_EXPECTED],
             headline=headline(suite),
             facts=_facts(suite, views),
         )
@@ -86,15 +86,15 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
 
 def _drawn(suite: Suite) -> Sequence[RunResult]:
     """Return the results that have a section: all, or if there are very many, those that are not as expected."""
-    if len(suite.results) <= DRAWN_CELLS_MAX:
+    if len(suite.results) <= DRAWN_RUNS_MAX:
         return suite.results
-    return [cell for cell in suite.results if cell.status is not Status.AS_EXPECTED]
+    return [result for result in suite.results if result.status is not Status.AS_EXPECTED]
 
 
 def headline(suite: Suite) -> str:
     """Return the suite's outcome as one sentence."""
     total = len(suite.results)
-    counts = Counter(cell.status for cell in suite.results)
+    counts = Counter(result.status for result in suite.results)
     if total == 0:
         return "No run was played."
     if counts[Status.AS_EXPECTED] == total:
@@ -105,26 +105,26 @@ def headline(suite: Suite) -> str:
     return f"{odd} of {plural(total, 'run')} {verb} not as expected: {', '.join(parts)}."
 
 
-def _by_scenario(views: Sequence[CellView]) -> list[tuple[str, tuple[CellView, ...]]]:
-    order = {v.cell.scenario: n for n, v in reversed(list(enumerate(views)))}
-    ordered = sorted(views, key=lambda v: order[v.cell.scenario])
-    return [(name, tuple(group)) for name, group in groupby(ordered, key=lambda v: v.cell.scenario)]
+def _by_scenario(views: Sequence[RunView]) -> list[tuple[str, tuple[RunView, ...]]]:
+    order = {v.result.scenario: n for n, v in reversed(list(enumerate(views)))}
+    ordered = sorted(views, key=lambda v: order[v.result.scenario])
+    return [(name, tuple(group)) for name, group in groupby(ordered, key=lambda v: v.result.scenario)]
 
 
 def _keys(suite: Suite) -> list[str]:
     """Return a URL fragment for every result; it stays the same from suite to suite if the names do."""
     seen: Counter[str] = Counter()
     keys = []
-    for cell in suite.results:
-        key = re.sub(r"[^a-z0-9]+", "-", f"cell {cell.scenario} {cell.protocol}".lower()).strip("-")
+    for result in suite.results:
+        key = re.sub(r"[^a-z0-9]+", "-", f"cell {result.scenario} {result.protocol}".lower()).strip("-")
         seen[key] += 1
         keys.append(key if seen[key] == 1 else f"{key}--{seen[key]}")
     return keys
 
 
-def _facts(suite: Suite, views: Sequence[CellView]) -> tuple[tuple[str, str], ...]:
+def _facts(suite: Suite, views: Sequence[RunView]) -> tuple[tuple[str, str], ...]:
     rules = ", ".join(f"{rule}={value}" for rule, value in suite.rules.items())
-    anomalies = sum(len(cell.anomalies) for cell in suite.results)
+    anomalies = sum(len(result.anomalies) for result in suite.results)
     proven = "1 anomaly proven" if anomalies == 1 else f"{anomalies:,} anomalies proven"
     return (
         ("started", suite.started),
@@ -165,5 +165,5 @@ def _class_word(text: str) -> str:
     return re.sub(r"[^a-z]+", "-", text.lower())
 
 
-def _sign(cell: RunResult) -> str:
-    return STATUS_SIGNS[cell.status]
+def _sign(result: RunResult) -> str:
+    return STATUS_SIGNS[result.status]

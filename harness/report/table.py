@@ -27,7 +27,7 @@ _STYLES: Final = {
 # With fewer characters for each column, a list is easier to read than a table.
 _COLUMN_CHARS_MIN: Final = 20
 _NARROW_CHARS_MIN: Final = 11
-# With more columns than this, a cell that is as expected has one line, and titles are omitted.
+# With more columns than this, a result that is as expected has one line, and titles are omitted.
 _WIDE_COLUMNS_MAX: Final = 4
 
 
@@ -39,7 +39,7 @@ def render_table(suite: Suite, console: Console) -> None:
     Each command is printed on one line at any width, so that it can be copied.
     """
     columns = [protocol for protocol in suite.protocols if not is_mutant(protocol)]
-    mutants = [cell for cell in suite.results if is_mutant(cell.protocol)]
+    mutants = [result for result in suite.results if is_mutant(result.protocol)]
     brief = len(columns) > _WIDE_COLUMNS_MAX
     wide_enough = console.width >= (_NARROW_CHARS_MIN if brief else _COLUMN_CHARS_MIN) * (len(columns) + 1)
     if columns and wide_enough:
@@ -49,9 +49,9 @@ def render_table(suite: Suite, console: Console) -> None:
     if not wide_enough:
         _print_list(suite, console)
     console.print(totals(suite))
-    for cell in suite.results:
-        if cell.status is not Status.AS_EXPECTED:
-            print_odd(cell, console)
+    for result in suite.results:
+        if result.status is not Status.AS_EXPECTED:
+            print_odd(result, console)
 
 
 def _table(suite: Suite, columns: Sequence[str], *, brief: bool) -> Table:
@@ -59,14 +59,14 @@ def _table(suite: Suite, columns: Sequence[str], *, brief: bool) -> Table:
     table.add_column("scenario", ratio=2 if brief else 3, overflow="fold")
     for protocol in columns:
         table.add_column(Text(clean(protocol)), ratio=2, overflow="fold")
-    titles = {cell.scenario: cell.title for cell in suite.results}
+    titles = {result.scenario: result.title for result in suite.results}
     for scenario in suite.scenarios:
         name = Text(clean(scenario), "bold")
         if not brief:
             name.append(f"\n{clean(titles[scenario])}", "not bold")
         cells = [suite.result(scenario, protocol) for protocol in columns]
         if any(cells):
-            table.add_row(name, *(_cell_text(cell, brief=brief) for cell in cells))
+            table.add_row(name, *(_cell_text(result, brief=brief) for result in cells))
     return table
 
 
@@ -76,41 +76,41 @@ def _mutants(cells: Sequence[RunResult]) -> Table:
     for column, ratio in (("scenario", 2), ("mutant", 3), ("found", 4)):
         table.add_column(column, ratio=ratio, overflow="fold")
     before = ""
-    for cell in cells:
-        name = Text("" if cell.scenario == before else clean(cell.scenario), "bold")
-        table.add_row(name, Text(clean(cell.protocol)), _cell_text(cell, brief=True))
-        before = cell.scenario
+    for result in cells:
+        name = Text("" if result.scenario == before else clean(result.scenario), "bold")
+        table.add_row(name, Text(clean(result.protocol)), _cell_text(result, brief=True))
+        before = result.scenario
     return table
 
 
-def _cell_text(cell: RunResult | None, *, brief: bool = False) -> Text:
-    if cell is None:
+def _cell_text(result: RunResult | None, *, brief: bool = False) -> Text:
+    if result is None:
         return Text("" if brief else "not played", "dim")
-    if brief and cell.status is Status.AS_EXPECTED:
+    if brief and result.status is Status.AS_EXPECTED:
         # The expectation, not the findings: they may also have unpromised losses.
-        return Text(f"{STATUS_SIGNS[cell.status]} {clean(cell.expected)}", _STYLES[cell.status])
-    text = Text(f"expected {clean(cell.expected)}\nfound    ", "default")
-    text.append(clean(cell.found))
-    text.append(f"\n{_status_text(cell)}", _STYLES[cell.status])
+        return Text(f"{STATUS_SIGNS[result.status]} {clean(result.expected)}", _STYLES[result.status])
+    text = Text(f"expected {clean(result.expected)}\nfound    ", "default")
+    text.append(clean(result.found))
+    text.append(f"\n{_status_text(result)}", _STYLES[result.status])
     return text
 
 
-def _status_text(cell: RunResult) -> str:
-    return f"{STATUS_SIGNS[cell.status]} {cell.status.value}"
+def _status_text(result: RunResult) -> str:
+    return f"{STATUS_SIGNS[result.status]} {result.status.value}"
 
 
 def _print_list(suite: Suite, console: Console) -> None:
     console.print(Text(clean(suite.name), "bold"))
-    for cell in suite.results:
-        console.print(Text(f"{clean(cell.scenario)} under {clean(cell.protocol)}", "bold"))
-        for part in _cell_text(cell).split("\n"):
+    for result in suite.results:
+        console.print(Text(f"{clean(result.scenario)} under {clean(result.protocol)}", "bold"))
+        for part in _cell_text(result).split("\n"):
             console.print(Text("  ").append_text(part))
 
 
 def totals(suite: Suite) -> Text:
     """Return the number of results by status, the worst verdict and the duration, as text."""
-    counts = Counter(cell.status for cell in suite.results)
-    worst = Verdict.merge(cell.verdict for cell in suite.results)
+    counts = Counter(result.status for result in suite.results)
+    worst = Verdict.merge(result.verdict for result in suite.results)
     parts = ", ".join(f"{counts[status]} {status.value}" for status in Status)
     style = _STYLES[_worst(counts)]
     return Text(
@@ -125,10 +125,10 @@ def _worst(counts: Counter[Status]) -> Status:
     return next((status for status in order if counts[status]), Status.AS_EXPECTED)
 
 
-def print_odd(cell: RunResult, console: Console) -> None:
+def print_odd(result: RunResult, console: Console) -> None:
     """Print why a result is not as expected, and the command that plays the run again."""
-    title = f"\n{_status_text(cell)}: {clean(cell.scenario)} under {clean(cell.protocol)}"
-    console.print(Text(title, _STYLES[cell.status]))
-    for words in (f"expected {cell.expected}, found {cell.found}", f"why:   {cell.reason}"):
+    title = f"\n{_status_text(result)}: {clean(result.scenario)} under {clean(result.protocol)}"
+    console.print(Text(title, _STYLES[result.status]))
+    for words in (f"expected {result.expected}, found {result.found}", f"why:   {result.reason}"):
         console.print(Padding(Text(clean(words)), (0, 0, 0, 2)))
-    console.print(Text(f"  again: {clean(cell.rerun)}"), soft_wrap=True)
+    console.print(Text(f"  again: {clean(result.rerun)}"), soft_wrap=True)

@@ -104,7 +104,7 @@ class Driver:
         loop = asyncio.get_running_loop()
         keep_freed_memory()
         self._done = loop.create_future()
-        self._witness.tell(
+        self._witness.emit(
             "started",
             {"id": self._config.broker_id, "pid": os.getpid(), "protocol": self._config.protocol},
         )
@@ -113,7 +113,7 @@ class Driver:
         )
         self._data = opened.data
         for note in opened.notes:
-            self._witness.tell("note", {"text": note})
+            self._witness.emit("note", {"text": note})
         coordination = Coordination(
             self._settings.zookeeper,
             self._settings.session_timeout_ms,
@@ -161,7 +161,7 @@ class Driver:
         return self._data.create_log(tp)
 
     def _on_durable(self, path: str | PurePath, length: int) -> None:
-        self._witness.tell("flush", {"path": str(path), "length": length})
+        self._witness.emit("flush", {"path": str(path), "length": length})
 
     # --- events ------------------------------------------------------------------------------------------------
     def _post_from_thread(self, loop: asyncio.AbstractEventLoop, event: Event) -> None:
@@ -203,7 +203,7 @@ class Driver:
             case Send(to=to, channel=channel, tag=tag, request=request):
                 self._peers.ask(to, channel, tag, request)
             case Observe(f=f, value=value):
-                self._witness.tell(f, value)
+                self._witness.emit(f, value)
             case ZkAsk(tag=tag, ops=ops):
                 self._coordination.ask(tag, ops)
             case WriteHighWatermarks(high_watermarks=high_watermarks):

@@ -32,7 +32,7 @@ class Witness:
             self._socket.settimeout(None)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def tell(self, f: str, value: Mapping[str, Any]) -> None:
+    def emit(self, f: str, value: Mapping[str, Any]) -> None:
         """Send one event; a lost collector ends the sending, never the broker."""
         often = f in EVERY_RECORD
         if often and self._socket is None:

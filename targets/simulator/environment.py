@@ -76,7 +76,7 @@ class SimEnvironment:
         if spec.random:
             faults = ZooKeeperFaults(world)
             oracles = Oracles(world, TopicPartition(cluster.topic, cluster.partition))
-            history.listeners += [faults.hear, oracles.hear]
+            history.listeners += [faults.listen, oracles.listen]
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles)
         self._runs[str(history.path)] = found
         return cluster
@@ -129,7 +129,7 @@ def _line(event: Event) -> str:
 
 def cluster_of(world: World, spec: RunSpec, history: History, target: Target) -> Cluster:
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
-    world.listen(history)
+    world.record_into(history)
     cluster = Cluster(
         host=SimMachines(world, spec.scenario.replicas),
         target=target,

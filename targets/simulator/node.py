@@ -64,9 +64,9 @@ class Setting(Protocol):
     watchers: list[Watcher]
     core_steps: int
     session_timeout_ms: int
-    chance: bool
+    is_random: bool
 
-    def tell(self, name: str, f: str, value: Mapping[str, Any]) -> None:
+    def emit(self, name: str, f: str, value: Mapping[str, Any]) -> None:
         """Record a broker's event."""
 
     def next_life(self) -> int:
@@ -91,7 +91,7 @@ class Process:
             clock=world.clock,
             network=world.network,
             timeout_ms=world.session_timeout_ms,
-            chance=world.chance,
+            is_random=world.is_random,
             post=self.post,
         )
         self.inbounds = Inbounds(world.network, self.post)
@@ -107,7 +107,7 @@ class Process:
             Answer: lambda effect: self.inbounds.answer(effect.to, effect.response),
             Send: lambda effect: self.outbounds.ask(effect.to, effect.channel, effect.tag, effect.request),
             ZkAsk: lambda effect: self.zookeeper.ask(effect.tag, effect.ops),
-            Observe: lambda effect: world.tell(node.name, effect.f, effect.value),
+            Observe: lambda effect: world.emit(node.name, effect.f, effect.value),
             Arm: lambda effect: world.clock.at(effect.at_ns, ("tick", node.name, self.life, effect.at_ns)),
             WriteHighWatermarks: lambda effect: node.disk.write_high_watermarks(effect.high_watermarks),
             Flush: self._flush,
@@ -118,7 +118,7 @@ class Process:
         """Start: open the disk, then connect to ZooKeeper."""
         config = self.broker.state.config
         about = {"id": config.broker_id, "pid": PID_FIRST + self.life, "protocol": config.protocol}
-        self._world.tell(self._node.name, "started", about)
+        self._world.emit(self._node.name, "started", about)
         self.post(Start(logs=self._node.disk.open()))
         self.zookeeper.connect()
 
@@ -234,7 +234,7 @@ class Node:
     def lose_power(self) -> str:
         """End the process and lose what was not flushed, or a random part of it; return what was lost."""
         self.kill()
-        return self.disk.lose_power(self._world.clock.random if self._world.chance else None)
+        return self.disk.lose_power(self._world.clock.random if self._world.is_random else None)
 
     def end(self, process: Process, reason: str) -> None:
         """End a process that must not continue."""

@@ -96,7 +96,7 @@ class Oracles:
     """
     The rules, checked on one partition of one world.
 
-    hear(op) receives the world's history; without it `acknowledged` checks nothing.
+    listen(op) receives the world's history; without it `acknowledged` checks nothing.
     """
 
     def __init__(self, world: World, tp: TopicPartition) -> None:
@@ -120,7 +120,7 @@ class Oracles:
         self._on_zookeeper(self._path)
 
     # --- events ----------------------------------------------------------------------------------------------
-    def hear(self, op: Op) -> None:
+    def listen(self, op: Op) -> None:
         """Note the client answers in an op of the history."""
         if op.source is not Source.CLIENT or op.type is not OpType.OK or Rule.ACKNOWLEDGED in self.violations:
             return

@@ -54,7 +54,7 @@ class ZkClient:
         clock: Clock,
         network: Network,
         timeout_ms: int,
-        chance: bool,
+        is_random: bool,
         post: Callable[[Event], None],
     ) -> None:
         self.announced = 0
@@ -64,7 +64,7 @@ class ZkClient:
         self._network = network
         # A ping is sent after a third of the timeout, and counts as missed after two thirds.
         self._ping_ns = timeout_ms * NS_PER_MS // 3
-        self._chance = chance
+        self._is_random = is_random
         self._post = post
         self._pipe: Pipe | None = None
         self._session = 0
@@ -173,7 +173,7 @@ class ZkClient:
         assert self._pipe is not None, "an ask is sent on a connection"
         ops = self._asks[tag].ops
         cut = len(ops)
-        if self._chance and cut > 1 and self._clock.random.random() < SPLIT_SHARE:
+        if self._is_random and cut > 1 and self._clock.random.random() < SPLIT_SHARE:
             cut = self._clock.random.randrange(1, cut)
         for first, part in ((0, ops[:cut]), (cut, ops[cut:])):
             if part:

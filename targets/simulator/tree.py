@@ -103,7 +103,7 @@ class Tree:
                 return error
         for part in parts:
             if not isinstance(part, ZkCheck):
-                self._tell(part.path, parent=not isinstance(part, ZkSet))
+                self._announce(part.path, parent=not isinstance(part, ZkSet))
         return ZkDone()
 
     def end_session(self, session: int) -> None:
@@ -113,7 +113,7 @@ class Tree:
         for path in gone:
             self._put(path, None)
         for path in gone:
-            self._tell(path, parent=True)
+            self._announce(path, parent=True)
 
     def _write(self, part: ZkWrite, session: int, undo: list[tuple[str, ZkNode | None]]) -> ZkError | None:
         path = part.path
@@ -154,14 +154,14 @@ class Tree:
             self.nodes[path] = node
             self._children.setdefault(parent, {})[name] = None
 
-    def _tell(self, path: str, *, parent: bool) -> None:
+    def _announce(self, path: str, *, parent: bool) -> None:
         self._fire_all(DATA, path)
         if parent:
             if path not in self.nodes:
                 self._fire_all(CHILDREN, path)
             self._fire_all(CHILDREN, path.rpartition("/")[0] or "/")
-        for hear in self.changed:
-            hear(path)
+        for listener in self.changed:
+            listener(path)
 
     def _fire_all(self, kind: str, path: str) -> None:
         for watcher in self._watches.pop((kind, path), ()):

@@ -36,7 +36,7 @@ _INTERNAL_PORT: Final = 9093
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
+class Randomness:
     """
     What the seed decides in a random world; a world without it ignores the seed.
 
@@ -80,18 +80,18 @@ class World:
         settings: Mapping[str, Any] = SETTINGS,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         segment_bytes: int = SEGMENT_BYTES,
-        chance: Chance | None = None,
+        randomness: Randomness | None = None,
         sink: Sink | None = None,
         trace: Trace | None = None,
     ) -> None:
         self.rules = PROTOCOLS[protocol] if rules is None else rules
         self.ids = dict(ids)
         self._names = {broker_id: name for name, broker_id in self.ids.items()}
-        self.chance = chance is not None
+        self.is_random = randomness is not None
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms
-        self.network = Network(self.clock, chance.latency if chance else Latency(), Witness(self.rules))
+        self.network = Network(self.clock, randomness.latency if randomness else Latency(), Witness(self.rules))
         self.links = SimLinks(self.network)
         self.zookeeper = ZooKeeper(self.clock, self.network, session_timeout_ms)
         self.network.ends[ZOOKEEPER] = self.zookeeper
@@ -112,7 +112,7 @@ class World:
             )
             self.nodes[name] = Node(self, name, config, SimDisk(segment_bytes))
             self.network.ends[name] = self.nodes[name]
-        self.listen(sink)
+        self.record_into(sink)
 
     # --- time --------------------------------------------------------------------------------------------------
     def step(self) -> bool:
@@ -156,29 +156,29 @@ class World:
         self._planned_for[who] = handler
 
     # --- recording -------------------------------------------------------------------------------------------
-    def listen(self, sink: Sink | None) -> None:
+    def record_into(self, sink: Sink | None) -> None:
         """Record all later ops in this sink; None stops recording."""
         self._sink = sink
-        self.network.record = None if sink is None else self._tell_fabric
+        self.network.record = None if sink is None else self._record_fabric
         for node in self.nodes.values():
-            node.disk.on_durable = None if sink is None else self._flush_teller(node.name)
+            node.disk.on_durable = None if sink is None else self._flush_recorder(node.name)
 
     def observe(self, process: str, type_: OpType, event: Event) -> None:
         """Record one op if there is a sink."""
         if self._sink is not None:
             self._sink.record(process, type_, event)
 
-    def tell(self, name: str, f: str, value: Mapping[str, Any]) -> None:
+    def emit(self, name: str, f: str, value: Mapping[str, Any]) -> None:
         """Record a broker's event."""
         if self._sink is not None:
             self._sink.record_line(Source.BROKER, name, OpType.INFO, f, value)
         if self.trace.detail is Detail.EVENTS:
             self.trace.note(f"{name} {f} {value!r}")
 
-    def _tell_fabric(self, event: Event) -> None:
+    def _record_fabric(self, event: Event) -> None:
         self.observe("fabric", OpType.INFO, event)
 
-    def _flush_teller(self, name: str) -> Callable[[str, int], None]:
+    def _flush_recorder(self, name: str) -> Callable[[str, int], None]:
         return lambda path, length: self.observe(name, OpType.INFO, Flush(path=path, length=length))
 
     # --- names and numbers -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from targets.broker.core.rules import Rules
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.network import Latency
 from targets.simulator.trace import Trace
-from targets.simulator.world import Chance, World
+from targets.simulator.world import Randomness, World
 
 # From nearly equal to far apart: frames of two connections overtake each other more and more.
 LATENCIES: Final = (
@@ -54,7 +54,7 @@ def random_world(
         ids=ids,
         settings=settings,
         session_timeout_ms=SESSION_TIMEOUT_MS,
-        chance=Chance(latency=chance.choice(LATENCIES)),
+        randomness=Randomness(latency=chance.choice(LATENCIES)),
         trace=trace,
     )
 
@@ -69,7 +69,7 @@ class ZooKeeperFaults:
     """
 
     def __init__(self, world: World) -> None:
-        """Wait for the set-up to end: `hear` starts the faults at the history's first step."""
+        """Wait for the set-up to end: `listen` starts the faults at the history's first step."""
         self.asked = 0
         self._resets = 0
         self._writes = 0
@@ -77,7 +77,7 @@ class ZooKeeperFaults:
         self._world = world
         world.on_call(CALL, self._inject)
 
-    def hear(self, op: Op) -> None:
+    def listen(self, op: Op) -> None:
         """Start with the first step."""
         if not self._begun and op.type is OpType.OK and isinstance(op.event, Step):
             self._begun = True

@@ -30,7 +30,7 @@ class SimZooKeeperView:
 
         def changed(path: str) -> None:
             if path == state:
-                self._tell_state(topic, partition)
+                self._record_state(topic, partition)
             elif path == controller:
                 self._record(ControllerNode(node=self.controller()))
             elif path.startswith(f"{BROKER_IDS}/"):
@@ -40,7 +40,7 @@ class SimZooKeeperView:
         for path in (state, controller, f"{BROKER_IDS}/"):
             changed(path)
 
-    def _tell_state(self, topic: str, partition: int) -> None:
+    def _record_state(self, topic: str, partition: int) -> None:
         truth = self.truth(topic, partition)
         if truth is not None:
             state = LeaderAndIsr(

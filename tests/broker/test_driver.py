@@ -217,7 +217,11 @@ def test_address_that_cannot_be_read_is_none(rig: MakeRig, result: ZkResult) -> 
 
 
 def test_address_found_before_serves_while_zookeeper_cannot_be_asked(rig: MakeRig) -> None:
-    """The fetcher of a zombie broker can reconnect to its leader. Source: KAFKA-6880."""
+    """
+    The fetcher of a zombie broker can reconnect to its leader.
+
+    Source:  KAFKA-6880.
+    """
     made = rig(lambda _: [])
     found: list[object] = []
     made.driver._resolve(8, found.append)

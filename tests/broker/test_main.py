@@ -275,7 +275,11 @@ def test_data_directory_that_cannot_be_made_exits_1_and_says_why(make_broker: Ma
 def test_disk_that_is_full_ends_the_broker_and_what_it_refused_is_not_acknowledged(
     broker: Broker, client: LibrdkafkaClient
 ) -> None:
-    """A limit on file sizes simulates a full disk. Source: Kafka Replication Design V3, discussion 4."""
+    """
+    A limit on file sizes simulates a full disk.
+
+    Source:  Kafka Replication Design V3, discussion 4.
+    """
     limit = 64 * 1024
     broker.limit_files(limit)
     with pytest.raises(PreconditionError, match="0 of 1 records acknowledged"):

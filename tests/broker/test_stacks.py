@@ -31,7 +31,7 @@ _numbers = itertools.count()
 
 
 @dataclass(slots=True, kw_only=True)
-class Ground:
+class StackCluster:
     """A cluster, and the partitions whose leaders have reported themselves."""
 
     cluster: Cluster
@@ -47,13 +47,13 @@ class Ground:
 
 
 @pytest.fixture(scope="module", params=keep(["kip320", "kip380"], "kip380"))
-def ground(
+def brokers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, zookeeper: Address
-) -> Iterator[Ground]:
+) -> Iterator[StackCluster]:
     """Three brokers."""
     run_dir = tmp_path_factory.mktemp("stacks") / request.param
     with running(run_dir, zookeeper, request.param, IDS) as cluster:
-        made = Ground(cluster=cluster, led=set())
+        made = StackCluster(cluster=cluster, led=set())
         cluster.history.listeners.append(
             lambda op: made.led.add((op.value["topic"], op.value["partition"])) if op.f == "leader" else None
         )
@@ -68,14 +68,14 @@ def collected() -> Iterator[None]:
 
 
 @pytest.fixture(params=keep(STACKS, "librdkafka", "aiokafka"))
-def stack(request: pytest.FixtureRequest, ground: Ground) -> Stack:
+def stack(request: pytest.FixtureRequest, brokers: StackCluster) -> Stack:
     """One of the libraries."""
-    return STACKS[request.param](ground.cluster.clients_addresses)
+    return STACKS[request.param](brokers.cluster.clients_addresses)
 
 
-def others(ground: Ground, codec: str) -> list[Stack]:
+def others(brokers: StackCluster, codec: str) -> list[Stack]:
     """Return all stacks that support the codec."""
-    made = [kind(ground.cluster.clients_addresses) for kind in STACKS.values()]
+    made = [kind(brokers.cluster.clients_addresses) for kind in STACKS.values()]
     return [stack for stack in made if codec in stack.codecs]
 
 
@@ -84,8 +84,8 @@ def values(first: int, count: int) -> dict[int, bytes]:
     return {1_000 * number: b"%d-" % number + b"x" * 100 for number in range(first, first + count)}
 
 
-def test_topic_is_made_described_and_deleted_once(ground: Ground, stack: Stack) -> None:
-    topic = ground.topic(stack, partitions=3)
+def test_topic_is_made_described_and_deleted_once(brokers: StackCluster, stack: Stack) -> None:
+    topic = brokers.topic(stack, partitions=3)
     assert topic in stack.topics()
     told = stack.describe(topic)
     assert {0, 1, 2} == told.keys()
@@ -97,26 +97,28 @@ def test_topic_is_made_described_and_deleted_once(ground: Ground, stack: Stack) 
     assert stack.delete(topic) in GONE
 
 
-def test_records_under_every_codec_are_read_by_every_stack_that_knows_it(ground: Ground, stack: Stack) -> None:
+def test_records_under_every_codec_are_read_by_every_stack_that_knows_it(
+    brokers: StackCluster, stack: Stack
+) -> None:
     for codec in stack.codecs:
-        topic = ground.topic(stack)
+        topic = brokers.topic(stack)
         sent = values(1, 40)
         assert list(range(40)) == stack.produce((topic, 0), sent, acks=-1, codec=codec)
-        for reader in others(ground, codec):
+        for reader in others(brokers, codec):
             with reader.reader((topic, 0)) as reading:
                 assert [(topic, 0, at, value) for at, value in enumerate(sent.values())] == reading.take(40)
 
 
 @pytest.mark.parametrize("acks", [0, 1, -1])
-def test_record_is_there_whoever_must_acknowledge_it(ground: Ground, stack: Stack, acks: int) -> None:
-    topic = ground.topic(stack)
+def test_record_is_there_whoever_must_acknowledge_it(brokers: StackCluster, stack: Stack, acks: int) -> None:
+    topic = brokers.topic(stack)
     assert ([0] if acks else []) == stack.produce((topic, 0), {1: b"m1"}, acks=acks, codec="none")
     with stack.reader((topic, 0)) as reading:
         assert [(topic, 0, 0, b"m1")] == reading.take(1)
 
 
-def test_reader_of_many_partitions_seeks_in_each(ground: Ground, stack: Stack) -> None:
-    one, two = ground.topic(stack, partitions=2), ground.topic(stack)
+def test_reader_of_many_partitions_seeks_in_each(brokers: StackCluster, stack: Stack) -> None:
+    one, two = brokers.topic(stack, partitions=2), brokers.topic(stack)
     places: tuple[Place, ...] = ((one, 0), (one, 1), (two, 0))
     for at, place in enumerate(places):
         stack.produce(place, values(100 * at, 30), acks=-1, codec="none", singly=True)
@@ -133,8 +135,8 @@ def test_reader_of_many_partitions_seeks_in_each(ground: Ground, stack: Stack) -
         assert [(one, 1, offset) for offset in (27, 28, 29)] == [record[:3] for record in reading.take(3)]
 
 
-def test_offsets_are_found_by_time_and_at_both_ends(ground: Ground, stack: Stack) -> None:
-    topic = ground.topic(stack)
+def test_offsets_are_found_by_time_and_at_both_ends(brokers: StackCluster, stack: Stack) -> None:
+    topic = brokers.topic(stack)
     assert (0, 0) == stack.bounds((topic, 0))
     assert stack.offset_at((topic, 0), 1) is None
     stack.produce((topic, 0), values(1, 3), acks=-1, codec="none", singly=True)
@@ -142,10 +144,10 @@ def test_offsets_are_found_by_time_and_at_both_ends(ground: Ground, stack: Stack
     assert [0, 0, 1, 2, None] == [stack.offset_at((topic, 0), when) for when in (0, 1_000, 1_500, 3_000, 3_001)]
 
 
-def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(ground: Ground, stack: Stack) -> None:
+def test_reader_and_writer_go_on_when_the_leader_dies_and_comes_back(brokers: StackCluster, stack: Stack) -> None:
     """The session is expired: a bounce that the controller misses leaves kip320 without a leader (KAFKA-1120)."""
-    cluster = ground.cluster
-    topic = ground.topic(stack)
+    cluster = brokers.cluster
+    topic = brokers.topic(stack)
     place = (topic, 0)
 
     def stands() -> tuple[int, int]:

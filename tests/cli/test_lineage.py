@@ -276,14 +276,20 @@ def test_lineage_opens_nothing_for_writing_and_changes_no_file(tmp_path: Path) -
     assert (VALID, []) == (code, touched), text
 
 
-def test_watch_tells_of_a_write_and_of_no_reading(tmp_path: Path) -> None:
+def test_watch_reports_writes_locks_and_renames_and_no_reading(tmp_path: Path) -> None:
     (tmp_path / "old").touch()
-    does = f"open({str(tmp_path / 'new')!r}, 'w'); open({str(tmp_path / 'old')!r})\n"
+    (tmp_path.parent / "outside").touch()
+    old, new, outside = (str(path) for path in (tmp_path / "old", tmp_path / "new", tmp_path.parent / "outside"))
+    does = (
+        f"import fcntl\nopen({new!r}, 'w')\nread = open({old!r})\n"
+        f"fcntl.flock(read, fcntl.LOCK_SH)\nfcntl.lockf(read, fcntl.LOCK_SH)\nos.rename({outside!r}, {new!r})\n"
+    )
     watch = WATCH.partition("import argparse")[0] + does
     ended = subprocess.run(
         [sys.executable, "-c", watch, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    assert [f"{TELLS} open {tmp_path / 'new'}"] == ended.stderr.splitlines()
+    expected = [("open", new), ("fcntl.flock", old), ("fcntl.lockf", old), ("os.rename", new)]
+    assert [f"{TELLS} {event} {path}" for event, path in expected] == ended.stderr.splitlines()
 
 
 def test_lineage_refuses_a_path_when_it_is_no_log_directory(tmp_path: Path) -> None:

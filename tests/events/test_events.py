@@ -29,7 +29,7 @@ from harness.events.codec import key_of_kind, keys_of
 
 KINDS = (*EVENTS.values(), *FAILED.values(), Injection)
 # Calls by which the broker and its core report what they do; the event's name is their first argument.
-REPORTS = frozenset({"observe", "observe_replica", "tell"})
+REPORTS = frozenset({"observe", "observe_replica", "emit"})
 
 
 def sent_by_brokers() -> Iterator[str]:

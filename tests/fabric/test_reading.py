@@ -173,7 +173,8 @@ def test_commands_are_not_looked_into_when_they_are_not_as_kafka_lays_them_out()
 def test_command_that_cannot_be_read_is_told_of_and_its_answer_is_nothing() -> None:
     reading, record = reading_with_record({})
     reading.request(wire.request(4, 1, 3, "1", b"\0\0"))
-    assert ("LeaderAndIsr", None) == (reading.answer(wire.obeyed(1, ()))[0].api, None)
+    seen, note = reading.answer(wire.obeyed(1, ()))
+    assert ("LeaderAndIsr", None) == (seen.api, note)
     assert [("unreadable", "LeaderAndIsr")] == [(f, value["api"]) for f, value in record]
 
 

@@ -19,9 +19,14 @@ CHANGES = {"os.rename", "os.remove", "os.truncate", "os.mkdir", "os.rmdir", "os.
 
 def watch(event, args):
     wrote = event == "open" and isinstance(args[2], int) and args[2] & WRITES
-    path = str(args[0]) if args else ""
-    if (wrote or event in CHANGES) and path.startswith(sys.argv[1]):
-        print("touched:", event, path, file=sys.stderr, flush=True)
+    for path in paths(args) if wrote or event in CHANGES else ():
+        if path.startswith(sys.argv[1]):
+            print("touched:", event, path, file=sys.stderr, flush=True)
+
+def paths(args):
+    if args and isinstance(args[0], int):  # a lock names its file by descriptor
+        yield os.readlink(f"/proc/self/fd/{args[0]}")
+    yield from (os.fsdecode(each) for each in args if isinstance(each, (str, bytes, os.PathLike)))
 
 sys.dont_write_bytecode = True
 sys.addaudithook(watch)

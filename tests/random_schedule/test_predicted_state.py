@@ -8,10 +8,10 @@ from tests.scenario.words import step as read
 
 
 def after(*steps: str) -> PredictedState:
-    beliefs = PredictedState(leader="A", before="B", faults=NEMESES)
+    predicted = PredictedState(leader="A", before="B", faults=NEMESES)
     for step in steps:
-        beliefs.note(read(step))
-    return beliefs
+        predicted.note(read(step))
+    return predicted
 
 
 def test_election_makes_a_leader_and_remembers_the_one_before() -> None:

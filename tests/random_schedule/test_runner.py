@@ -151,7 +151,7 @@ def test_records_wait_for_their_outcome_before_it_is_told_that_they_were_sent() 
     assert not waiting.over()
     for type_ in (OpType.INVOKE, OpType.OK, OpType.INVOKE, OpType.INFO):
         assert not waiting.over()
-        waiting.hear(replace(told, type=type_))
+        waiting.listen(replace(told, type=type_))
     assert waiting.over()
 
 
@@ -219,9 +219,9 @@ def test_end_frees_the_office_that_a_dead_session_of_its_controller_holds(as_sce
     seen: list[bool] = []
 
     def note(cluster: Cluster) -> None:
-        eye = cluster.zookeeper_view
-        cluster.await_(lambda: eye.controller() is not None, lambda: "a controller")
-        seen.append(eye.office() == eye.registered(str(eye.controller())))
+        view = cluster.zookeeper_view
+        cluster.await_(lambda: view.controller() is not None, lambda: "a controller")
+        seen.append(view.office() == view.registered(str(view.controller())))
 
     ops = played("kill C", "restart C", after=note, as_scenario=as_scenario)
     assert (OpType.OK, [True]) == (healed(ops).type, seen)

@@ -66,7 +66,7 @@ def test_mutants_have_a_table_of_their_own_with_a_link_to_each(tmp_path: Path) -
 def test_page_of_very_many_cells_draws_only_those_that_are_not_as_expected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.report.page.DRAWN_CELLS_MAX", 2)
+    monkeypatch.setattr("harness.report.page.DRAWN_RUNS_MAX", 2)
     suite, runs = sample()
     fine = next(c for c in suite.results if c.status is Status.AS_EXPECTED)
     odd = replace(fine, protocol="odd", status=Status.MISMATCH, reason="unexpected: hang")

@@ -15,7 +15,7 @@ from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, ZkDone, broker_p
 from targets.broker_target import SETTINGS
 from targets.simulator.client import SimClient
 from targets.simulator.trace import Detail, Trace
-from targets.simulator.world import Chance, World
+from targets.simulator.world import Randomness, World
 
 IDS: Final = {"A": 1, "B": 2, "C": 3}
 APIS: Final = ("Fetch", "OffsetForLeaderEpoch", "LeaderAndIsr", "*")
@@ -54,7 +54,7 @@ class Storm:
             ids=IDS,
             settings=settings,
             session_timeout_ms=SESSION_TIMEOUT_MS,
-            chance=Chance(),
+            randomness=Randomness(),
             trace=trace,
         )
         self.random = Random(seed)

@@ -118,7 +118,7 @@ def test_broker_tells_the_history_what_it_does_and_what_it_flushed() -> None:
         value["path"] for value in ops.of("flush", "B")
     }
     assert {(Source.BROKER, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "B"}
-    world.listen(None)
+    world.record_into(None)
     told = len(ops.found)
     world.run(1.0)
     assert told == len(ops.found)

@@ -79,11 +79,11 @@ def test_committed_record_may_be_missing_where_nobody_can_elect_the_replica() ->
 
 def test_record_that_a_power_cut_took_is_excused() -> None:
     world, oracles = watched()
-    world.nodes["B"].lose_power()
+    assert "2 batches became 0" in world.nodes["B"].lose_power()
     world.run(0.2)
     world.nodes["B"].boot()
     world.run(0.5)
-    assert (0, {}) == (0, oracles.violations)
+    assert {} == oracles.violations
 
 
 def test_record_that_went_without_a_power_cut_is_not_excused_by_one_elsewhere() -> None:
@@ -132,15 +132,15 @@ def test_follower_that_has_not_cut_its_log_yet_may_differ() -> None:
 ])  # fmt: skip
 def test_acknowledgement_of_what_is_not_committed_there_is_named(offset: int, value: str, sentence: str) -> None:
     _, oracles = watched()
-    oracles.hear(acknowledged(2, "m2.0"))
+    oracles.listen(acknowledged(2, "m2.0"))
     assert {} == oracles.violations
-    oracles.hear(acknowledged(offset, value))
+    oracles.listen(acknowledged(offset, value))
     assert sentence in oracles.violations[Rule.ACKNOWLEDGED].sentence
 
 
 def test_acknowledgement_with_acks_1_promises_nothing() -> None:
     _, oracles = watched()
-    oracles.hear(acknowledged(9, "ghost", acks=1))
+    oracles.listen(acknowledged(9, "ghost", acks=1))
     assert {} == oracles.violations
 
 

@@ -7,7 +7,7 @@ import pytest
 from targets.broker.core.rules import PROTOCOLS, with_rule
 from targets.simulator.client import SimClient
 from targets.simulator.network import Latency
-from targets.simulator.world import Chance, World
+from targets.simulator.world import Randomness, World
 from tests.simulator.storm import IDS, Storm
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, boot, cluster, settled, state
 
@@ -54,8 +54,11 @@ def test_world_without_chance_is_the_same_whatever_its_seed() -> None:
     assert ends[0] == ends[1]
 
 
-def test_world_with_chance_differs_by_its_seed() -> None:
-    ends = {cluster(seed=seed, chance=Chance(latency=Latency(low_ns=1, high_ns=10**6))).steps for seed in range(5)}
+def test_random_world_differs_by_its_seed() -> None:
+    ends = {
+        cluster(seed=seed, randomness=Randomness(latency=Latency(low_ns=1, high_ns=10**6))).steps
+        for seed in range(5)
+    }
     assert len(ends) > 1
 
 

@@ -34,7 +34,7 @@ def faultsed(seed: int) -> tuple[World, ZooKeeperFaults]:
     world = world_of(seed)
     faults = ZooKeeperFaults(world)
     boot(world)
-    faults.hear(set_up())
+    faults.listen(set_up())
     world.run(2.0)
     return world, faults
 
@@ -58,7 +58,7 @@ def test_faults_waits_for_the_set_up_and_comes_once() -> None:
         world.run(2.0)
         assert 0 == faults.asked
         for _ in range(3):
-            faults.hear(set_up())
+            faults.listen(set_up())
         world.run(2.0)
         assert faults.asked <= 5
 

@@ -25,12 +25,12 @@ def world(ops: Ops) -> World:
 
 
 @pytest.fixture
-def eye(world: World) -> SimZooKeeperView:
+def view(world: World) -> SimZooKeeperView:
     return SimZooKeeperView(world, TARGET)
 
 
-def test_eye_is_what_every_ground_has_and_sees_what_zookeeper_holds(world: World, eye: SimZooKeeperView) -> None:
-    general: ZooKeeperView = eye
+def test_view_is_a_zookeeper_view_and_reads_what_zookeeper_holds(world: World, view: SimZooKeeperView) -> None:
+    general: ZooKeeperView = view
     assert PartitionTruth(leader=1, leader_epoch=0, isr=(1, 2), version=0) == general.truth(TOPIC, 0)
     assert ("C", "A", None) == (general.controller(), general.name_of(1), general.name_of(-1))
     assert world.zookeeper.session_of(broker_path(1)) == general.registered("A") != 0
@@ -39,11 +39,11 @@ def test_eye_is_what_every_ground_has_and_sees_what_zookeeper_holds(world: World
 
 
 def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
-    world: World, eye: SimZooKeeperView, ops: Ops
+    world: World, view: SimZooKeeperView, ops: Ops
 ) -> None:
-    eye.watch(TOPIC, 0)
+    view.watch(TOPIC, 0)
     world.nodes["A"].kill()
-    eye.expire("A")
+    view.expire("A")
     assert world.until(lambda: 2 == state(world).leader, WAIT_S)
     place = {"topic": TOPIC, "partition": 0}
     assert [
@@ -55,20 +55,20 @@ def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
     assert {(Source.ZOOKEEPER, OpType.INFO)} == {(op[0], op[2]) for op in ops.found if op[1] == "zookeeper"}
 
 
-def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, eye: SimZooKeeperView) -> None:
-    session = eye.registered("A")
-    assert f"session 0x{session:x} closed, /brokers/ids/1 gone" == eye.expire("A")
-    assert 0 == eye.registered("A")
+def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World, view: SimZooKeeperView) -> None:
+    session = view.registered("A")
+    assert f"session 0x{session:x} closed, /brokers/ids/1 gone" == view.expire("A")
+    assert 0 == view.registered("A")
     with pytest.raises(PreconditionError, match="expire A: it is not registered"):
-        eye.expire("A")
+        view.expire("A")
     assert world.until(lambda: registered(world, "A"), WAIT_S)
 
 
-def test_deposed_controller_leaves_office_without_failing(world: World, eye: SimZooKeeperView, ops: Ops) -> None:
-    eye.watch(TOPIC, 0)
-    assert f"/controller of C deleted, which session 0x{eye.registered('C'):x} had made" == eye.depose()
-    assert None is eye.controller()
-    assert world.until(lambda: eye.controller() is not None, WAIT_S)
+def test_deposed_controller_leaves_office_without_failing(world: World, view: SimZooKeeperView, ops: Ops) -> None:
+    view.watch(TOPIC, 0)
+    assert f"/controller of C deleted, which session 0x{view.registered('C'):x} had made" == view.depose()
+    assert None is view.controller()
+    assert world.until(lambda: view.controller() is not None, WAIT_S)
     assert {"epoch": 1, "active": False} in ops.of("controller", "C")
     assert [{"node": "C"}, {"node": None}] == ops.of("controller", "zookeeper")[:2]
 
@@ -81,14 +81,14 @@ def test_without_a_controller_there_is_nobody_to_depose() -> None:
     assert CONTROLLER in world.zookeeper.tree.nodes
 
 
-def test_member_of_the_isr_is_elected_though_nobody_failed(world: World, eye: SimZooKeeperView) -> None:
-    assert "broker 2 asked for at /admin/elections" == eye.elect(TOPIC, 0, "B")
+def test_member_of_the_isr_is_elected_though_nobody_failed(world: World, view: SimZooKeeperView) -> None:
+    assert "broker 2 asked for at /admin/elections" == view.elect(TOPIC, 0, "B")
     assert world.until(lambda: 2 == state(world).leader, WAIT_S)
     assert (1, 2) == tuple(sorted(state(world).isr))
 
 
-def test_operator_reads_writes_and_deletes_nodes(eye: SimZooKeeperView) -> None:
-    eye.write("/x/y", b"1")
-    eye.write("/x/y", b"2")
-    assert (b"2", b"", None) == (eye.read("/x/y"), eye.read("/x"), eye.read("/x/z"))
-    assert (True, False) == (eye.delete("/x/y"), eye.delete("/x/y"))
+def test_operator_reads_writes_and_deletes_nodes(view: SimZooKeeperView) -> None:
+    view.write("/x/y", b"1")
+    view.write("/x/y", b"2")
+    assert (b"2", b"", None) == (view.read("/x/y"), view.read("/x"), view.read("/x/z"))
+    assert (True, False) == (view.delete("/x/y"), view.delete("/x/y"))

@@ -11,7 +11,7 @@ from targets.broker.wire.versions import ROWS, client_rows, peer_rows
 
 # Fetch, ListOffsets, LeaderAndISR, StopReplica, OffsetForLeaderEpoch.
 KEYS = (1, 2, 4, 5, 23)
-# Source: Kafka's inter.broker.protocol.version and the versions that each release uses under it; DESIGN's ladder.
+# Source: Kafka's inter.broker.protocol.version and the versions that each release uses under it.
 LADDER = {
     "hw": (5, 1, 0, 0, None),
     "kip101": (5, 1, 0, 0, 0),

@@ -89,7 +89,11 @@ def test_lost_is_not_permitted_when_a_member_of_the_isr_never_had_it() -> None:
 
 
 def test_lost_asks_only_the_isr_that_acknowledged() -> None:
-    """The last replica standing loses its unflushed bytes. Source: KIP-966."""
+    """
+    The last replica standing loses its unflushed bytes.
+
+    Source:  KIP-966.
+    """
     story = Story(RECORDS).started("A", "B").elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower").acked("m1", 0)
     story.shrinks("B", "B", 0).sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
@@ -309,7 +313,11 @@ def test_lost_is_not_permitted_when_the_others_went_after_the_return_was_decided
 
 
 def test_lost_is_not_permitted_when_the_losing_leader_led_before_it_was_registered() -> None:
-    """A command to A's previous process must not make A lead. Source: KIP-380."""
+    """
+    A command to A's previous process must not make A lead.
+
+    Source:  KIP-380.
+    """
     story = _returns_without_m2(_leads_alone(_three())).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
     assert [Kind.LOST] == [a.kind for a in _ends_without_m2(story.broker("A", "registered", taken_over=True))]
 

@@ -93,7 +93,11 @@ def acked(index: int, value: str, offset: int) -> Op:
 
 
 def test_loss_stays_one_where_an_in_sync_member_lacks_the_record_that_never_lost_its_power() -> None:
-    """A had acknowledged m1, truncated it and leads after B's power loss. Source: KIP-101, Scenario 1."""
+    """
+    A had acknowledged m1, truncated it and leads after B's power loss.
+
+    Source:  KIP-101, Scenario 1.
+    """
     led = [elected(0, "B", epoch=1), acked(1, "m1.0", 0), elected(4)]
     begin = [*led, power_loss(7, "B"), elected(9, "A", epoch=3)]
     lacks = final_log(20, "A", "m2.0")

@@ -106,7 +106,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellView:
+class RunView:
     """
     The section of one run.
 
@@ -117,7 +117,7 @@ class CellView:
         hidden: the topic and partition, which the lines omit.
     """
 
-    cell: RunResult
+    result: RunResult
     key: str
     facts: tuple[tuple[str, str], ...]
     findings: tuple[Finding, ...]
@@ -138,28 +138,28 @@ class CellView:
         return frozenset(line.index for line in self.lines)
 
 
-def view_of(cell: RunResult, key: str, ops: Sequence[Op]) -> CellView:
+def view_of(result: RunResult, key: str, ops: Sequence[Op]) -> RunView:
     """Return the section of a run; ops is its history, empty if there is none."""
     reading = Reading(ops=ops)
     topic, partition = reading.partition
     hide = {"topic": topic, "partition": partition} if topic else {}
-    shown = cell.anomalies[: limits.ANOMALIES_MAX]
+    shown = result.anomalies[: limits.ANOMALIES_MAX]
     exchanges = exchanges_of(ops)
     replay = replayed(reading, topic, partition)
     proof = frozenset(index for anomaly in shown for index in anomaly.proof)
     kept = chosen(ops, proof, mentioned(exchanges[: limits.EXCHANGES_MAX]))
     rest = Counter(op.f for op in ops)
     rest.subtract(op.f for op in kept)
-    return CellView(
-        cell=cell,
+    return RunView(
+        result=result,
         key=key,
         facts=_facts(reading),
         findings=tuple(_finding(reading, anomaly, hide) for anomaly in shown),
-        more_findings=_more_findings(cell.anomalies[limits.ANOMALIES_MAX :]),
+        more_findings=_more_findings(result.anomalies[limits.ANOMALIES_MAX :]),
         passages=_passages(reading),
         exchanges=exchanges[: limits.EXCHANGES_MAX],
         more_exchanges=max(len(exchanges) - limits.EXCHANGES_MAX, 0),
-        lineages=_lineages(reading, cell.anomalies, replay) if ops else (),
+        lineages=_lineages(reading, result.anomalies, replay) if ops else (),
         timeline=draw_timeline(timeline_of(reading, proof, replay.appended), ops) if ops else None,
         lines=tuple(_line(op, hide) for op in kept),
         total=len(ops),

@@ -8,7 +8,7 @@ import pytest
 
 from harness.model import OpType, Source
 from harness.report import limits
-from harness.report.cell import chosen, view_of
+from harness.report.run_view import chosen, view_of
 from tests.events.filled import filled
 from tests.report.samples import scenario1, unknown1
 
