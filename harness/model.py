@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any, Final, TypeVar
 
-from harness.events import Event, OpType, Source, Unknown
+from harness.events import Event, OpType, Source
 from harness.events.codec import MisfitError, decode, encode, key_of, key_of_kind, place_in
 
 __all__ = [
@@ -99,8 +99,7 @@ class Op:
         """Return the op of an event."""
         source, f = key_of(event)
         op = Op(index=index, time_ns=time_ns, source=source, process=process, type=type, f=f, value=encode(event))
-        if not isinstance(event, Unknown):  # a line recorded as received may be a known event: decode it later
-            object.__setattr__(op, "_event", event)
+        object.__setattr__(op, "_event", event)
         return op
 
     @property

@@ -11,12 +11,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.events import Event, Unknown
-from harness.events.codec import key_of
+from harness.events import Event
 from harness.model import HistoryError, Op, OpType, Source
 
 Clock = Callable[[], int]
@@ -57,7 +57,7 @@ class History:
         self._closed = False
         self._in_listeners = False
         # Reentrant, so that a listener that records fails an assertion instead of a deadlock.
-        self._lock = threading.RLock()
+        self._lock: AbstractContextManager[Any] = threading.RLock()
 
     def keep_time_by(self, clock: Clock) -> None:
         """
@@ -79,7 +79,9 @@ class History:
         Raises:
             HistoryError: the history is closed.
         """
-        return self._add(process, type_, event)
+        with self._lock:
+            time_ns = self._clock() - self._began_ns
+            return self._keep(Op.of(event, index=self._next_index, time_ns=time_ns, process=process, type=type_))
 
     def record_line(
         self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
@@ -94,23 +96,42 @@ class History:
             HistoryError: the history is closed.
             TypeError: value is not JSON data; no index is used.
         """
-        return self._add(process, type_, Unknown(source=source, f=f, value=dict(value or {})))
-
-    def _add(self, process: str, type_: OpType, event: Event) -> Op:
-        """Write an op with the next index and the time since the history began; call the listeners."""
+        about = dict(value or {})
         with self._lock:
-            assert not self._in_listeners, "a listener of the history must not record"
-            op = self._make(self._next_index, process, type_, event)
-            self._write(op.to_json().encode() + b"\n")
-            self._next_index += 1
-            self._call_listeners(op)
+            time_ns = self._clock() - self._began_ns
+            return self._keep(
+                Op(
+                    index=self._next_index,
+                    time_ns=time_ns,
+                    source=source,
+                    process=process,
+                    type=type_,
+                    f=f,
+                    value=about,
+                )
+            )
+
+    def _keep(self, op: Op) -> Op:
+        """Write an op, and call the listeners."""
+        if self._closed:
+            raise HistoryError(
+                f"{self.path}: {op.source} {op.process} records {op.f!r} after the history was closed"
+            )
+        assert not self._in_listeners, "a listener of the history must not record"
+        self._write(op)
+        self._next_index += 1
+        self._in_listeners = True
+        try:
+            for listener in tuple(self.listeners):
+                listener(op)
+        finally:
+            self._in_listeners = False
         return op
 
-    def _make(self, index: int, process: str, type_: OpType, event: Event) -> Op:
-        if self._closed:
-            source, f = key_of(event)
-            raise HistoryError(f"{self.path}: {source} {process} records {f!r} after the history was closed")
-        return Op.of(event, index=index, time_ns=self._clock() - self._began_ns, process=process, type=type_)
+    def _write(self, op: Op) -> None:
+        line = op.to_json().encode() + b"\n"
+        while line:
+            line = line[os.write(self._file, line) :]
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -126,18 +147,6 @@ class History:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _write(self, line: bytes) -> None:
-        while line:
-            line = line[os.write(self._file, line) :]
-
-    def _call_listeners(self, op: Op) -> None:
-        self._in_listeners = True
-        try:
-            for listener in tuple(self.listeners):
-                listener(op)
-        finally:
-            self._in_listeners = False
 
 
 def read_history(path: Path) -> list[Op]:

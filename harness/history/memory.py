@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
-from harness.events import Event
 from harness.history.file import Clock, History
-from harness.model import HistoryError, Op, OpType, Source
+from harness.model import Op
 
 
 class MemoryHistory(History):
@@ -28,39 +26,13 @@ class MemoryHistory(History):
         self.ops: list[Op] = []
         self._clock = clock
         self._began_ns = clock()
+        self._next_index = 0
         self._closed = False
+        self._in_listeners = False
+        self._lock = nullcontext()
 
-    def keep_time_by(self, clock: Clock) -> None:
-        """Use this clock from now on; raise HistoryError if an op was recorded by another one."""
-        if self.ops:
-            raise HistoryError(f"{self.path}: {len(self.ops)} ops have their time by another clock; expected none")
-        self._clock, self._began_ns = clock, clock()
-
-    def _add(self, process: str, type_: OpType, event: Event) -> Op:
-        return self._keep(self._make(len(self.ops), process, type_, event))
-
-    def _keep(self, op: Op) -> Op:
+    def _write(self, op: Op) -> None:
         self.ops.append(op)
-        for listener in self.listeners:
-            listener(op)
-        return op
-
-    def record_line(
-        self, source: Source, process: str, type_: OpType, f: str, value: Mapping[str, Any] | None = None
-    ) -> Op:
-        """Keep an op as it was received from a broker; its event is decoded only where a rule asks for it."""
-        if self._closed:
-            raise HistoryError(f"{self.path}: {source} {process} records {f!r} after the history was closed")
-        op = Op(
-            index=len(self.ops),
-            time_ns=self._clock() - self._began_ns,
-            source=source,
-            process=process,
-            type=type_,
-            f=f,
-            value=dict(value or {}),
-        )
-        return self._keep(op)
 
     def close(self) -> None:
         """Accept no more ops; safe to call twice."""

@@ -6,6 +6,7 @@ A result depends only on the seed and the variant, not on the number of jobs.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import Final
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.search.random_runs import RandomRuns
-from harness.search.simulated import sim_player, simulate
+from harness.search.simulated import sim_player, simulate_seed
 
 # Seeds in one batch of a process: few, so that a search ends soon when it is stopped.
 BATCH_SEEDS: Final = 10
@@ -34,7 +35,7 @@ def search(runs: RandomRuns, seeds: range, *, jobs: int, stop: Callable[[RunResu
 
 def _alone(runs: RandomRuns, seeds: Sequence[int]) -> Iterator[RunResult]:
     player = sim_player(runs.load_target())
-    return (simulate(player, runs.spec(seed)) for seed in seeds)
+    return (simulate_seed(player, runs, seed) for seed in seeds)
 
 
 def _together(runs: RandomRuns, seeds: range, jobs: int) -> Iterator[RunResult]:
@@ -60,8 +61,11 @@ def _begin(runs: RandomRuns) -> None:
     """Initialise a process of the pool; its parent handles Ctrl-C, and ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _WORK[:] = [(runs, sim_player(runs.load_target()))]
+    # Every world is a cycle of objects, so collections are frequent; they need not visit the modules each time.
+    gc.collect()
+    gc.freeze()
 
 
 def _play(seeds: Sequence[int]) -> list[RunResult]:
     runs, player = _WORK[0]
-    return [simulate(player, runs.spec(seed)) for seed in seeds]
+    return [simulate_seed(player, runs, seed) for seed in seeds]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from checkers.judge import judge
@@ -11,7 +12,7 @@ from harness.history.memory import MemoryHistory
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
-from harness.search.random_runs import SIM
+from harness.search.random_runs import SIM, RandomRuns
 from nemesis import NEMESES
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Trace
@@ -24,7 +25,13 @@ def sim_player(target: Target, trace: Trace | None = None) -> Player:
 
 def simulate(player: Player, spec: RunSpec) -> RunResult:
     """Play a run and judge it; the same spec always returns the same result, event by event."""
-    began = time.process_time()
     history = MemoryHistory(Path(spec.name))
     player.play_into(history, spec, Path())
-    return judge(spec, history.ops, seconds=time.process_time() - began)
+    return judge(spec, history.ops)
+
+
+def simulate_seed(player: Player, runs: RandomRuns, seed: int) -> RunResult:
+    """Draw the schedule of a seed, play and judge it; the result has the processor time of all three."""
+    began = time.process_time()
+    result = simulate(player, runs.spec(seed))
+    return replace(result, seconds=time.process_time() - began)

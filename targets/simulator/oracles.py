@@ -148,7 +148,10 @@ class Oracles:
         """Read a node's state; return True if data that a rule uses has changed."""
         seen, process = self._seen[name], self._world.nodes[name].process
         replica = None if process is None else process.broker.state.replicas.get(self._tp)
-        changed = self._look_at_log(name, seen, cut_off=started or process is None)
+        log = self._world.nodes[name].disk.logs.get(self._tp)
+        changed = log is not seen.log or (log is not None and log.changes != seen.changes)
+        if changed:
+            self._look_at_log(log, seen, cut_off=started or process is None)
         if replica is None:
             changed |= seen.replica is not None
             seen.replica, seen.role, seen.fetching = None, Role.NONE, False
@@ -167,18 +170,14 @@ class Oracles:
         seen.role, seen.epoch, seen.leader, seen.fetching, seen.high_watermark = now
         return True
 
-    def _look_at_log(self, name: str, seen: _Seen, *, cut_off: bool) -> bool:
+    def _look_at_log(self, log: SimLog | None, seen: _Seen, *, cut_off: bool) -> None:
         """Read a log that has changed; records that it lost without a process were lost with the power."""
-        log = self._world.nodes[name].disk.logs.get(self._tp)
-        if log is seen.log and (log is None or log.changes == seen.changes):
-            return False
         before = seen.records or []
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._read(log)
         if cut_off:
             held = set(seen.records)
             self._excused.update(number for number in before if number not in held)
-        return True
 
     def _look_at_dead(self) -> None:
         """Note what power losses took before any check: a power loss makes no step."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from targets.broker.core.messages import TopicPartition
@@ -180,14 +181,22 @@ def decode_state(node: ZkNode) -> PartitionState:
         ValueError: the node holds something else.
         KeyError: the node lacks a field.
     """
-    raw: dict[str, Any] = json.loads(node.data)
+    leader, leader_epoch, isr, controller_epoch = _read_state(node.data)
     return PartitionState(
-        leader=int(raw["leader"]),
-        leader_epoch=int(raw["leader_epoc"]),
-        isr=tuple(int(member) for member in raw["ISR"]),
-        controller_epoch=int(raw["controller_epoch"]),
+        leader=leader,
+        leader_epoch=leader_epoch,
+        isr=isr,
+        controller_epoch=controller_epoch,
         zk_version=node.version,
     )
+
+
+# A state is read far more often than it changes.
+@lru_cache(maxsize=256)
+def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int]:
+    raw: dict[str, Any] = json.loads(data)
+    isr = tuple(int(member) for member in raw["ISR"])
+    return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"])
 
 
 def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:
