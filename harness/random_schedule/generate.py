@@ -89,7 +89,7 @@ class _Drawing:
             "heal": self._heal,
             "delay": self._delay,
             "double": self._double,
-            "story": self._pattern,
+            "pattern": self._pattern,
             **{name: self._fault(fault) for name, fault in faults.items()},
         }
 

@@ -43,7 +43,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "heal": 1.5,
     "delay": 1.0,
     "double": 0.6,
-    "story": 2.0,
+    "pattern": 2.0,
 }
 # These moves are in every schedule: among them those that undo another move.
 ALWAYS: Final = frozenset({"produce", "elect", "pass", "release", "return", "restart", "resume", "heal"})
@@ -53,6 +53,9 @@ TEMPERS: Final = (0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 2.0)
 TEMPERS_CHOSEN: Final = (0.5, 1.0, 1.0, 2.0)
 
 NO_FAULTS: Final[Mapping[str, Fault]] = {}
+
+# A nemesis's old name -> its current one; options may have either, for one release.
+_RENAMED: Final[Mapping[str, str]] = {**RENAMED_FAULTS, "story": "pattern"}
 
 # A nemesis that a command may choose -> its moves.
 ALL: Final = "all"
@@ -131,7 +134,7 @@ REAL: Final = replace(
     lags_ms=(None, None, None, 250, 400),
     pattern_first=0.7,
     patterns=("flip", "laggard", "recall", "relapse", "relapse", "fork"),
-    weights={**WEIGHTS, "story": 4.0},
+    weights={**WEIGHTS, "pattern": 4.0},
 )
 
 
@@ -151,11 +154,11 @@ def profile_of(
     """
     own = {name: (name,) for name, fault in faults.items() if name not in WEIGHTS and fault.weight}
     known = {**own, **NEMESES}
-    present = [RENAMED_FAULTS.get(name, name) for name in names]
+    present = [_RENAMED.get(name, name) for name in names]
     chosen = frozenset(kind for name in present for kind in pick("nemesis", known, name))
     if ALL in names:
         return base
     kept = chosen | (ALWAYS - {"elect"})
     weights = {kind: weight for kind, weight in base.weights.items() if kind in kept}
-    pattern_first = base.pattern_first if "story" in chosen else 0.0
+    pattern_first = base.pattern_first if "pattern" in chosen else 0.0
     return replace(base, weights=weights, pattern_first=pattern_first, tempers=TEMPERS_CHOSEN, only=chosen)

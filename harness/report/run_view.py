@@ -262,7 +262,7 @@ def _more_findings(rest: Sequence[Anomaly]) -> str:
     return f"{len(rest):,} more anomalies are not shown: {kinds}." if rest else ""
 
 
-# --- the story ---------------------------------------------------------------------------------------------
+# --- narrative ---------------------------------------------------------------------------------------------
 
 
 def _passages(reading: Reading) -> tuple[Passage, ...]:

@@ -33,7 +33,7 @@ def test_seeds_of_the_simulator_draw_what_they_drew() -> None:
     assert "51ff263fbb11f6c0a6bf4bc48f0cd2c3" == hashlib.md5(texts.encode()).hexdigest()
 
 
-@pytest.mark.parametrize("name", [name for name in NEMESES if name not in (ALL, "hold", "story")])
+@pytest.mark.parametrize("name", [name for name in NEMESES if name not in (ALL, "hold", "pattern")])
 def test_chosen_nemesis_comes_alone(name: str) -> None:
     verb = name.partition("-")[0] if name.startswith("hold-") else name
     assert {verb} == verbs((name,), range(60)) - HARMLESS
@@ -52,6 +52,7 @@ def test_every_move_that_breaks_something_can_be_chosen() -> None:
 def test_old_name_of_a_nemesis_means_the_same() -> None:
     """The old name is accepted for one release."""
     assert profile_of(["depose-controller", "kill"]) == profile_of(["resign", "kill"]) != profile_of(["kill"])
+    assert profile_of(["pattern", "kill"]) == profile_of(["story", "kill"]) != profile_of(["kill"])
 
 
 def test_nemesis_that_is_none_is_wrong_use() -> None:
