@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from harness.cluster.settings import Settings
+from harness.events import LeaderAndIsr
 from harness.launch import Address, Launch, Place
 
 # A rule of targets other than our broker: the protocol of ours that it corresponds to. Expectations and
@@ -29,6 +30,17 @@ class PartitionTruth:
     leader_epoch: int
     isr: tuple[int, ...]
     version: int
+
+    def event(self, topic: str, partition: int, name_of: Callable[[int], str | None]) -> LeaderAndIsr:
+        """Return the state as the history records it, with node names."""
+        return LeaderAndIsr(
+            topic=topic,
+            partition=partition,
+            leader=name_of(self.leader),
+            epoch=self.leader_epoch,
+            isr=tuple(map(name_of, self.isr)),
+            zk_version=self.version,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

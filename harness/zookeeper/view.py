@@ -18,7 +18,7 @@ from kazoo.protocol.states import ZnodeStat
 
 from harness import limits
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import ControllerNode, Event, LeaderAndIsr, Registrations
+from harness.events import ControllerNode, Event, Registrations
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import OpType, PreconditionError
@@ -70,15 +70,7 @@ class RealZooKeeperView:
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
             if data is not None and stat is not None:
                 truth = self._target.partition_truth(data, stat.version)
-                state = LeaderAndIsr(
-                    topic=topic,
-                    partition=partition,
-                    leader=self.name_of(truth.leader),
-                    epoch=truth.leader_epoch,
-                    isr=tuple(map(self.name_of, truth.isr)),
-                    zk_version=truth.version,
-                )
-                self._record(state)
+                self._record(truth.event(topic, partition, self.name_of))
 
         self._client.DataWatch(self._target.partition_path(topic, partition), changed)
         self._client.DataWatch(self._target.controller_path(), self._controller_changed)

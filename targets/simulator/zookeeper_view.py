@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import ControllerNode, Event, LeaderAndIsr, Registrations
+from harness.events import ControllerNode, Event, Registrations
 from harness.model import OpType, PreconditionError
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.simulator.tree import ANY_VERSION
@@ -43,15 +43,7 @@ class SimZooKeeperView:
     def _record_state(self, topic: str, partition: int) -> None:
         truth = self.truth(topic, partition)
         if truth is not None:
-            state = LeaderAndIsr(
-                topic=topic,
-                partition=partition,
-                leader=self.name_of(truth.leader),
-                epoch=truth.leader_epoch,
-                isr=tuple(map(self.name_of, truth.isr)),
-                zk_version=truth.version,
-            )
-            self._record(state)
+            self._record(truth.event(topic, partition, self.name_of))
 
     def _registered(self) -> tuple[str, ...]:
         return tuple(sorted(name for name in self._world.ids if self.registered(name)))
