@@ -58,7 +58,7 @@ class Election:
 def takeovers(ops: Sequence[Op]) -> list[Takeover]:
     """Return every time that a broker became leader, in index order."""
     seen = elections(ops)
-    led = _told_by_brokers(ops, seen)
+    led = _reported_by_brokers(ops, seen)
     return led or [_by_zookeeper(election) for election in seen]
 
 
@@ -75,7 +75,7 @@ def elections(ops: Sequence[Op]) -> list[Election]:
     return list(found.values())
 
 
-def _told_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeover]:
+def _reported_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeover]:
     elected = {(election.node, election.epoch): election for election in seen}
     unclean = _unclean(ops)
     incarnations: dict[str, int] = {}
@@ -89,7 +89,7 @@ def _told_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Takeov
             case Leader() as led:
                 key = (op.process, led.epoch, incarnations.get(op.process, 0))
                 again = any(takeover[:2] == key[:2] for takeover in found)
-                takeover = _told(op, led, key, elected.get(key[:2]), again=again)
+                takeover = _takeover(op, led, key, elected.get(key[:2]), again=again)
                 if key[:2] in unclean and not again:
                     takeover = replace(takeover, unclean=True)
                 found.setdefault(key, takeover)
@@ -103,7 +103,9 @@ def _unclean(ops: Sequence[Op]) -> set[tuple[str, int]]:
     return {(names.get(elected.leader, ""), elected.epoch) for elected in reported}
 
 
-def _told(op: Op, led: Leader, key: tuple[str, int, int], election: Election | None, *, again: bool) -> Takeover:
+def _takeover(
+    op: Op, led: Leader, key: tuple[str, int, int], election: Election | None, *, again: bool
+) -> Takeover:
     # ZooKeeper's op is the election only the first time: a returning leader leads without a new election.
     before = election is not None and election.op.index < op.index and not again
     return Takeover(

@@ -16,15 +16,17 @@ from harness.events import Fetch, Produce
 from harness.model import Op, OpType, events_of
 
 
-def reign(takeover: Takeover, takeovers: Sequence[Takeover], outages: Sequence[Outage]) -> tuple[int, int | None]:
+def leadership_span(
+    takeover: Takeover, takeovers: Sequence[Takeover], outages: Sequence[Outage]
+) -> tuple[int, int | None]:
     """
     Return the first and last op between which the node led without a break and was not down.
 
-    The node's consecutive epochs count as one reign: a leader does not truncate its log, so it keeps its records
-    from one of these epochs to the next.
+    The node's consecutive epochs count as one: a leader does not truncate its log, so it keeps its records from
+    one of these epochs to the next.
 
     Returns:
-        The index of the op that began the reign, and of the op that ended it; None if it never ended.
+        The index of the op that began the leadership, and of the op that ended it; None if it never ended.
     """
     at = takeover.op.index
     until = next((other.op.index for other in takeovers if other.op.index > at), None)

@@ -16,7 +16,7 @@ from checkers.facts.copies import Change, Copies
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.outages import Outage, outages
-from checkers.facts.served import has_served, reign
+from checkers.facts.served import has_served, leadership_span
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, names_of, setup_of
 from checkers.rules.explain import Excuse, Loss, loss_sentence
 from harness.events import (
@@ -220,7 +220,7 @@ def _lacks(case: _Case, takeover: Takeover, acked: Acked, written: Op | None) ->
     if written is None or not case.copies.reported:
         # Appends are not reported. A leader that served the record had it; else its final log is the best evidence
         # of the log with which it led.
-        since, until = reign(takeover, case.takeovers, case.outages)
+        since, until = leadership_span(takeover, case.takeovers, case.outages)
         if has_served(case.ops, takeover.node, (acked.offset, acked.value), since, until):
             return False
         log = case.logs.get(takeover.node)

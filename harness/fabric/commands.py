@@ -55,7 +55,7 @@ class Commands:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obeyed:
+class LeaderAndIsrAnswer:
     """
     A LeaderAndIsr answer: the error of the whole request, and of each partition.
 
@@ -94,7 +94,7 @@ def leader_and_isr(buffer: bytes, offset: int, version: int) -> tuple[Commands, 
     return Commands(commands=tuple(commands), topics=topics), cursor.offset - offset
 
 
-def obeyed(buffer: bytes, offset: int, version: int) -> tuple[Obeyed, int]:
+def leader_and_isr_answer(buffer: bytes, offset: int, version: int) -> tuple[LeaderAndIsrAnswer, int]:
     """Read a LeaderAndIsr answer of its request's version; raise Unreadable."""
     check_version("LeaderAndIsr", version, VERSION_MAX)
     cursor = Cursor(buffer, offset, flexible=version >= FLEXIBLE_FROM)
@@ -109,7 +109,7 @@ def obeyed(buffer: bytes, offset: int, version: int) -> tuple[Obeyed, int]:
             cursor.skip_tags()
         if version >= TOPIC_IDS_FROM:
             cursor.skip_tags()
-    return Obeyed(error=error, errors=errors), cursor.offset - offset
+    return LeaderAndIsrAnswer(error=error, errors=errors), cursor.offset - offset
 
 
 def _head(version: int) -> struct.Struct:

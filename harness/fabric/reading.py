@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol, TypeAlias
 
 from harness.fabric.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
-from harness.fabric.commands import Command, Commands, Obeyed, leader_and_isr, obeyed
+from harness.fabric.commands import Command, Commands, LeaderAndIsrAnswer, leader_and_isr, leader_and_isr_answer
 from harness.fabric.core.rules import UNKNOWN, ZOOKEEPER_API, Direction, Link, Seen
 from harness.fabric.frames import (
     FETCH,
@@ -32,7 +32,7 @@ from harness.fabric.frames import (
     request_header,
 )
 from harness.fabric.limits import PENDING_REQUESTS_MAX
-from harness.fabric.witness import Answers, Commanded, Fetched, Note, Obedience, Questions, Witness
+from harness.fabric.witness import Answers, Commanded, CommandResult, Fetched, Note, Questions, Witness
 
 BROKER_CLIENT: Final = re.compile(r"broker-(\d+)(?:-.*)?|(\d+)", re.DOTALL)
 
@@ -201,7 +201,7 @@ class KafkaReading:
             return Answers(answers=answers)
         if request.commands:
             _check_whole(frame)
-            return self._commanded(request.commands, obeyed(frame, offset, request.version)[0])
+            return self._commanded(request.commands, leader_and_isr_answer(frame, offset, request.version)[0])
         return self._fetched(request) if request.api_key == FETCH else None
 
     def _commands(self, header: RequestHeader, frame: bytes, offset: int) -> tuple[Command, ...]:
@@ -217,13 +217,13 @@ class KafkaReading:
         self._topics.update(found.topics)
         return found.commands
 
-    def _commanded(self, commands: tuple[Command, ...], answer: Obeyed) -> Commanded:
+    def _commanded(self, commands: tuple[Command, ...], answer: LeaderAndIsrAnswer) -> Commanded:
         """Join the commands of a LeaderAndIsr with the errors in its answer."""
         named = self._named
         errors = {(named(topic), partition): error for (topic, partition), error in answer.errors.items()}
         return Commanded(
             partitions=tuple(
-                Obedience(
+                CommandResult(
                     topic=each.topic,
                     partition=each.partition,
                     leader=self._names.get(each.leader),

@@ -37,7 +37,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Obedience:
+class CommandResult:
     """One partition's command with the broker's error; leader and isr are node names, leader None: no leader."""
 
     topic: str
@@ -52,7 +52,7 @@ class Obedience:
 class Commanded:
     """A LeaderAndIsr answer, with the commands of its request."""
 
-    partitions: tuple[Obedience, ...]
+    partitions: tuple[CommandResult, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,11 +183,11 @@ def why_not(folder: Path, ledger: Ledger) -> str:
         return f"no {', '.join(missing)} on PATH"
     with _trial_mutex:
         if not _trials:
-            _trials.append(_trial(folder, ledger))
+            _trials.append(_mount_once(folder, ledger))
         return _trials[0]
 
 
-def _trial(folder: Path, ledger: Ledger) -> str:
+def _mount_once(folder: Path, ledger: Ledger) -> str:
     """Mount a disk in the folder, shut it down and unmount it; return what failed, or ""."""
     try:
         disk = LoopDisk(folder=folder, ledger=ledger)

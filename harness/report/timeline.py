@@ -192,7 +192,7 @@ def _steps(reading: Reading) -> Iterator[Item]:
 def _operations(reading: Reading) -> Iterator[Item]:
     """Yield client operations; a client's consecutive produces of records of one name are one bar."""
     spans = [s for s in reading.spans if s.first.source is Source.CLIENT]
-    for _, alike in groupby(sorted(spans, key=lambda s: s.first.process), key=_told_apart):
+    for _, alike in groupby(sorted(spans, key=lambda s: s.first.process), key=_grouping):
         group = list(alike)
         ends = [s.last for s in group if s.last]
         last = max(ends, key=lambda op: op.index) if len(ends) == len(group) else None
@@ -203,7 +203,7 @@ def _operations(reading: Reading) -> Iterator[Item]:
         yield replace(_bar(group[0].first.process, label, "op", group[0], 3), last=last, ops=tuple(ops))
 
 
-def _told_apart(span: Span) -> tuple[str, ...]:
+def _grouping(span: Span) -> tuple[str, ...]:
     """Return the key by which consecutive operations are joined into one bar; a nameless one is never joined."""
     event = span.event
     name = event.name if isinstance(event, events.Produce) and event.name else str(span.first.index)

@@ -142,11 +142,11 @@ class Comparison:
 
 def print_comparison(found: Comparison, console: Console) -> None:
     """Print the cross table of kinds, and the share of faults that took effect on each side."""
-    console.print(_crossing(found))
+    console.print(_crosstab(found))
     console.print(_faults(found))
 
 
-def _crossing(found: Comparison) -> Table:
+def _crosstab(found: Comparison) -> Table:
     crossed = found.crossed
     rows = [kind for kind in KINDS if any(ours == kind for ours, _ in crossed)]
     columns = [kind for kind in KINDS if any(theirs == kind for _, theirs in crossed)]

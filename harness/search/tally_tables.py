@@ -25,7 +25,7 @@ class SearchProgress:
         self._console = console
         self._live = console.is_terminal
         self._seeds = seeds
-        self._told = time.monotonic()
+        self._printed_s = time.monotonic()
         self._progress = Progress(
             TextColumn("seeds"),
             BarColumn(bar_width=30),
@@ -53,8 +53,8 @@ class SearchProgress:
         """Show the totals so far."""
         about = f"{tally.seeds_per_second:.0f} seeds/s per core, {len(tally.findings)} findings"
         self._progress.update(self._task, completed=tally.seeds, about=about)
-        if not self._live and time.monotonic() - self._told >= LINE_EVERY_S:
-            self._told = time.monotonic()
+        if not self._live and time.monotonic() - self._printed_s >= LINE_EVERY_S:
+            self._printed_s = time.monotonic()
             say(self._console, f"[{tally.seeds:6}/{self._seeds or '?'}] {about}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.fabric.commands import VERSION_MAX, leader_and_isr, obeyed
+from harness.fabric.commands import VERSION_MAX, leader_and_isr, leader_and_isr_answer
 from harness.fabric.frames import Unreadable, answer_correlation, request_header
 from tests.fabric import wire
 from tests.fabric.wire import TOPIC_ID
@@ -37,14 +37,17 @@ def test_command_gives_leader_epoch_and_isr_of_every_partition(version: int) -> 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_answer_gives_the_error_of_every_partition_and_of_the_whole(version: int) -> None:
-    data = answer_of(wire.obeyed(version, (("log", 0, 11), ("log", 1, 0)), error=0))
-    found, size = obeyed(data, 0, version)
+    data = answer_of(wire.leader_and_isr_answer(version, (("log", 0, 11), ("log", 1, 0)), error=0))
+    found, size = leader_and_isr_answer(data, 0, version)
     topic = TOPIC_ID if version >= 5 else "log"
     assert (0, {(topic, 0): 11, (topic, 1): 0}) == (found.error, found.errors)
-    assert 77 == obeyed(answer_of(wire.obeyed(version, (), error=77)), 0, version)[0].error
+    assert (
+        77
+        == leader_and_isr_answer(answer_of(wire.leader_and_isr_answer(version, (), error=77)), 0, version)[0].error
+    )
     for end in range(size):
         with pytest.raises(Unreadable):
-            obeyed(data[:end], 0, version)
+            leader_and_isr_answer(data[:end], 0, version)
 
 
 def test_version_that_is_not_known_is_unreadable() -> None:

@@ -146,7 +146,7 @@ def test_fetch_is_not_read_when_its_frame_is_streamed() -> None:
 def test_obeyed_command_is_told_with_its_error_when_commands_are_read() -> None:
     reading, record = reading_with_record({})
     reading.request(wire.leader_and_isr(1, (("log", 0, 12, 5, (12, 1)), ("log", 1, -1, 2, ()))))
-    _, note = reading.answer(wire.obeyed(1, (("log", 0, 0), ("log", 1, 11))))
+    _, note = reading.answer(wire.leader_and_isr_answer(1, (("log", 0, 0), ("log", 1, 11))))
     assert note is not None
     reading._witness.passed(("A", "B"), note, {})
     about = {"link": ["A", "B"], "topic": "log"}
@@ -159,7 +159,7 @@ def test_obeyed_command_is_told_with_its_error_when_commands_are_read() -> None:
 def test_command_that_is_refused_as_a_whole_is_refused_for_every_partition() -> None:
     reading, _ = reading_with_record({})
     reading.request(wire.leader_and_isr(5, (("log", 0, 1, 5, (1,)),)))
-    note = reading.answer(wire.obeyed(5, (), error=77))[1]
+    note = reading.answer(wire.leader_and_isr_answer(5, (), error=77))[1]
     assert isinstance(note, Commanded)
     assert [77] == [each.error for each in note.partitions]
 
@@ -167,13 +167,13 @@ def test_command_that_is_refused_as_a_whole_is_refused_for_every_partition() -> 
 def test_commands_are_not_looked_into_when_they_are_not_as_kafka_lays_them_out() -> None:
     reading, record = reading_with_record()
     reading.request(wire.leader_and_isr(1, (("log", 0, 12, 5, (12, 1)),)))
-    assert (None, []) == (reading.answer(wire.obeyed(1, (("log", 0, 0),)))[1], record)
+    assert (None, []) == (reading.answer(wire.leader_and_isr_answer(1, (("log", 0, 0),)))[1], record)
 
 
 def test_command_that_cannot_be_read_is_told_of_and_its_answer_is_nothing() -> None:
     reading, record = reading_with_record({})
     reading.request(wire.request(4, 1, 3, "1", b"\0\0"))
-    seen, note = reading.answer(wire.obeyed(1, ()))
+    seen, note = reading.answer(wire.leader_and_isr_answer(1, ()))
     assert ("LeaderAndIsr", None) == (seen.api, note)
     assert [("unreadable", "LeaderAndIsr")] == [(f, value["api"]) for f, value in record]
 

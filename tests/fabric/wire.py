@@ -135,7 +135,9 @@ def leader_and_isr(
     return request(4, version, correlation, client_id, body + b"rest")
 
 
-def obeyed(version: int, errors: Sequence[tuple[str, int, int]], *, error: int = 0, correlation: int = 3) -> bytes:
+def leader_and_isr_answer(
+    version: int, errors: Sequence[tuple[str, int, int]], *, error: int = 0, correlation: int = 3
+) -> bytes:
     """Return the answer to a LeaderAndIsr request, written by hand; errors: (topic, partition, error)."""
     compact = version >= 4
     tags = b"\0" if compact else b""
