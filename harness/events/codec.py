@@ -226,7 +226,7 @@ def text_of(hint: Any, *, many: bool = False) -> str:
         return f"{word} [{', '.join(text_of(each) for each in args)}]"
     if get_origin(hint) is Mapping:
         return f"{'objects' if many else 'an object'} of {text_of(args[1], many=True)}"
-    raise AssertionError(f"{hint!r} is no type of an event's field; harness/events/codec.py has them")
+    raise AssertionError(f"{hint!r} is not a type of an event's field; harness/events/codec.py has them")
 
 
 def _reader(hint: Any) -> _Convert:

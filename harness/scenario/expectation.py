@@ -89,7 +89,7 @@ def _term(text: str) -> Expected:
         kinds = ", ".join(kind.value for kind in Kind)
         near = nearest(word, [NONE, HANG, *Kind])
         raise UsageError(
-            f"expectation {text!r}: {word!r} is no kind; expected {NONE}, {HANG}, or one of {kinds}{near}"
+            f"expectation {text!r}: {word!r} is not a kind; expected {NONE}, {HANG}, or one of {kinds}{near}"
         ) from error
     spans: list[tuple[int, int]] = []
     names: list[str] = []
@@ -106,7 +106,9 @@ def _term(text: str) -> Expected:
         elif re.fullmatch(r"[a-z]\w*", token) and token != "epoch":
             names.append(token)
         else:
-            raise UsageError(f"expectation {text!r}: {token!r} is no offset, record, node or epoch")
+            raise UsageError(
+                f"expectation {text!r}: {token!r} is unknown; expected an offset, a record, a node or an epoch"
+            )
     if bool(spans or names) != (kind in ABOUT_OFFSETS):
         need = "needs offsets: a record's name, 17 or 11-15" if kind in ABOUT_OFFSETS else "is not about offsets"
         raise UsageError(f"expectation {text!r}: {kind.value} {need}")

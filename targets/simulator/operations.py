@@ -217,7 +217,7 @@ class CreateTopic(Operation):
 
     def answered(self, response: Response) -> None:
         """End with the answer's error, if any."""
-        assert isinstance(response, TopicErrors), f"{response!r} is no answer to a topic that is made"
+        assert isinstance(response, TopicErrors), f"{response!r} is not an answer to a CreateTopics request"
         (_, error, text), *_ = response.errors
         self.end("" if error is ErrorCode.NONE else f"{error.name} {text}".strip())
 
@@ -296,7 +296,7 @@ class Produce(Operation):
 
     def answered(self, response: Response) -> None:
         """Record the broker's answer for every record of the batch."""
-        assert isinstance(response, ProduceResponse), f"{response!r} is no answer to a produce"
+        assert isinstance(response, ProduceResponse), f"{response!r} is not an answer to a Produce request"
         result = response.results[0]
         if result.error is ErrorCode.NONE:
             self._outcome(OpType.OK, base=result.base_offset)
@@ -358,7 +358,7 @@ class Read(Operation):
 
     def answered(self, response: Response) -> None:
         """Continue to the first answer's high watermark; after a refusal look for the leader again."""
-        assert isinstance(response, FetchResponse), f"{response!r} is no answer to a fetch"
+        assert isinstance(response, FetchResponse), f"{response!r} is not an answer to a Fetch request"
         result = response.results[0]
         if result.error is not ErrorCode.NONE:
             self._saw = f"{result.error.name} at {self._position}"

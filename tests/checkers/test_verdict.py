@@ -100,14 +100,14 @@ def test_expectation_reads_every_part_of_a_term() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "'' is no kind; expected none, hang, or one of lost, permitted"),
-        ("hang A", "'hang' is no kind; expected none, hang, or one of"),
-        ("loss m2", "'loss' is no kind"),
+        ("", "'' is not a kind; expected none, hang, or one of lost, permitted"),
+        ("hang A", "'hang' is not a kind; expected none, hang, or one of"),
+        ("loss m2", "'loss' is not a kind"),
         ("lost", "lost needs offsets"),
         ("stuck m2", "stuck is not about offsets"),
-        ("lost m2, ", "'' is no kind"),
-        ("lost m2 epoch", "'epoch' is no offset"),
-        ("lost 1..2", "'1..2' is no offset"),
+        ("lost m2, ", "'' is not a kind"),
+        ("lost m2 epoch", "'epoch' is unknown; expected an offset"),
+        ("lost 1..2", "'1..2' is unknown; expected an offset"),
     ],
 )
 def test_expectation_says_what_is_wrong_with_it(text: str, says: str) -> None:

@@ -18,7 +18,7 @@ def test_expectation_about_what_the_scenario_has_is_right(text: str) -> None:
     [
         ("lost mm1", r"'mm1'; expected a group of records of the head: one of m1\. Did you mean 'm1'\?"),
         ("stuck C", "'C'; expected a node of the head: one of A, B"),
-        ("diverge m1", r"'diverge' is no kind; .*Did you mean 'diverged'\?"),
+        ("diverge m1", r"'diverge' is not a kind; .*Did you mean 'diverged'\?"),
         ("lost", "lost needs offsets"),
     ],
 )
