@@ -101,6 +101,8 @@ def test_fuzzed_wire_kills_no_broker_and_loses_no_acknowledged_record(tmp_path: 
     with running(run_dir, zookeeper, "kip320", {"A": 1}, replicas=("A",)) as cluster, ExitStack() as lines:
         client = RawClient(history=cluster.history, bootstrap=cluster.clients_addresses)
         client.create_topic(TOPIC, [1])
+        # The controller has elected A when the call returns; A may not have received the command yet.
+        cluster.await_(lambda: cluster.claims_leadership("A", 0), lambda: "A leads")
         bystander = Bystander(client)
         bystander.write("before")
         (pid,) = started(cluster)
