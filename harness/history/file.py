@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -42,13 +41,6 @@ class History:
     """
 
     def __init__(self, path: Path, clock: Clock = time.monotonic_ns) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        try:
-            self._file = os.open(path, flags, 0o644)
-        except FileExistsError as error:
-            raise HistoryError(
-                f"{path}: a history is already there; expected a run's folder of its own"
-            ) from error
         self.path = path
         self.listeners: list[Listener] = []
         self._clock = clock
@@ -57,7 +49,8 @@ class History:
         self._closed = False
         self._in_listeners = False
         # Reentrant, so that a listener that records fails an assertion instead of a deadlock.
-        self._lock: AbstractContextManager[Any] = threading.RLock()
+        self._lock = threading.RLock()
+        self._open()
 
     def keep_time_by(self, clock: Clock) -> None:
         """
@@ -128,6 +121,15 @@ class History:
             self._in_listeners = False
         return op
 
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._file = os.open(self.path, flags, 0o644)
+        except FileExistsError as error:
+            raise HistoryError(
+                f"{self.path}: a history is already there; expected a run's folder of its own"
+            ) from error
+
     def _write(self, op: Op) -> None:
         line = op.to_json().encode() + b"\n"
         while line:
@@ -138,7 +140,10 @@ class History:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                os.close(self._file)
+                self._shut()
+
+    def _shut(self) -> None:
+        os.close(self._file)
 
     def __enter__(self) -> Self:
         return self

@@ -179,7 +179,7 @@ def parse(
     records = tuple(counts_of(heads["records"]))
     names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults)
     steps, expectations = _body(lines, names, protocols)
-    check_order([(_Place(where, step), step.act) for step in steps])
+    check_order([(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps])
     settings: dict[str, Any] = {}
     for place, words in heads.get("settings", ()):
         settings |= read_settings(words, place)
@@ -194,17 +194,6 @@ def parse(
         expectations=expectations,
         settings=Settings(**settings),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A step's place in its file, printed only for an error."""
-
-    where: str
-    step: Step
-
-    def __str__(self) -> str:
-        return f"{self.where}:{self.step.line}: {self.step.text!r}"
 
 
 @dataclass(frozen=True, slots=True)

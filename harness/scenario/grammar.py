@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import takewhile
-from typing import Any, ClassVar, Final, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias, TypeVar
 
 from harness.model import UsageError
 from harness.registry import nearest
@@ -80,12 +78,11 @@ class Line:
         Raises:
             UsageError: the words match none of the kinds.
         """
-        literal, others = _by_first_word(tuple(kinds))
-        fits = [*literal.get(self.word, ()), *(kind for kind in others if self.word in self._first_words(kind))]
+        fits = [kind for kind in kinds if self.word in self._first_words(kind)]
         if not fits:
             verbs = [*dict.fromkeys(word for kind in kinds for word in self._first_words(kind)), *also]
             self.wrong(f"one of {', '.join(verbs)}", verbs)
-        kind: type[S] = max(fits, key=self._alike)
+        kind = max(fits, key=self._alike)
         outer, self.found = self.found, {}
         for part in kind.FORM:
             part.read(self)
@@ -98,11 +95,11 @@ class Line:
 
     def _first_words(self, kind: type[Statement]) -> Collection[str]:
         first = kind.FORM[0]
-        return first.kind.choices(self.names) if isinstance(first, Slot) else _leading(kind)[:1]
+        return first.kind.choices(self.names) if isinstance(first, Slot) else _leading(kind.FORM)[:1]
 
     def _alike(self, kind: type[Statement]) -> tuple[bool, int]:
         """Return whether all leading words of the form match the line, and how many of them match."""
-        leading = _leading(kind)
+        leading = _leading(kind.FORM)
         alike = sum(mine == theirs for mine, theirs in zip(leading, self._left, strict=False))
         return alike == len(leading), alike
 
@@ -137,32 +134,14 @@ class Statement:
         return ""
 
 
-@cache
-def _by_first_word(
-    kinds: tuple[Any, ...],
-) -> tuple[dict[str, list[type[Any]]], list[type[Any]]]:
-    """Return the kinds that begin with a literal word, by that word, and the kinds that begin with a slot."""
-    literal: dict[str, list[type[Any]]] = {}
-    others: list[type[Any]] = []
-    for kind in kinds:
-        if isinstance(kind.FORM[0], Slot) or not _leading(kind):
-            others.append(kind)
-        else:
-            literal.setdefault(_leading(kind)[0], []).append(kind)
-    return literal, others
-
-
-def _leading(kind: type[Statement]) -> tuple[str, ...]:
-    """Return the literal words at the beginning of a kind's form, which distinguish it from others."""
-    found = _LEADING.get(kind)
-    if found is None:
-        words = takewhile(lambda part: isinstance(part, Word), kind.FORM)
-        found = _LEADING[kind] = tuple(part.text for part in words if isinstance(part, Word))
-    return found
-
-
-# Forms never change: a search reads thousands of steps of a few kinds.
-_LEADING: Final[dict[type[Statement], tuple[str, ...]]] = {}
+def _leading(form: Form) -> tuple[str, ...]:
+    """Return the literal words at the beginning of a form, which distinguish it from others."""
+    words: list[str] = []
+    for part in form:
+        if not isinstance(part, Word):
+            break
+        words.append(part.text)
+    return tuple(words)
 
 
 def _shape(form: Form) -> str:

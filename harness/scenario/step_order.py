@@ -31,12 +31,12 @@ from harness.scenario.steps import (
 )
 
 
-def check_order(steps: Iterable[tuple[object, Act]]) -> None:
+def check_order(steps: Iterable[tuple[str, Act]]) -> None:
     """
     Check the order of steps.
 
     Args:
-        steps: each step with its place, which is printed only in an error.
+        steps: each step with its place, for errors.
 
     Raises:
         UsageError: a step needs something that no step before it has made.
@@ -67,7 +67,7 @@ class _Made:
                 if outcome == MEANWHILE:
                     self.under_way.append(group)
 
-    def check(self, where: object, act: Act) -> None:
+    def check(self, where: str, act: Act) -> None:
         about = act.condition if isinstance(act, Await | Require) else act
         match about:
             case Release(api, src, dst, direction) | Held(api, src, dst, direction):
@@ -87,16 +87,14 @@ class _Made:
             case OneBatch(group) if group not in self.sent:
                 _never(where, f"produces {group}", self.sent, group)
 
-    def _need_hold(self, where: object, name: tuple[str, str, str], direction: str) -> None:
+    def _need_hold(self, where: str, name: tuple[str, str, str], direction: str) -> None:
         if not any(
             (hold.api, hold.src, hold.dst) == name and direction in ("", hold.direction) for hold in self.holds
         ):
             wanted = f"{direction} {name[0]} {name[1]} -> {name[2]}".strip()
             _never(where, "makes such a hold", [str(hold).removeprefix("hold ") for hold in self.holds], wanted)
 
-    def _need_rule(
-        self, where: object, link: tuple[str, str], fits: Callable[[Cut | Delay | Double], bool]
-    ) -> None:
+    def _need_rule(self, where: str, link: tuple[str, str], fits: Callable[[Cut | Delay | Double], bool]) -> None:
         if not any(link in ends_of(rule) and fits(rule) for rule in self.rules):
             _never(where, "makes such a rule of the link", list(map(str, self.rules)), " -> ".join(link))
 
@@ -107,6 +105,6 @@ def ends_of(rule: Cut | Delay | Double) -> tuple[tuple[str, str], ...]:
     return (there, back) if isinstance(rule, Cut) and rule.both_ways else (there,)
 
 
-def _never(where: object, what: str, made: Collection[str], wanted: str) -> NoReturn:
+def _never(where: str, what: str, made: Collection[str], wanted: str) -> NoReturn:
     known = f"one of {', '.join(made)}" if made else "a step that does so before it"
     raise UsageError(f"{where}: no step above {what}; expected {known}{nearest(wanted, made)}")
