@@ -12,9 +12,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkers.facts.view import key_of
-from harness.model import Anomaly, Kind, Op, Source
+from harness.model import Anomaly, Kind, Op, PartOps, Source
 
 Rule = Callable[[Sequence[Op]], list[Anomaly]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """
+    What a kind of anomaly is, for docs/checkers.md; each rule defines the kinds that it finds, beside its code.
+
+    Attributes:
+        formula: the condition over events, in the notation that docs/checkers.md explains.
+        words: the same in words: one or two sentences.
+        evidence: the events that the rule reads.
+        unchecked: what makes the rule unable to decide, and what it then returns; "" if nothing does.
+        source: the document or issue that states it.
+    """
+
+    kind: Kind
+    formula: str
+    words: str
+    evidence: str
+    unchecked: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +48,7 @@ class Checker:
         rule: the function from one partition's ops and the run's global ops, in index order, to anomalies.
         doc: one sentence for docs/checkers.md.
         source: the document or issue that states the rule.
+        kinds: the definitions of the kinds that it finds.
     """
 
     name: str
@@ -34,6 +56,7 @@ class Checker:
     rule: Rule
     doc: str
     source: str
+    kinds: tuple[Definition, ...] = ()
 
 
 def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[str]) -> list[Anomaly]:
@@ -49,11 +72,12 @@ def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[s
     Returns:
         The anomalies in the order of the checkers.
     """
+    ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     sources = frozenset(op.source for op in ops)
     return [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources, clean)]
 
 
-def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], list[Op]]:
+def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], PartOps]:
     """
     Split one run's ops by (topic, partition); each part includes the ops that are about the whole run.
 
@@ -62,7 +86,9 @@ def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], list[Op]]:
     """
     places = [partition_of(op) for op in ops]
     keys = dict.fromkeys(place for place in places if place is not None) or {key_of(ops): None}
-    return {key: [op for op, place in zip(ops, places, strict=True) if place in (None, key)] for key in keys}
+    return {
+        key: PartOps(op for op, place in zip(ops, places, strict=True) if place in (None, key)) for key in keys
+    }
 
 
 def partition_of(op: Op) -> tuple[str, int] | None:

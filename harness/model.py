@@ -15,9 +15,10 @@ Offsets that name an end are exclusive: log end offset, high watermark, `to` of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from harness.events import Event, OpType, Source
@@ -34,6 +35,7 @@ __all__ = [
     "Kind",
     "Op",
     "OpType",
+    "PartOps",
     "PreconditionError",
     "Source",
     "TargetError",
@@ -160,9 +162,33 @@ class Op:
             ) from error
 
 
+class PartOps(tuple[Op, ...]):
+    """
+    The ops that the rules judge together, with an index by source and f.
+
+    Attributes:
+        facts: what was derived from these ops, so that each fact is derived once (checkers/facts/fact.py).
+    """
+
+    @cached_property
+    def facts(self) -> dict[Any, Any]:
+        """Derived facts, by the function that derives each."""
+        return {}
+
+    @cached_property
+    def by_key(self) -> Mapping[tuple[Source, str], Sequence[Op]]:
+        """The ops of each source and f, in index order."""
+        found: dict[tuple[Source, str], list[Op]] = {}
+        for op in self:
+            found.setdefault((op.source, op.f), []).append(op)
+        return found
+
+
 def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
     """Yield every op with an event of that class, and the event; other ops are not decoded."""
     source, f = key_of_kind(kind)
+    if isinstance(ops, PartOps) and f is not None:
+        ops = ops.by_key.get((source, f), ())
     for op in ops:
         if op.source is source and f in (op.f, None):
             event = op.event
@@ -213,12 +239,27 @@ class Kind(StrEnum):
     RETURNED = "returned-unseen"
     LAST_STANDING = "last-standing"
     UNPROMISED = "unpromised"
+    COMMITTED_LOST = "committed-lost"
+    NOT_REPLICATED = "not-replicated"
+    FALSE_ACK = "false-ack"
     DIVERGED = "diverged"
     TWO_LEADERS = "two-leaders"
     LED_TWICE = "led-twice"
     DISORDER = "disorder"
     HOLE = "hole"
     CHECKPOINT = "checkpoint"
+    DUPLICATE = "duplicate"
+    PHANTOM = "phantom"
+    ALTERED = "altered"
+    INCOMPLETE = "incomplete"
+    LONGER = "longer"
+    EPOCHS_DIFFER = "epochs-differ"
+    REORDERED = "reordered"
+    WRONG_READ = "wrong-read"
+    WRONG_CONTROLLER = "wrong-controller"
+    WRONG_LEADER = "wrong-leader"
+    WRONG_ISR = "wrong-isr"
+    WRONG_HIGH_WATERMARK = "wrong-high-watermark"
     STUCK = "stuck"
     EXITED = "exited"
     UNREADABLE = "unreadable"
@@ -239,12 +280,27 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.RETURNED: Verdict.PERMITTED,
     Kind.LAST_STANDING: Verdict.PERMITTED,
     Kind.UNPROMISED: Verdict.VALID,
+    Kind.COMMITTED_LOST: Verdict.INVALID,
+    Kind.NOT_REPLICATED: Verdict.INVALID,
+    Kind.FALSE_ACK: Verdict.INVALID,
     Kind.DIVERGED: Verdict.INVALID,
     Kind.TWO_LEADERS: Verdict.INVALID,
     Kind.LED_TWICE: Verdict.INVALID,
     Kind.DISORDER: Verdict.INVALID,
     Kind.HOLE: Verdict.INVALID,
     Kind.CHECKPOINT: Verdict.INVALID,
+    Kind.DUPLICATE: Verdict.INVALID,
+    Kind.PHANTOM: Verdict.INVALID,
+    Kind.ALTERED: Verdict.INVALID,
+    Kind.INCOMPLETE: Verdict.INVALID,
+    Kind.LONGER: Verdict.INVALID,
+    Kind.EPOCHS_DIFFER: Verdict.INVALID,
+    Kind.REORDERED: Verdict.INVALID,
+    Kind.WRONG_READ: Verdict.INVALID,
+    Kind.WRONG_CONTROLLER: Verdict.INVALID,
+    Kind.WRONG_LEADER: Verdict.INVALID,
+    Kind.WRONG_ISR: Verdict.INVALID,
+    Kind.WRONG_HIGH_WATERMARK: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,
     Kind.EXITED: Verdict.INVALID,
     Kind.UNREADABLE: Verdict.UNKNOWN,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from checkers.facts.fact import fact
 from checkers.facts.view import names_of
 from harness.events import Elected, Leader, LeaderAndIsr, Started
 from harness.model import Op, Source, events_of
@@ -55,6 +56,7 @@ class Election:
     op: Op
 
 
+@fact
 def takeovers(ops: Sequence[Op]) -> list[Takeover]:
     """Return every time that a broker became leader, in index order."""
     seen = elections(ops)
@@ -62,6 +64,7 @@ def takeovers(ops: Sequence[Op]) -> list[Takeover]:
     return led or [_by_zookeeper(election) for election in seen]
 
 
+@fact
 def elections(ops: Sequence[Op]) -> list[Election]:
     """Return every (leader, epoch) that was seen in ZooKeeper, once each, in index order."""
     found: dict[tuple[str, int], Election] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from checkers.facts.fact import fact
 from harness.effect import DOWN, Effect, nature_of
 from harness.events import Injection, Started
 from harness.model import Op, OpType, Source, events_of
@@ -40,6 +41,7 @@ class Outage:
         return self.begun < index and (self.back is None or index < self.back)
 
 
+@fact
 def outages(ops: Sequence[Op]) -> list[Outage]:
     """Return every outage that the nemesis caused and verified, in the order of verification."""
     invoked: dict[tuple[str, tuple[str, ...]], int] = {}

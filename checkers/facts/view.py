@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from checkers.facts.fact import fact
 from harness.events import Batch, Leader, LeaderAndIsr, Setup, Snapshot, Started
 from harness.model import HistoryError, Op, Source, events_of
 
@@ -79,6 +80,7 @@ class Leadership:
     index: int
 
 
+@fact
 def key_of(ops: Sequence[Op]) -> tuple[str, int]:
     """Return the (topic, partition) of the ops, else of the set-up, else ("", -1)."""
     about = (op.place for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS))
@@ -87,11 +89,13 @@ def key_of(ops: Sequence[Op]) -> tuple[str, int]:
     return own or ((setup.topic, setup.partition) if setup else NO_KEY)
 
 
+@fact
 def setup_of(ops: Sequence[Op]) -> Setup | None:
     """Return the run's set-up, None if the history has none."""
     return next((setup for _, setup in events_of(ops, Setup)), None)
 
 
+@fact
 def names_of(ops: Sequence[Op]) -> dict[int, str]:
     """Return each broker id's node name."""
     setup = setup_of(ops)
@@ -99,6 +103,7 @@ def names_of(ops: Sequence[Op]) -> dict[int, str]:
     return names | {started.id: op.process for op, started in events_of(ops, Started)}
 
 
+@fact
 def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
     """
     Return each node's log by node name, from its last successful snapshot and the batches after it.
@@ -126,6 +131,7 @@ def final_logs(ops: Sequence[Op]) -> dict[str, FinalLog]:
     }
 
 
+@fact
 def final_leader(ops: Sequence[Op]) -> Leadership | None:
     """Return the last leader in ZooKeeper, else the leader of the newest epoch; None if neither is known."""
     states = list(events_of(ops, LeaderAndIsr))

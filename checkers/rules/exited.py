@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from checkers.facts.fact import fact
 from checkers.facts.view import at, key_of
 from harness.effect import DOWN, nature_of
 from harness.events import Injection, Printed
@@ -40,6 +41,7 @@ def exited(ops: Sequence[Op]) -> list[Anomaly]:
     ]
 
 
+@fact
 def gone(ops: Sequence[Op]) -> frozenset[str]:
     """Return the nodes that exited by themselves and were not restarted: their files are not a replica's log."""
     return _replayed(ops)[1]
@@ -50,6 +52,7 @@ def exits(ops: Sequence[Op]) -> list[tuple[Op, Printed]]:
     return [(op, printed) for op, printed in events_of(ops, Printed) if printed.what == "exiting"]
 
 
+@fact
 def _replayed(ops: Sequence[Op]) -> tuple[list[tuple[Op, Printed]], frozenset[str]]:
     """Return the first exit line of each process that exited by itself, and the nodes that were not restarted."""
     words: list[tuple[Op, Printed]] = []

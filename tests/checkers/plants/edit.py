@@ -1,0 +1,161 @@
+"""Changes to a real run's history that leave it whole: indexes, batch counts and log ends follow the change."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any, Final, Self
+
+from harness.model import Op, Source
+from tests.checkers.story import digest
+
+RUNS: Final = Path(__file__).parents[1] / "runs"
+
+Line = dict[str, Any]
+
+
+class Edit:
+    """
+    One run's history under change. Lines are plain JSON objects; `ops` numbers them again.
+
+    Args:
+        run: the name of a file in tests/checkers/runs.
+    """
+
+    def __init__(self, run: str) -> None:
+        text = (RUNS / f"{run}.jsonl").read_text(encoding="utf-8")
+        self.lines: list[Line] = [json.loads(line) for line in text.splitlines()]
+
+    @property
+    def ops(self) -> list[Op]:
+        """The changed history."""
+        return [Op.from_json(json.dumps({**line, "index": index})) for index, line in enumerate(self.lines)]
+
+    # --- finding ---------------------------------------------------------------------------------------------
+    def all(
+        self, source: Source | str, f: str, process: str | None = None, type: str | None = None, **value: Any
+    ) -> list[Line]:
+        """Return every line with that source, f, process, type and those keys of its value, in order."""
+        return [
+            line
+            for line in self.lines
+            if (line["source"], line["f"]) == (str(source), f)
+            and process in (None, line["process"])
+            and type in (None, line["type"])
+            and all(line["value"].get(key) == item for key, item in value.items())
+        ]
+
+    def find(
+        self,
+        source: Source | str,
+        f: str,
+        process: str | None = None,
+        type: str | None = None,
+        nth: int = 0,
+        **value: Any,
+    ) -> Line:
+        """Return the nth of those lines; -1 is the last."""
+        found = self.all(source, f, process, type, **value)
+        assert found, f"the run has no line {source} {f} {process or ''} {value}"
+        return found[nth]
+
+    def at(self, line: Line) -> int:
+        """Return the place of a line."""
+        return next(place for place, each in enumerate(self.lines) if each is line)
+
+    def node_id(self, node: str) -> int:
+        """Return a node's broker id."""
+        return int(self.lines[0]["value"]["nodes"][node])
+
+    # --- changing --------------------------------------------------------------------------------------------
+    def change(self, line: Line, **value: Any) -> Self:
+        """Set keys of the line's value."""
+        line["value"] |= value
+        return self
+
+    def drop(self, *lines: Line) -> Self:
+        """Remove lines."""
+        self.lines = [each for each in self.lines if not any(each is line for line in lines)]
+        return self
+
+    def insert(
+        self,
+        anchor: Line,
+        source: Source | str,
+        f: str,
+        process: str,
+        type: str = "info",
+        *,
+        before: bool = False,
+        **value: Any,
+    ) -> Line:
+        """Insert a new line after (or before) the anchor, at its time; return the new line."""
+        line = {
+            "index": 0,
+            "time_ns": anchor["time_ns"],
+            "source": str(source),
+            "process": process,
+            "type": type,
+            "f": f,
+            "value": value,
+        }
+        self.lines.insert(self.at(anchor) + (not before), line)
+        return line
+
+    def again(self, line: Line, *, after: Line | None = None, **value: Any) -> Line:
+        """Insert a copy of the line, with other keys of its value, after itself or another line; return it."""
+        twin = copy.deepcopy(line)
+        twin["value"] |= value
+        anchor = after or line
+        twin["time_ns"] = anchor["time_ns"]
+        self.lines.insert(self.at(anchor) + 1, twin)
+        return twin
+
+    def move(self, line: Line, *, after: Line) -> Self:
+        """Move a line behind another, at its time."""
+        self.lines = [each for each in self.lines if each is not line]
+        line["time_ns"] = after["time_ns"]
+        self.lines.insert(self.at(after) + 1, line)
+        return self
+
+    # --- final logs ------------------------------------------------------------------------------------------
+    def snapshot(self, node: str) -> Line:
+        """Return the node's last snapshot."""
+        return self.find(Source.LOG, "snapshot", node, nth=-1)
+
+    def batches(self, node: str) -> list[Line]:
+        """Return the batches of the node's final log."""
+        start = self.at(self.snapshot(node))
+        return [line for line in self.all(Source.LOG, "batch", node) if self.at(line) > start]
+
+    def batch_at(self, node: str, offset: int) -> Line:
+        """Return the batch of the node's final log that has the offset."""
+        return next(b for b in self.batches(node) if b["value"]["base"] <= offset <= b["value"]["last"])
+
+    def drop_batch(self, node: str, offset: int, *, cut: bool = False) -> Self:
+        """Remove the batch with that offset from the node's final log; if `cut`, all behind it too."""
+        gone = [b for b in self.batches(node) if b["value"]["base"] <= offset <= b["value"]["last"]]
+        if cut:
+            gone += [b for b in self.batches(node) if b["value"]["base"] > offset]
+        self.drop(*gone)
+        return self._recount(node)
+
+    def put_batch(self, node: str, batch: Line, **value: Any) -> Line:
+        """Append a copy of a batch, with other keys, to the node's final log; return it."""
+        twin = self.again(batch, after=(self.batches(node) or [self.snapshot(node)])[-1], **value)
+        twin["process"] = node
+        self._recount(node)
+        return twin
+
+    def rewrite(self, node: str, offset: int, text: str, to: str | None = None) -> Self:
+        """Change the value of the record at the offset, with its digest (of `to` if given), in the node's log."""
+        for record in self.batch_at(node, offset)["value"]["records"]:
+            if record[0] == offset:
+                record[1], record[2] = digest(to or text), text
+        return self
+
+    def _recount(self, node: str) -> Self:
+        batches, snapshot = self.batches(node), self.snapshot(node)
+        end = max((b["value"]["last"] + 1 for b in batches), default=snapshot["value"]["log_start_offset"])
+        return self.change(snapshot, batches=len(batches), log_end_offset=end)

@@ -1,0 +1,1 @@
+"""Plants about logs."""
