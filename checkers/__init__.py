@@ -7,6 +7,8 @@ from typing import Final
 from checkers.checker import Checker
 from checkers.rules.caught_up import caught_up
 from checkers.rules.checkpoint import checkpoint
+from checkers.rules.committed import KINDS as COMMITTED
+from checkers.rules.committed import committed
 from checkers.rules.diverged import diverged
 from checkers.rules.exited import exited
 from checkers.rules.holes import holes
@@ -27,6 +29,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=proven_losses,
         doc="Acknowledged records that the final log does not hold, and whether their loss was permitted.",
         source='KIP-101, Scenario 1; "Why does Kafka need the leader epoch?"',
+    ),
+    "committed": Checker(
+        name="committed",
+        needs=((Source.LOG,), _LEADERS),
+        rule=committed,
+        doc="Committed records that a replica of the ISR lacks, or that are lost, whatever their acks.",
+        source="hachikuji/kafka-specification, StrongIsr",
+        kinds=COMMITTED,
     ),
     "diverged": Checker(
         name="diverged",

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from checkers.facts.acked import acked_records
 from checkers.facts.view import setup_of
-from checkers.rules.lost import acked_records
 from harness.model import Anomaly, Kind, Op, UsageError, Verdict, ranges_of
 from harness.scenario.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, Expected
 

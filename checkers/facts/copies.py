@@ -1,5 +1,5 @@
 """
-Which replica held which record at an offset at any time, from the replayed appends, truncations and recoveries.
+Which replica held which record at any time, from the replayed appends, truncations and recoveries.
 
 The origin of a record is the index of the op with which a leader appended it. A follower's copy has the origin of
 the record in its leader's log. Origins distinguish two records at one offset without epochs.
@@ -7,63 +7,136 @@ the record in its leader's log. Origins distinguish two records at one offset wi
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from harness.events import Append, Follower, Recovered, Truncate
+from checkers.facts.fact import fact
+from checkers.facts.view import names_of
+from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
 
 UNKNOWN: Final = -1
-_Step: TypeAlias = Append | Truncate | Recovered | Follower
+
+# (first, end, origin): the offsets from first on, end exclusive, hold records of that origin.
+Piece: TypeAlias = tuple[int, int, int]
+
+_Step: TypeAlias = Append | Truncate | Recovered | Leader | Follower | Started | Stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """From this op on, the node's log has the record of that origin at the offset; None if it has no record."""
+    """
+    From this op on, the node's log has records of that origin at the offsets; None if it has no record there.
 
+    Attributes:
+        first: the first offset.
+        end: the offset after the last one.
+        op: an append, a truncation or a recovery. A start, if the log was shorter after it and no recovery was
+            reported; a leader or follower event, if the log became shorter without any reported reason.
+        leader: the node that the process followed, "" if none.
+    """
+
+    node: str
+    first: int
+    end: int
     origin: int | None
     op: Op
+    leader: str = ""
+
+
+class ReplicaLog:
+    """One replica's log during a replay: pieces in the order of offsets, which never overlap."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.pieces: list[Piece] = []
+
+    @property
+    def end(self) -> int:
+        """The log end offset."""
+        return self.pieces[-1][1] if self.pieces else 0
+
+    def at(self, offset: int) -> int | None:
+        """Return the origin of the record at the offset, None if there is none."""
+        found = next(iter(self.slice(offset, offset + 1)), None)
+        return None if found is None else found[2]
+
+    def slice(self, first: int, end: int) -> list[Piece]:
+        """Return the pieces between the offsets, cut to them."""
+        found: list[Piece] = []
+        for start, stop, origin in reversed(self.pieces):  # questions are about the end of the log
+            if stop <= first:
+                break
+            if start < end:
+                found.append((max(start, first), min(stop, end), origin))
+        return found[::-1]
+
+    def cut(self, to: int) -> list[Piece]:
+        """Remove what is at and above the offset; return it."""
+        removed = self.slice(to, self.end)
+        while self.pieces and self.pieces[-1][0] >= to:
+            self.pieces.pop()
+        if self.pieces and self.pieces[-1][1] > to:
+            first, _, origin = self.pieces.pop()
+            self.pieces.append((first, to, origin))
+        return removed
+
+    def put(self, piece: Piece) -> list[Piece]:
+        """Write the piece; return what was there before and above it, which is gone."""
+        removed = self.cut(piece[0]) if piece[0] < self.end else []
+        if piece[0] < piece[1]:
+            self.pieces.append(piece)
+        return removed
+
+    def lacks(self, piece: Piece) -> list[tuple[int, int]]:
+        """Return the [first, end) ranges of the piece at which the log does not hold records of its origin."""
+        first, end, origin = piece
+        missing: list[tuple[int, int]] = []
+        for start, stop, held in self.slice(first, end):
+            if held != origin:
+                continue
+            if start > first:
+                missing.append((first, start))
+            first = stop
+        return [*missing, (first, end)] if first < end else missing
 
 
 class Copies:
-    """
-    The replicas' copies at each offset over time.
-
-    All offsets between two neighbouring borders of appends and truncations change alike, and are replayed once.
-
-    Args:
-        ops: the ops of one partition and the global ones.
-        names: broker id -> node name.
-    """
+    """The replicas' logs over time: every change, in index order."""
 
     def __init__(self, ops: Sequence[Op], names: Mapping[int, str]) -> None:
+        """
+        Replay the events of a partition.
+
+        Args:
+            ops: the ops of one partition and the global ones.
+            names: broker id -> node name.
+        """
         self._steps: list[tuple[Op, _Step]] = [
-            (op, op.event) for op in ops if op.source is Source.BROKER and isinstance(op.event, _Step)
+            (op, event)
+            for op in ops
+            if op.source is Source.BROKER and op.f in _REPLAYED and isinstance(event := op.event, _Step)
         ]
+        self.reported = any(op.f == "append" for op, _ in self._steps)
         self._names = names
-        self._borders = sorted({border for _, step in self._steps for border in _borders(step)})
-        self._replayed: dict[int, dict[str, list[Change]]] = {}
+        self._logs: dict[str, ReplicaLog] = {}
+        self._undone: dict[str, list[Piece]] = {}
+        self._leader_of: dict[str, str] = {}
+        self._started: dict[str, Op] = {}
+        self.in_order: list[Change] = []
+        for place, (op, step) in enumerate(self._steps):
+            self.in_order += self._apply(place, op, step)
 
-    @property
-    def reported(self) -> bool:
-        """True if brokers reported their appends."""
-        return any(isinstance(step, Append) for _, step in self._steps)
-
-    def changes(self, offset: int) -> Mapping[str, Sequence[Change]]:
+    def changes(self, offset: int) -> dict[str, list[Change]]:
         """Return the changes at the offset in each node's log, in index order."""
-        place = bisect_right(self._borders, offset)
-        if place not in self._replayed:
-            self._replayed[place] = self._replay(offset)
-        return self._replayed[place]
+        found: dict[str, list[Change]] = {}
+        for change in self.in_order:
+            if change.first <= offset < change.end:
+                found.setdefault(change.node, []).append(change)
+        return found
 
-    def last_change(self, node: str, offset: int, before: int) -> Change | None:
-        """Return the last change at the offset in the node's log before that op; None if there was none."""
-        changes = self.changes(offset).get(node, ())
-        return next((change for change in reversed(changes) if change.op.index < before), None)
-
-    def written(self, offset: int, after: int, until: int) -> Op | None:
+    def written(self, offset: int, after: int, until: int, others: Container[int] = ()) -> Op | None:
         """
         Return the leader's append that wrote a record acknowledged at that offset, None if none was reported.
 
@@ -74,60 +147,111 @@ class Copies:
             offset: the acknowledged offset.
             after: the index of the record's invoke.
             until: the index of the record's ok.
+            others: the indexes of appends that wrote other records there.
         """
-        wrote = [op for op, step in self._steps if _leader_wrote(step, offset) and op.index > after]
+        wrote = [
+            op
+            for op, step in self._steps
+            if op.index > after and op.index not in others and _leader_wrote(step, offset)
+        ]
         between = [op for op in wrote if op.index < until]
         return between[-1] if between else next(iter(wrote), None)
 
-    def _replay(self, offset: int) -> dict[str, list[Change]]:
-        by_node: dict[str, list[Change]] = {}
-        leader_of: dict[str, str] = {}
-        for op, step in self._steps:
-            changes = by_node.setdefault(op.process, [])
-            now = changes[-1].origin if changes else None
-            match step:
-                case Follower(leader=leader):
-                    leader_of[op.process] = self._names.get(leader, "")
-                case Append(base=base, end=end, role=role):
-                    if base <= offset < end:
-                        origin = op.index
-                        if role != "leader":
-                            origin = self._copied(offset, op, leader_of.get(op.process, ""), by_node)
-                        changes.append(Change(origin=origin, op=op))
-                case Truncate() | Recovered():
-                    if _end_after(step) <= offset and now is not None:
-                        changes.append(Change(origin=None, op=op))
-                    elif isinstance(step, Recovered) and step.log_end_offset > offset and now is None and changes:
-                        # The power loss undid a truncation that was never flushed: the old tail is back.
-                        changes.append(Change(origin=changes[-2].origin, op=op))
-        return by_node
+    # --- replay ----------------------------------------------------------------------------------------------
+    def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
+        log = self._logs.setdefault(op.process, ReplicaLog())
+        match step:
+            case Started():
+                self._started[op.process] = op
+                self._leader_of[op.process] = ""
+            case Append():
+                return list(self._append(place, op, step, log))
+            case Truncate() | Stopped():
+                return self._remove(op, log, 0 if isinstance(step, Stopped) else _end_after(step))
+            case Recovered():
+                return self._recover(op, step, log)
+            case Leader() | Follower():
+                leader = self._names.get(step.leader, "") if isinstance(step, Follower) else ""
+                self._leader_of[op.process] = leader
+                if step.log_end_offset < log.end:
+                    return self._remove(self._vanished_at(op), log, step.log_end_offset)
+        return []
 
-    def _copied(self, offset: int, copy: Op, leader: str, by_node: Mapping[str, Sequence[Change]]) -> int:
-        theirs = by_node.get(leader, ())
-        if theirs and theirs[-1].origin is not None:
-            return theirs[-1].origin
-        # The leader's own event may reach the collector after its follower's.
-        later = ((op, step) for op, step in self._steps if op.index > copy.index and op.process == leader)
-        wrote = next((op for op, step in later if _leader_wrote(step, offset)), None)
-        return wrote.index if wrote else UNKNOWN
+    def _vanished_at(self, op: Op) -> Op:
+        """Return the op that shows why the log is shorter than its own events say: the last start, else the op."""
+        started = self._started.get(op.process)
+        last = next((c.op.index for c in reversed(self.in_order) if c.node == op.process), -1)
+        return op if started is None or started.index < last else started
+
+    def _append(self, place: int, op: Op, step: Append, log: ReplicaLog) -> Iterator[Change]:
+        leader = self._leader_of.get(op.process, "")
+        pieces = [(step.base, step.end, op.index)]
+        if step.role != "leader":
+            pieces = self._copied(place, step, leader)
+        for piece in pieces:
+            # A log that is written at an offset that it has already loses what it had from there on.
+            for first, end, _ in log.put(piece):
+                if end > piece[1]:
+                    yield self._change(op, max(first, piece[1]), end, None)
+            yield self._change(op, *piece)
+
+    def _copied(self, place: int, step: Append, leader: str) -> list[Piece]:
+        """Return the follower's new pieces, with the origins that its leader's log has there."""
+        theirs = self._logs[leader].slice(step.base, step.end) if leader in self._logs else []
+        found: list[Piece] = []
+        first = step.base
+        for start, stop, origin in (*theirs, (step.end, step.end, UNKNOWN)):
+            if start > first:
+                found.append((first, start, self._later(place, leader, first)))
+            found += [(start, stop, origin)] if start < stop else []
+            first = stop
+        return found
+
+    def _later(self, place: int, leader: str, offset: int) -> int:
+        """Return the origin of a leader's append that reaches the collector after its follower's copy."""
+        for op, step in self._steps[place + 1 :]:
+            if op.process == leader and _leader_wrote(step, offset):
+                return op.index
+        return UNKNOWN
+
+    def _remove(self, op: Op, log: ReplicaLog, to: int) -> list[Change]:
+        removed = log.cut(to)
+        self._undone.setdefault(op.process, []).extend(removed)
+        return [self._change(op, first, end, None) for first, end, _ in removed]
+
+    def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
+        if step.log_end_offset <= log.end:
+            return self._remove(op, log, step.log_end_offset)
+        # The power loss undid a truncation that was never flushed: the old tail is back.
+        found: list[Change] = []
+        while log.end < step.log_end_offset:
+            end = log.end
+            back = next((p for p in reversed(self._undone.get(op.process, ())) if p[0] <= end < p[1]), None)
+            if back is None:
+                break
+            piece = (end, min(back[1], step.log_end_offset), back[2])
+            log.put(piece)
+            found.append(self._change(op, *piece))
+        return found
+
+    def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
+        leader = self._leader_of.get(op.process, "")
+        return Change(node=op.process, first=first, end=end, origin=origin, op=op, leader=leader)
+
+
+_REPLAYED: Final = frozenset({"append", "truncate", "recovered", "leader", "follower", "started", "stopped"})
+
+
+@fact
+def copies_of(ops: Sequence[Op]) -> Copies:
+    """Return the replicas' logs over time."""
+    return Copies(ops, names_of(ops))
 
 
 def _leader_wrote(step: _Step, offset: int) -> bool:
     return isinstance(step, Append) and step.role == "leader" and step.base <= offset < step.end
 
 
-def _end_after(step: Truncate | Recovered) -> int:
-    if isinstance(step, Recovered):
-        return step.log_end_offset
+def _end_after(step: Truncate) -> int:
     # A truncation inside a batch removes the whole batch; `end` is where the log then physically ends.
     return 0 if step.reason == "full" else min(step.to, step.end)
-
-
-def _borders(step: _Step) -> tuple[int, ...]:
-    match step:
-        case Append():
-            return step.base, step.end
-        case Truncate() | Recovered():
-            return (_end_after(step),)
-        case _:
-            return ()

@@ -12,38 +12,55 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from checkers.facts.elections import Takeover
-from checkers.facts.outages import Outage
+from checkers.facts.isr import isr_states
+from checkers.facts.outages import Outage, outages
 from harness.effect import nature_of
-from harness.events import ControllerOffice, Elected, Injection, LeaderAndIsr, Registered
+from harness.events import ControllerOffice, Elected, Follower, Injection, LeaderAndIsr, Registered
 from harness.model import Op, OpType, events_of
 
 
-def returned_unseen(ops: Sequence[Op], takeover: Takeover, outage: Outage) -> bool:
+def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) -> bool:
     """
-    Return True if the losing leader restarted after its power loss and no controller could know that it was away.
+    Return True if a replica restarted after its power loss and no controller could know that it was away.
 
-    That is the case if a new controller took office after the power loss, or if the write that added the leader to
-    the ISR was still in flight when it lost power. Kafka leaves both gaps open while it keeps its state in
-    ZooKeeper (KIP-903, KIP-966).
+    That is the case if it never left the ISR and a new controller took office after the power loss, or if the
+    write that added it to the ISR was still in flight when it lost power. Kafka leaves both gaps open while it
+    keeps its state in ZooKeeper (KIP-903, KIP-966).
 
     Args:
         ops: the ops of one partition and the global ones.
-        takeover: the losing leader.
+        node: the replica.
         outage: the power loss that took the record from it; it never copied the record again.
+        elected: the index of the election in which it counted as a member of the ISR.
     """
-    isr: Sequence[str | None] = ()
-    for op in ops:
-        if op.index >= takeover.elected:
-            return False
-        match op.event:
-            case LeaderAndIsr() as state:
-                joined = takeover.node in state.isr and takeover.node not in isr
-                if joined and isr and op.index > outage.begun:
-                    return True
-                isr = state.isr
-            case ControllerOffice(active=True) if op.index > outage.begun:
+    office = any(
+        office.active and outage.begun < op.index < elected for op, office in events_of(ops, ControllerOffice)
+    )
+    before: Sequence[str] = ()
+    stayed = True
+    for state in isr_states(ops):
+        if state.op.index >= elected:
+            break
+        if state.op.index > outage.begun:
+            joined = node in state.isr and before and node not in before
+            if joined and joined_before_return(ops, node, state.op):
                 return True
-    return False
+            stayed = stayed and node in state.isr
+        before = state.isr
+    return office and stayed
+
+
+def joined_before_return(ops: Sequence[Op], node: str, joined: Op) -> bool:
+    """Return True if a replica joined the ISR while it was away: the write was in flight when it lost power."""
+    away = [each for each in outages(ops) if each.node == node and each.power_lost and each.begun < joined.index]
+    if not away:
+        return False
+    back = away[-1].back
+    if back is None or joined.index < back:
+        return True
+    # It restarted, and its first fetch in its new life comes only after the first command that it obeys.
+    obeyed = [op.index for op, _ in events_of(ops, Follower) if op.process == node and op.index > back]
+    return joined.index < min(obeyed, default=joined.index + 1)
 
 
 def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused: Callable[[str], bool]) -> bool:

@@ -1,0 +1,189 @@
+"""The records that were acknowledged to clients, and the ISR that promised each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.facts.committed import commit_of
+from checkers.facts.copies import copies_of
+from checkers.facts.fact import fact
+from checkers.facts.fates import Fate
+from checkers.facts.view import at, final_logs, names_of, setup_of
+from harness.events import Fetch, IsrChanged, Leader, LeaderAndIsr, Produce
+from harness.model import Op, OpType, Source, events_of
+
+ACKS_ALL: Final = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acked:
+    """
+    One acknowledged record.
+
+    Attributes:
+        ok: the op that acknowledged it.
+        record: that op's event.
+        invoked: the index of its invoke, else of its ok.
+    """
+
+    ok: Op
+    record: Produce
+    invoked: int
+
+    @property
+    def index(self) -> int:
+        """The index of the op that acknowledged it."""
+        return self.ok.index
+
+    @property
+    def offset(self) -> int:
+        """The acknowledged offset, -1 if there is none (acks=0)."""
+        return -1 if self.record.offset is None else self.record.offset
+
+    @property
+    def value(self) -> str:
+        """The record's text, unique in its run."""
+        return self.record.value
+
+    @property
+    def name(self) -> str:
+        """The name of its group, else its text."""
+        return self.record.name or self.record.value
+
+    @property
+    def by_all(self) -> bool:
+        """Whether it was acknowledged with acks=all."""
+        return self.record.acks == ACKS_ALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """
+    What a leader promised when it committed a record.
+
+    Attributes:
+        index: the index of the op that promised it: its commit by the writer, or its acknowledgement.
+        committed: the high watermark of the writer that passed it, None if none was reported.
+        isrs: every ISR that the writer had from then to the acknowledgement; the last one in ZooKeeper, if the
+            writer did not report its own.
+    """
+
+    index: int
+    committed: Op | None
+    isrs: tuple[tuple[str, ...], ...]
+
+    @property
+    def isr(self) -> tuple[str, ...]:
+        """The ISR when it was promised."""
+        return self.isrs[0] if self.isrs else ()
+
+
+@fact
+def acked_records(ops: Sequence[Op]) -> list[Acked]:
+    """Return every record whose produce was ok, in the order of acknowledgement."""
+    invoked: dict[tuple[str, str], int] = {}
+    found: list[Acked] = []
+    for op, record in events_of(ops, Produce):
+        sent = (op.process, record.value)
+        if op.type is OpType.INVOKE:
+            invoked[sent] = op.index
+        elif op.type is OpType.OK:
+            found.append(Acked(ok=op, record=record, invoked=invoked.get(sent, op.index)))
+    return found
+
+
+def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
+    """Return the leader's append that wrote an acknowledged record, None if none was reported."""
+    if acked.offset < 0:
+        return None
+    copies = copies_of(ops)
+    # Two leaders may write at one offset at one time. Final logs show which of the two appends was another record.
+    others: set[int] = set()
+    for node, changes in copies.changes(acked.offset).items():
+        log = final_logs(ops).get(node)
+        held = log.records.get(acked.offset) if log else None
+        if held is not None and held.value != acked.value and changes[-1].origin is not None:
+            others.add(changes[-1].origin)
+    return copies.written(acked.offset, acked.invoked, acked.index, others)
+
+
+def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -> Promise:
+    """
+    Return what was promised of a record.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        offset: the record's offset.
+        written: the leader's append, None if it is not known.
+        until: the index of the acknowledgement; of the commit, if the record was not acknowledged.
+    """
+    if written is not None:
+        committed = commit_of(ops, offset, written.index)
+        isrs = _isrs(ops, written, until if committed is None else min(committed.index, until), until)
+        if isrs:
+            index = until if committed is None else min(committed.index, until)
+            return Promise(index=index, committed=committed, isrs=isrs)
+    states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
+    setup = setup_of(ops)
+    isr = tuple(map(str, states[-1].isr)) if states else (setup.replicas if setup else ())
+    return Promise(index=until, committed=None, isrs=(isr,))
+
+
+def _isrs(ops: Sequence[Op], written: Op, since: int, until: int) -> tuple[tuple[str, ...], ...]:
+    """Return the ISRs that the writer had between two ops, in its own order of events."""
+    isrs: list[Sequence[int]] = []
+    names = names_of(ops)
+    for op in ops:
+        if op.source is not Source.BROKER or op.process != written.process or op.f not in _ISR_EVENTS:
+            continue
+        match op.event:
+            case Leader(isr=members) | IsrChanged(isr=members) if not isrs or op.index < until:
+                isrs = [members] if op.index <= since else [*isrs, members]
+    return tuple(tuple(names.get(broker, str(broker)) for broker in isr) for isr in isrs)
+
+
+_ISR_EVENTS: Final = frozenset({"leader", "isr"})
+
+
+def broken_promises(
+    ops: Sequence[Op], acked: Acked, written: Op, promise: Promise, fates: Iterable[Fate]
+) -> list[tuple[str, Op | None]]:
+    """
+    Return why an acknowledgement with acks=all was false: (reason, op); [] if every ISR member had the record.
+
+    Brokers' events race to the collector, so a member's late append alone proves nothing: its fetches must show
+    too that it had not copied the record. The fabric records a fetch before it passes it on.
+    """
+    found: list[tuple[str, Op | None]] = []
+    setup = setup_of(ops)
+    smallest = max((len(isr) for isr in promise.isrs), default=0)
+    if setup is not None and smallest < setup.min_isr:
+        members = " ".join(promise.isr)
+        found.append((f"the ISR ({members}) was smaller than min ISR, {setup.min_isr}", promise.committed))
+    if promise.committed is None:
+        found.append((f"{written.process}'s high watermark never passed it", None))
+    held = {written.process} | {fate.node for fate in fates if fate.begun.index < acked.index}
+    always = set(promise.isr).intersection(*promise.isrs)
+    for member in sorted(always - held):
+        if not _fetched(ops, member, written.process, acked.offset, acked.index):
+            found.append((f"{member} was in the ISR and had not copied it", None))
+    return found
+
+
+def _fetched(ops: Sequence[Op], follower: str, leader: str, offset: int, until: int) -> bool:
+    """Return True if the follower's last fetch from the leader before that op was above the offset."""
+    last = -1
+    for op, fetch in events_of(ops, Fetch):
+        if op.index >= until:
+            break
+        if fetch.link == (follower, leader):
+            last = fetch.offset
+    return last > offset
+
+
+def acknowledged_at(acked: Acked) -> str:
+    """Format how and when a record was acknowledged: `acknowledged (acks=all) at 1.234 s`."""
+    acks = "all" if acked.by_all else acked.record.acks
+    return f"acknowledged (acks={acks}) at {at(acked.ok)}"

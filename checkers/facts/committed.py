@@ -1,0 +1,82 @@
+"""
+Which records were committed, when: those that a leader's high watermark passed while it led and had them.
+
+Source:  KIP-101; hachikuji/kafka-specification, StrongIsr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from checkers.facts.copies import ReplicaLog, copies_of
+from checkers.facts.fact import fact
+from harness.events import Follower, HighWatermark, Leader, Started
+from harness.model import Op, Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """
+    Records of one append that were committed at once.
+
+    Attributes:
+        first: the first offset.
+        end: the offset after the last one.
+        origin: the index of the leader's append.
+        op: the high watermark that passed them.
+    """
+
+    first: int
+    end: int
+    origin: int
+    op: Op
+
+
+@fact
+def commits_of(ops: Sequence[Op]) -> list[Commit]:
+    """Return every commit that brokers reported, in index order; no record twice."""
+    changes = iter(copies_of(ops).in_order)
+    change = next(changes, None)
+    logs: dict[str, ReplicaLog] = {}
+    leading: set[str] = set()
+    done: dict[int, int] = {}  # the origin of an append -> the offset below which it is committed
+    found: list[Commit] = []
+    for op in ops:
+        if op.source is not Source.BROKER:
+            continue
+        while change is not None and change.op.index <= op.index:
+            log = logs.setdefault(change.node, ReplicaLog())
+            log.cut(change.first) if change.origin is None else log.put((change.first, change.end, change.origin))
+            change = next(changes, None)
+        match op.f, op.event if op.f in _READ else None:
+            case _, Leader():
+                leading.add(op.process)
+            case _, Follower() | Started():
+                leading.discard(op.process)
+            case _, HighWatermark(to=to) if op.process in leading and op.process in logs:
+                found += _passed(logs[op.process], to, op, done)
+    return found
+
+
+_READ = frozenset({"leader", "follower", "started", "high-watermark"})
+
+
+def _passed(log: ReplicaLog, to: int, op: Op, done: dict[int, int]) -> list[Commit]:
+    found: list[Commit] = []
+    for first, end, origin in reversed(log.pieces):
+        stop, start = min(end, to), max(first, done.get(origin, 0))
+        if start < stop:
+            found.append(Commit(first=start, end=stop, origin=origin, op=op))
+            done[origin] = stop
+        elif end <= to:
+            break  # all below was committed before
+    return found[::-1]
+
+
+def commit_of(ops: Sequence[Op], offset: int, origin: int) -> Op | None:
+    """Return the high watermark that passed a record first, None if none was reported."""
+    for commit in commits_of(ops):
+        if commit.origin == origin and commit.first <= offset < commit.end:
+            return commit.op
+    return None

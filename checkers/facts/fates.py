@@ -1,0 +1,184 @@
+"""
+What became of every copy of a record: from the append of each copy to the event that ended it, and why.
+
+Only a fault may end a copy: a power loss that took unflushed bytes with that record among them, or the harness,
+which deleted files. Every other end is a bug of the system under test, except a truncation to follow a leader that
+lacks the record, which moves the question to that leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from checkers.facts.copies import Change, copies_of
+from checkers.facts.durable import flushed
+from checkers.facts.outages import Outage, outages
+from checkers.facts.view import REASONS, at
+from harness.effect import Effect, nature_of
+from harness.events import Append, Follower, Injection, Leader, Recovered, Started, Truncate
+from harness.model import Op, OpType, events_of
+
+
+class Cause(StrEnum):
+    """Why a copy ended."""
+
+    POWER = "power"
+    HARNESS = "harness"
+    FOLLOWED = "followed"
+    CUT = "cut"
+    DURABLE = "durable"
+    SHORT = "short"
+    REWRITTEN = "rewritten"
+    VANISHED = "vanished"
+
+
+# The ends that a fault explains.
+BY_FAULT = frozenset({Cause.POWER, Cause.HARNESS})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """
+    How a copy ended.
+
+    Attributes:
+        op: the event that ended it.
+        cause: why.
+        text: the end in words, after the node's name.
+        proof: the fault that took it; or the flush that shows that it could not be lost.
+        leader: the leader that the node followed, "" if none.
+    """
+
+    op: Op
+    cause: Cause
+    text: str
+    proof: Op | None = None
+    leader: str = ""
+
+    @property
+    def by_fault(self) -> bool:
+        """Whether a fault that may end a copy did."""
+        return self.cause in BY_FAULT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """
+    One copy of a record: the node that held it, since when, and how it ended.
+
+    Attributes:
+        begun: the append, or the recovery that brought the copy back.
+        end: None if the node still had it at the end of the history.
+    """
+
+    node: str
+    begun: Op
+    end: End | None
+
+    def holds_at(self, index: int) -> bool:
+        """Return True if the copy existed at that op."""
+        return self.begun.index < index and (self.end is None or self.end.op.index >= index)
+
+
+def fates_of(ops: Sequence[Op], offset: int, origin: int) -> Mapping[str, Sequence[Fate]]:
+    """
+    Return every copy of a record, by node, each node's in index order.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        offset: the record's offset.
+        origin: the index of the leader's append (checkers/facts/copies.py).
+    """
+    changes = copies_of(ops).changes(offset)
+    found: dict[str, list[Fate]] = {}
+    for node, theirs in changes.items():
+        begun: Op | None = None
+        for change in theirs:
+            if begun is None and change.origin == origin:
+                begun = change.op
+            elif begun is not None and change.origin != origin:
+                end = end_of(ops, change, offset, begun.index, leader_holds(changes, change, origin))
+                found.setdefault(node, []).append(Fate(node=node, begun=begun, end=end))
+                begun = None
+        if begun is not None:
+            found.setdefault(node, []).append(Fate(node=node, begun=begun, end=None))
+    return found
+
+
+def leader_holds(changes: Mapping[str, Sequence[Change]], change: Change, origin: int) -> bool:
+    """Return True if the leader that a node followed had the record when the node lost it."""
+    theirs = [each for each in changes.get(change.leader, ()) if each.op.index < change.op.index]
+    return bool(theirs) and theirs[-1].origin == origin
+
+
+def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_has_it: bool) -> End:
+    """
+    Return why a copy ended.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        change: the change that ended the copy.
+        offset: the record's offset.
+        begun: the index of the op from which on the node had the copy.
+        leader_has_it: whether the leader that the node followed had the record then.
+    """
+    op, leader = change.op, change.leader
+    match op.event:
+        case Truncate(reason=reason, to=to):
+            why = REASONS.get(reason, reason)
+            text = f"truncated it at {at(op)} to {why} ({to})"
+            if leader and not leader_has_it:
+                return End(op=op, cause=Cause.FOLLOWED, text=f"{text}, to follow {leader}", leader=leader)
+            return End(op=op, cause=Cause.CUT, text=text, leader=leader)
+        case Append(base=base):
+            return End(op=op, cause=Cause.REWRITTEN, text=f"wrote over it at {at(op)}, from offset {base} on")
+        case Recovered() | Started():
+            return _lost_at_start(ops, change, offset, begun)
+        case Leader() | Follower():
+            return End(op=op, cause=Cause.VANISHED, text=f"reported a log without it at {at(op)}, with no reason")
+        case _:
+            return End(op=op, cause=Cause.VANISHED, text=f"deleted its replica at {at(op)}")
+
+
+def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -> End:
+    op, node = change.op, change.node
+    taken = _deleted_by_harness(ops, node, begun, op.index)
+    if taken is not None:
+        return End(op=op, cause=Cause.HARNESS, text=f"lost it to {taken.f} at {at(taken)}", proof=taken)
+    outage = _power_loss(ops, node, begun, op.index)
+    if outage is None:
+        return End(op=op, cause=Cause.SHORT, text=f"came back without it at {at(op)}, without a power loss")
+    proof = flushed(ops, node, offset, begun, outage.op.index)
+    if proof is not None:
+        text = f"came back without it at {at(op)}, though it was durable since {at(proof)}"
+        return End(op=op, cause=Cause.DURABLE, text=text, proof=proof)
+    text = f"lost it unflushed with its power at {at(outage.op)}"
+    return End(op=op, cause=Cause.POWER, text=text, proof=outage.op)
+
+
+def _power_loss(ops: Sequence[Op], node: str, begun: int, until: int) -> Outage | None:
+    """Return the power loss that took a copy: none of the node's events since showed that its log still had it."""
+    for outage in reversed(outages(ops)):
+        if outage.node != node or outage.op.index > until or not outage.power_lost:
+            continue
+        if outage.back is not None and outage.back < begun:
+            return None
+        # Events that were sent before the power loss may arrive after it, but not after the next start.
+        since = outage.op.index if outage.back is None else outage.back
+        return None if _reported_log(ops, node, since, until) else outage
+    return None
+
+
+def _reported_log(ops: Sequence[Op], node: str, after: int, until: int) -> bool:
+    kinds = (Recovered, Leader, Follower, Truncate, Append)
+    return any(op.process == node and after < op.index < until for kind in kinds for op, _ in events_of(ops, kind))
+
+
+def _deleted_by_harness(ops: Sequence[Op], node: str, begun: int, until: int) -> Op | None:
+    for op, fault in events_of(ops, Injection):
+        within = begun < op.index < until and op.type is OpType.OK and node in fault.nodes
+        if within and nature_of(op).effect is Effect.LOG_CUT:
+            return op
+    return None

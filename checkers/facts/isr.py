@@ -1,0 +1,75 @@
+"""The ISR in ZooKeeper over time: who was in it when, who joined it, and whether a state may have been missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from checkers.facts.fact import fact
+from checkers.facts.view import setup_of
+from harness.events import Follower, Leader, LeaderAndIsr
+from harness.model import Op, events_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrState:
+    """
+    One state of the partition in ZooKeeper.
+
+    Attributes:
+        isr: the names of its members.
+        joined: the members that the state before it did not have.
+        follows: True if no state can have been missed between the state before it and this one.
+    """
+
+    op: Op
+    leader: str | None
+    epoch: int
+    isr: tuple[str, ...]
+    joined: tuple[str, ...]
+    follows: bool
+
+
+@fact
+def isr_states(ops: Sequence[Op]) -> list[IsrState]:
+    """Return every state that was seen in ZooKeeper, in index order."""
+    return list(_states(ops))
+
+
+def _states(ops: Sequence[Op]) -> Iterator[IsrState]:
+    setup = setup_of(ops)
+    before: Sequence[str] = setup.replicas if setup else ()
+    version: int | None = None
+    for op, state in events_of(ops, LeaderAndIsr):
+        isr = tuple(map(str, state.isr))
+        yield IsrState(
+            op=op,
+            leader=state.leader,
+            epoch=state.epoch,
+            isr=isr,
+            joined=tuple(member for member in isr if member not in before),
+            follows=version is not None and state.zk_version == version + 1,
+        )
+        before, version = isr, state.zk_version
+
+
+def isr_at(ops: Sequence[Op], index: int) -> tuple[str, ...]:
+    """Return the ISR that was last seen in ZooKeeper before that op; the replicas if none was seen."""
+    found = [state.isr for state in isr_states(ops) if state.op.index < index]
+    setup = setup_of(ops)
+    return found[-1] if found else (setup.replicas if setup else ())
+
+
+def isr_of_command(ops: Sequence[Op], op: Op) -> tuple[str, ...]:
+    """
+    Return the ISR in ZooKeeper when a broker obeyed a command: its leader or follower event.
+
+    The watch that records ZooKeeper's state may be later than the broker. So a state of the command's epoch
+    counts, even if it was recorded after the broker's event.
+    """
+    event = op.event
+    epoch = event.epoch if isinstance(event, Leader | Follower) else -1
+    known = [state for state in isr_states(ops) if state.op.index < op.index]
+    if known and known[-1].epoch >= epoch:
+        return known[-1].isr
+    return next((state.isr for state in isr_states(ops) if state.epoch == epoch), isr_at(ops, op.index))

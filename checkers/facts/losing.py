@@ -1,0 +1,54 @@
+"""The leader that lost a record: the first since it was written that lacked it, with none after it that had it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from checkers.facts.copies import copies_of
+from checkers.facts.elections import Takeover, takeovers
+from checkers.facts.outages import outages
+from checkers.facts.served import has_served, leadership_span
+from checkers.facts.view import final_logs
+from harness.model import Op
+
+
+def losing_takeover(ops: Sequence[Op], offset: int, value: str, written: Op | None, since: int) -> Takeover | None:
+    """
+    Return the first leader since the write that lacked the record, if no later leader had it again; else None.
+
+    A broker that becomes leader of an older epoch than an earlier leader's is late (the broker or its command was
+    delayed); it has no followers, and is skipped.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        offset: the record's offset.
+        value: its text; "" if no client was told of it.
+        written: the leader's append, None if brokers did not report it.
+        since: the index of the append, else of the acknowledgement.
+    """
+    led = takeovers(ops)
+    newest = accumulate((takeover.epoch for takeover in led), max)
+    losing = None
+    for takeover in reversed([each for each, epoch in zip(led, newest, strict=True) if each.epoch == epoch]):
+        if takeover.op.index < since or not _lacks(ops, takeover, offset, value, written):
+            break
+        losing = takeover
+    return losing
+
+
+def _lacks(ops: Sequence[Op], takeover: Takeover, offset: int, value: str, written: Op | None) -> bool:
+    if takeover.log_end is not None and takeover.log_end <= offset:
+        return True
+    if written is None or not copies_of(ops).reported:
+        # Appends are not reported. A leader that served the record had it; else its final log is the best evidence
+        # of the log with which it led.
+        since, until = leadership_span(takeover, takeovers(ops), outages(ops))
+        if has_served(ops, takeover.node, (offset, value), since, until):
+            return False
+        log = final_logs(ops).get(takeover.node)
+        record = log.records.get(offset) if log else None
+        return log is not None and (record is None or record.value != value)
+    theirs = copies_of(ops).changes(offset).get(takeover.node, ())
+    before = [change for change in theirs if change.op.index < takeover.op.index]
+    return not before or before[-1].origin != written.index

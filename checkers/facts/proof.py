@@ -1,0 +1,237 @@
+"""
+The proof that a loss is permitted: every copy is followed from the promise to the election of the losing leader.
+
+A loss is permitted only if all of this is proven:
+
+- the acknowledgement was lawful: every member of the ISR had the record, and the ISR was not below min ISR;
+- every copy that ended before the election was ended by a fault that may end it;
+- no replica was let into the ISR without the record, or kept in it without it while another member had it;
+- the election was lawful: from within the ISR, or unclean while the partition allows that;
+- each member that still had the record was down when the leader was elected.
+
+What breaks one of the first four is a *breach*, and the record is lost by it. A member that breaks only the last
+*owes* the record: it had it and was up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from checkers.facts.copies import UNKNOWN, copies_of
+from checkers.facts.elections import Takeover
+from checkers.facts.fates import Cause, End, Fate
+from checkers.facts.isr import isr_of_command, isr_states
+from checkers.facts.known_gaps import joined_before_return, returned_unseen
+from checkers.facts.outages import Outage, outages
+from checkers.facts.view import at, names_of, setup_of
+from harness.events import Elected, Follower, Leader
+from harness.model import Op, events_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excuse:
+    """The reason why a replica need not hold the record, with the op that proves it."""
+
+    member: str
+    text: str
+    op: Op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """A condition of the proof that does not hold: a sentence without its end, and the ops that show it."""
+
+    text: str
+    ops: tuple[Op, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """
+    One lost record that was promised, and the leader that was elected without it.
+
+    Attributes:
+        origin: the index of the leader's append that wrote it.
+        promised: the index of the op that promised it.
+        isr: the ISR that promised it.
+        fates: every copy, by node.
+    """
+
+    ops: Sequence[Op]
+    offset: int
+    origin: int
+    promised: int
+    isr: tuple[str, ...]
+    fates: Mapping[str, Sequence[Fate]]
+    takeover: Takeover
+
+    @property
+    def elected(self) -> int:
+        """The index of the election."""
+        return self.takeover.elected
+
+    def last_copy(self, node: str) -> Fate | None:
+        """Return the node's last copy that began before the leader took over."""
+        until = self.takeover.op.index
+        return next((fate for fate in reversed(self.fates.get(node, ())) if fate.begun.index < until), None)
+
+    def ended(self, fate: Fate) -> End | None:
+        """Return the end of a copy if it ended before the election, and not to follow the leader that lacks it."""
+        end = fate.end
+        until = self.takeover.op.index if fate.node == self.takeover.node else self.elected
+        if end is None or end.op.index >= until:
+            return None
+        return None if end.leader == self.takeover.node and end.op.index > self._obeyed(fate.node) else end
+
+    def holds(self, node: str, index: int) -> bool:
+        """Return True if the node had the record at that op."""
+        return any(fate.holds_at(index) for fate in self.fates.get(node, ()))
+
+    def _obeyed(self, node: str) -> int:
+        """Return the index of the node's follower event in the losing leader's epoch, a large number if none."""
+        for op, event in events_of(self.ops, Follower):
+            if op.process == node and event.epoch == self.takeover.epoch:
+                return op.index - 1
+        return 1 << 62
+
+
+def copies_gone(case: Case) -> tuple[list[Excuse], list[str]]:
+    """Return the replicas whose copies are gone or out of reach by a fault, and the names of those that owe it."""
+    excused: list[Excuse] = []
+    owing: list[str] = []
+    for node in _members(case):
+        fate = case.last_copy(node)
+        end = case.ended(fate) if fate is not None else None
+        down = _down_at(case, node)
+        if end is not None and end.by_fault:
+            excused.append(Excuse(member=node, text=end.text, op=end.proof or end.op))
+        elif down is not None and end is None:
+            excused.append(Excuse(member=node, text=f"was down since {at(down.op)}", op=down.op))
+        else:
+            owing.append(node)
+    return excused, owing
+
+
+def breaches(case: Case) -> Iterator[Breach]:
+    """Yield each condition of the proof, about copies, the ISR and the election, that does not hold."""
+    yield from _ends(case)
+    yield from _joins(case)
+    yield from _stays(case)
+    yield from election_breaches(case.ops, case.takeover)
+
+
+def missing_evidence(case: Case) -> str:
+    """Return what the history lacks to follow the copies, "" if nothing."""
+    for node, changes in copies_of(case.ops).changes(case.offset).items():
+        for change in changes:
+            if change.origin == UNKNOWN and change.op.index < case.takeover.op.index:
+                return f"what {node} copied at {at(change.op)} is not known: its leader reported no append of it"
+    return ""
+
+
+def _members(case: Case) -> tuple[str, ...]:
+    """Return the members of the ISR that promised the record, and those that joined it before the election."""
+    joined = [
+        member
+        for state in isr_states(case.ops)
+        if case.promised < state.op.index < case.elected
+        for member in state.joined
+    ]
+    return tuple(dict.fromkeys((*case.isr, *joined)))
+
+
+def _down_at(case: Case, node: str) -> Outage | None:
+    theirs = (outage for outage in outages(case.ops) if outage.node == node)
+    return next((outage for outage in theirs if outage.lasts_at(case.elected)), None)
+
+
+def _ends(case: Case) -> Iterator[Breach]:
+    """Each copy that ended before the election was taken by a fault."""
+    for node, fates in case.fates.items():
+        for fate in fates:
+            end = case.ended(fate)
+            if end is None or end.by_fault:
+                continue
+            if end.cause is Cause.FOLLOWED and _lawfully_without(case, end):
+                continue
+            # A copy that ended, and that the node copied again before it was needed, did no harm.
+            if fate is not case.last_copy(node):
+                continue
+            yield Breach(text=f"{node} {end.text}", ops=(end.op,) if end.proof is None else (end.op, end.proof))
+
+
+def _lawfully_without(case: Case, end: End) -> bool:
+    """Return True if the leader that a node followed had lost its own copy to a fault."""
+    theirs = [fate for fate in case.fates.get(end.leader, ()) if fate.end and fate.end.op.index < end.op.index]
+    return bool(theirs) and theirs[-1].end is not None and theirs[-1].end.by_fault
+
+
+def _joins(case: Case) -> Iterator[Breach]:
+    """No replica joined the ISR without the record after it was promised."""
+    for state in isr_states(case.ops):
+        if not case.promised < state.op.index < case.elected:
+            continue
+        for member in state.joined:
+            # Its append may reach the collector after the watch of ZooKeeper.
+            later = any(fate.begun.index > state.op.index for fate in case.fates.get(member, ()))
+            if case.holds(member, state.op.index) or later or joined_before_return(case.ops, member, state.op):
+                continue
+            if state.leader is not None and not case.holds(state.leader, state.op.index):
+                continue
+            yield Breach(text=f"{member} was let into the ISR at {at(state.op)} without it", ops=(state.op,))
+
+
+def _stays(case: Case) -> Iterator[Breach]:
+    """No replica that lost the record was kept in the ISR without it while another member had it and was up."""
+    for node in case.fates:
+        fate = case.last_copy(node)
+        end = None if fate is None else case.ended(fate)
+        if end is None or end.cause is not Cause.POWER:
+            continue
+        obeyed = _first_command(case, node, end.op.index)
+        if obeyed is None or returned_unseen(case.ops, node, _outage(case, end), case.elected):
+            continue
+        states = [s.isr for s in isr_states(case.ops) if obeyed.index < s.op.index < case.elected]
+        isr = isr_of_command(case.ops, obeyed)
+        others = [each for each in isr if each != node and _serves(case, each, obeyed.index)]
+        # A controller that has seen the node's return removes it, in this state or the next.
+        if others and all(node in each for each in (isr, *states)):
+            text = f"{node} stayed in the ISR at {at(obeyed)} without it, while {' and '.join(others)} had it"
+            yield Breach(text=text, ops=(end.op, obeyed))
+
+
+def _first_command(case: Case, node: str, after: int) -> Op | None:
+    """Return the first command that the node obeyed after its return, before the election."""
+    obeyed = (op for kind in (Leader, Follower) for op, _ in events_of(case.ops, kind))
+    theirs = [op for op in obeyed if op.process == node and after < op.index < case.elected]
+    return min(theirs, key=lambda op: op.index, default=None)
+
+
+def _serves(case: Case, node: str, index: int) -> bool:
+    down = any(outage.node == node and outage.lasts_at(index) for outage in outages(case.ops))
+    return case.holds(node, index) and not down
+
+
+def _outage(case: Case, end: End) -> Outage:
+    return next(outage for outage in outages(case.ops) if end.proof is outage.op and outage.node == end.op.process)
+
+
+def election_breaches(ops: Sequence[Op], takeover: Takeover) -> Iterator[Breach]:
+    """The leader was elected from within the ISR, or uncleanly where that is allowed and no member could lead."""
+    if not takeover.unclean:
+        return
+    setup = setup_of(ops)
+    if setup is not None and not setup.unclean:
+        text = f"{takeover.node} was elected from outside the ISR, though unclean election is off"
+        yield Breach(text=text, ops=(takeover.op,))
+        return
+    names = names_of(ops)
+    before = next((state.isr for state in reversed(isr_states(ops)) if state.op.index < takeover.elected), ())
+    for op, elected in events_of(ops, Elected):
+        if elected.epoch == takeover.epoch and names.get(elected.leader) == takeover.node:
+            saw = {names.get(broker) for broker, _ in elected.saw or ()}
+            there = [member for member in before if member in saw]
+            if there:
+                text = f"{takeover.node} was elected from outside the ISR, though {there[0]} of it was registered"
+                yield Breach(text=text, ops=(op,))

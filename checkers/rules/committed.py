@@ -1,0 +1,223 @@
+"""
+What a leader's high watermark has passed is on every electable replica, until a fault takes it.
+
+The rule follows commits, cuts and the ISR through the history, so it finds what the final logs no longer show: a
+member of the ISR that truncated a committed record and copied it again was electable without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from checkers.definition import Definition
+from checkers.facts.acked import acked_records
+from checkers.facts.committed import Commit, commits_of
+from checkers.facts.copies import Change, ReplicaLog, copies_of
+from checkers.facts.fates import Cause, End, end_of
+from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
+from checkers.facts.known_gaps import joined_before_return
+from checkers.facts.view import at, final_leader, final_logs, key_of, offsets_text, setup_of
+from checkers.rules.loss import committed_record, judge_loss
+from checkers.rules.lost import anomalies_of
+from harness.events import Fetch, Follower, Leader
+from harness.model import Anomaly, Kind, Op, events_of, ranges_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.NOT_REPLICATED,
+        formula="commit(r, o) at c, and a node n of the ISR whose copy of r at o ended at e > c by no fault; or "
+        "n joined the ISR at e > c without r, while its leader had it",
+        words="A replica that may be elected lacks a record that a leader's high watermark had passed, and no "
+        "fault took it.",
+        evidence="broker: append, truncate, recovered, high-watermark, leader, follower; zookeeper: leaderAndISR; "
+        "fabric: fetch",
+        unchecked="Brokers that emit no events: then nothing is found, and only final logs are judged.",
+        source="hachikuji/kafka-specification, StrongIsr",
+    ),
+    Definition(
+        kind=Kind.COMMITTED_LOST,
+        formula="commit(r, o), and final leader's log at o is not r, and not the proof that permits a loss",
+        words="A record that a leader's high watermark had passed is lost, whatever its acks, though the proof of "
+        "a permitted loss does not hold.",
+        evidence="broker: append, truncate, recovered, high-watermark; log",
+        unchecked="A copy whose origin is unknown: the loss is unchecked.",
+        source="KIP-101, Scenario 1",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Missing:
+    """Committed offsets that a member of the ISR lacks from this op on."""
+
+    node: str
+    first: int
+    end: int
+    commit: Commit
+    op: Op
+    text: str
+
+
+def committed(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find replicas of the ISR without what is committed, and losses of committed records that no client was told of.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One NOT_REPLICATED anomaly for each node and event; then the losses, as `lost` returns them.
+    """
+    commits = commits_of(ops)
+    if not commits:
+        return []
+    found = [*_taken(ops, commits), *_joined(ops, commits)]
+    return [*_not_replicated(ops, found), *_lost(ops, commits)]
+
+
+# --- copies that ended, and members that joined --------------------------------------------------------------
+def _taken(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
+    """Yield what members of the ISR lost of committed records, though no fault took it."""
+    by_origin = _by_origin(commits)
+    logs: dict[str, ReplicaLog] = {}
+    begun: dict[tuple[str, int], int] = {}
+    for change in copies_of(ops).in_order:
+        log = logs.setdefault(change.node, ReplicaLog())
+        before = log.slice(change.first, change.end)
+        if change.origin is not None:
+            log.put((change.first, change.end, change.origin))
+            begun[change.node, change.origin] = change.op.index
+        else:
+            log.cut(change.first)
+        for first, end, origin in before:
+            for commit in by_origin.get(origin, ()):
+                start, stop = max(first, commit.first), min(end, commit.end)
+                if origin == change.origin or start >= stop or not _electable(ops, change, commit):
+                    continue
+                held = logs[change.leader].at(start) if change.leader in logs else None
+                ended = end_of(ops, change, start, begun.get((change.node, origin), -1), held == origin)
+                if not ended.by_fault and ended.cause is not Cause.FOLLOWED:
+                    yield _missing(change, commit, start, stop, ended)
+
+
+def _missing(change: Change, commit: Commit, first: int, end: int, ended: End) -> _Missing:
+    return _Missing(node=change.node, first=first, end=end, commit=commit, op=change.op, text=ended.text)
+
+
+def _electable(ops: Sequence[Op], change: Change, commit: Commit) -> bool:
+    """Return True if the node was in the ISR when it lost the records, after they were committed."""
+    if change.op.index < commit.op.index:
+        return False
+    # A truncation carries out a command, whose ISR the watch of ZooKeeper may show later.
+    obeyed = [
+        op
+        for kind in (Follower, Leader)
+        for op, _ in events_of(ops, kind)
+        if op.process == change.node and op.index <= change.op.index
+    ]
+    last = max(obeyed, key=lambda op: op.index, default=None)
+    isr = isr_at(ops, change.op.index)
+    return change.node in isr and (last is None or change.node in isr_of_command(ops, last))
+
+
+def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
+    """Yield what replicas lacked of committed records when they joined the ISR, while their leader had it."""
+    setup = setup_of(ops)
+    exact = setup is not None and setup.host == "sim"
+    changes = iter(copies_of(ops).in_order)
+    change = next(changes, None)
+    logs: dict[str, ReplicaLog] = {}
+    for state in isr_states(ops):
+        while change is not None and change.op.index < state.op.index:
+            log = logs.setdefault(change.node, ReplicaLog())
+            log.cut(change.first) if change.origin is None else log.put((change.first, change.end, change.origin))
+            change = next(changes, None)
+        known = [commit for commit in commits if commit.op.index < state.op.index] if state.joined else []
+        for node in state.joined:
+            if joined_before_return(ops, node, state.op) or state.leader in (None, node):
+                continue
+            for commit in known:
+                yield from _lacked(ops, state, node, commit, logs, exact=exact)
+
+
+def _lacked(
+    ops: Sequence[Op],
+    state: IsrState,
+    node: str,
+    commit: Commit,
+    logs: Mapping[str, ReplicaLog],
+    *,
+    exact: bool,
+) -> Iterator[_Missing]:
+    piece = (commit.first, commit.end, commit.origin)
+    leader = logs.get(state.leader or "", ReplicaLog())
+    for first, end in logs.get(node, ReplicaLog()).lacks(piece):
+        if leader.lacks((first, end, commit.origin)):
+            continue
+        # Brokers' events may arrive after the watch of ZooKeeper; a fetch is recorded before it is passed on.
+        if exact or _last_fetch(ops, node, state) <= first:
+            text = f"joined the ISR at {at(state.op)} without it"
+            yield _Missing(node=node, first=first, end=end, commit=commit, op=state.op, text=text)
+
+
+def _last_fetch(ops: Sequence[Op], node: str, state: IsrState) -> int:
+    before = (fetch for op, fetch in events_of(ops, Fetch) if op.index < state.op.index)
+    return max((fetch.offset for fetch in before if fetch.link == (node, state.leader)), default=-1)
+
+
+def _by_origin(commits: Iterable[Commit]) -> dict[int, list[Commit]]:
+    found: dict[int, list[Commit]] = {}
+    for commit in commits:
+        found.setdefault(commit.origin, []).append(commit)
+    return found
+
+
+def _not_replicated(ops: Sequence[Op], found: Iterable[_Missing]) -> Iterator[Anomaly]:
+    topic, partition = key_of(ops)
+    groups: dict[tuple[str, int], list[_Missing]] = {}
+    for each in found:
+        groups.setdefault((each.node, each.op.index), []).append(each)
+    for (node, index), group in sorted(groups.items(), key=lambda item: item[0][1]):
+        ranges = ranges_of(offset for each in group for offset in range(each.first, each.end))
+        commit = group[0].commit.op
+        yield Anomaly(
+            kind=Kind.NOT_REPLICATED,
+            topic=topic,
+            partition=partition,
+            ranges=ranges,
+            nodes=(node,),
+            sentence=f"{node}, of the ISR, lacks what {commit.process} committed at {offsets_text(ranges)} at "
+            f"{at(commit)}: it {group[0].text}.",
+            proof=tuple(sorted({index, *(each.commit.op.index for each in group)})),
+        )
+
+
+# --- losses --------------------------------------------------------------------------------------------------
+def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
+    """Return the losses of committed records that no client was told of; `lost` judges the others."""
+    leader = final_leader(ops)
+    log = final_logs(ops).get(leader.node or "") if leader else None
+    if leader is None or log is None or leader.node is None:
+        return []
+    final = ReplicaLog()
+    for change in copies_of(ops).in_order:
+        if change.node == leader.node:
+            (final.cut(change.first) if change.origin is None else final.put(_piece(change)))
+    told = {acked.offset for acked in acked_records(ops)}
+    origins = {op.index: op for op in ops}
+    losses = [
+        judge_loss(ops, committed_record(ops, offset, origins[commit.origin], commit.op), log, None)
+        for commit in commits
+        if commit.origin in origins
+        for first, end in final.lacks((commit.first, commit.end, commit.origin))
+        for offset in range(max(first, log.start), end)
+        if offset not in told
+    ]
+    return anomalies_of(ops, losses)
+
+
+def _piece(change: Change) -> tuple[int, int, int]:
+    assert change.origin is not None, "a removal has no piece"
+    return change.first, change.end, change.origin

@@ -1,0 +1,291 @@
+"""One lost record with its judgement: by the events of brokers where they report them, else by what logs show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from checkers.facts.acked import Acked, Promise, acknowledged_at, broken_promises, promise_of, written_by
+from checkers.facts.committed import commit_of
+from checkers.facts.copies import copies_of
+from checkers.facts.durable import flushed
+from checkers.facts.elections import Takeover, takeovers
+from checkers.facts.fates import Cause, fates_of
+from checkers.facts.known_gaps import last_standing, returned_unseen
+from checkers.facts.losing import losing_takeover
+from checkers.facts.outages import Outage, outages
+from checkers.facts.proof import Breach, Case, Excuse, breaches, copies_gone, election_breaches, missing_evidence
+from checkers.facts.view import FinalLog, at
+from harness.model import Kind, Op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """
+    A record that is missing at the end, with what was promised of it.
+
+    Attributes:
+        name: the name of its group, else its offset.
+        value: its text; "" if no client was told of it.
+        said: how it was promised, for the sentence.
+        ok: the op that acknowledged it, else the one that committed it.
+        written: the leader's append, None if brokers did not report it.
+        promise: None if nothing was promised across a change of leader.
+        acked: None if no client was told of it.
+    """
+
+    name: str
+    value: str
+    offset: int
+    said: str
+    ok: Op
+    written: Op | None
+    promise: Promise | None
+    acked: Acked | None
+
+    @property
+    def by_all(self) -> bool:
+        """Whether it was acknowledged with acks=all."""
+        return self.acked is not None and self.acked.by_all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """
+    One lost record, with the judgement.
+
+    Attributes:
+        writer_epoch: the epoch in which the writer led, None if unknown; a log without epochs does not store it.
+        takeover: the losing leader.
+        cause: the op that ended the losing leader's copy; None if it never had one.
+        how: how the losing leader came to lack it; "" if only final logs show that it did.
+        excused: the replicas that need not hold the record.
+        owing: those that must hold it.
+        breaches: the conditions of the proof that do not hold.
+        lacking: the evidence that is missing, "" if none.
+        log: the final log that lacks it.
+        read: the client's read that lacks it, if only the read does.
+    """
+
+    kind: Kind
+    record: Record
+    writer_epoch: int | None
+    takeover: Takeover | None
+    cause: Op | None = None
+    how: str = ""
+    excused: tuple[Excuse, ...] = ()
+    owing: tuple[str, ...] = ()
+    breaches: tuple[Breach, ...] = ()
+    lacking: str = ""
+    log: FinalLog | None
+    read: Op | None
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The key by which losses are grouped into one sentence."""
+        indexes = (op.index if op else None for op in (self.record.written, self.cause, self.read))
+        led = self.takeover.op.index if self.takeover else None
+        broken = tuple(breach.text for breach in self.breaches)
+        return (self.kind, self.record.name, led, self.owing, broken, *indexes)
+
+    @property
+    def proof(self) -> tuple[int, ...]:
+        """The indexes of the ops that prove the loss."""
+        record = self.record
+        ops = [record.ok, record.written, self.cause, self.read, *(excuse.op for excuse in self.excused)]
+        ops += [op for breach in self.breaches for op in breach.ops]
+        indexes = [op.index for op in ops if op is not None]
+        if self.takeover:
+            indexes += [self.takeover.op.index, self.takeover.elected]
+        if self.log is not None:
+            held = self.log.records.get(record.offset)
+            indexes += [self.log.index] + ([held.index] if held else [])
+        return tuple(indexes)
+
+
+def acked_record(ops: Sequence[Op], acked: Acked) -> Record:
+    """Return an acknowledged record; with acks 0 or 1 nothing is promised unless the leader committed it."""
+    written = written_by(ops, acked)
+    promise: Promise | None = promise_of(ops, acked.offset, written, acked.index)
+    if not acked.by_all:
+        committed = None if written is None else commit_of(ops, acked.offset, written.index)
+        promise = None if committed is None else promise_of(ops, acked.offset, written, committed.index + 1)
+    return Record(
+        name=acked.name,
+        value=acked.value,
+        offset=acked.offset,
+        said=acknowledged_at(acked),
+        ok=acked.ok,
+        written=written,
+        promise=promise,
+        acked=acked,
+    )
+
+
+def committed_record(ops: Sequence[Op], offset: int, written: Op, committed: Op) -> Record:
+    """Return a record that a leader committed and that no client was told of."""
+    return Record(
+        name="a record",
+        value="",
+        offset=offset,
+        said=f"committed at {at(committed)}",
+        ok=committed,
+        written=written,
+        promise=promise_of(ops, offset, written, committed.index + 1),
+        acked=None,
+    )
+
+
+def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op | None) -> Loss:
+    """
+    Judge one record that is missing.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        record: what is missing.
+        log: the final leader's log, if it is missing there; else None.
+        read: the client's read that lacks it, if the log has it.
+    """
+    written, offset = record.written, record.offset
+    takeover = None
+    if log is not None and offset >= 0:
+        since = written.index if written else record.ok.index
+        takeover = losing_takeover(ops, offset, record.value, written, since)
+    loss = Loss(
+        kind=Kind.LOST if record.by_all else Kind.COMMITTED_LOST,
+        record=record,
+        writer_epoch=_epoch_of(ops, written),
+        takeover=takeover,
+        log=log,
+        read=read if log is None else None,
+    )
+    if record.promise is None:
+        return _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
+    if takeover is None:
+        return loss
+    if not copies_of(ops).reported:
+        return _by_logs(ops, loss, record.promise, takeover)
+    if written is None:
+        text = f"no leader reported the append of {record.name}"
+        return replace(loss, kind=Kind.UNCHECKED, lacking=text)
+    return _by_events(ops, loss, record.promise, takeover, written)
+
+
+# --- brokers report events -----------------------------------------------------------------------------------
+def _by_events(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeover, written: Op) -> Loss:
+    """Follow every copy from the promise to the election."""
+    record = loss.record
+    case = Case(
+        ops=ops,
+        offset=record.offset,
+        origin=written.index,
+        promised=promise.index,
+        isr=promise.isr,
+        fates=fates_of(ops, record.offset, written.index),
+        takeover=takeover,
+    )
+    broken: list[Breach] = []
+    if record.acked is not None and record.by_all:
+        fates = [fate for theirs in case.fates.values() for fate in theirs]
+        false = broken_promises(ops, record.acked, written, promise, fates)
+        broken = [
+            Breach(text=f"the acknowledgement was false: {text}", ops=() if op is None else (op,))
+            for text, op in false
+        ]
+    broken += breaches(case)
+    excused, owing = copies_gone(case)
+    found = replace(
+        _with_how(ops, loss),
+        excused=tuple(excused),
+        owing=tuple(owing),
+        breaches=tuple(broken),
+        lacking=missing_evidence(case),
+    )
+    if broken:
+        return found
+    if found.lacking:
+        return replace(found, kind=Kind.UNCHECKED)
+    if takeover.unclean:
+        return replace(found, kind=Kind.UNCLEAN)
+    if excused and not owing:
+        return replace(found, kind=Kind.PERMITTED)
+    return replace(found, kind=_known_gap(case, {excuse.member for excuse in excused}) or found.kind)
+
+
+def _known_gap(case: Case, excused: set[str]) -> Kind | None:
+    """Return the known gap that explains the loss, None if there is none."""
+    fate = case.last_copy(case.takeover.node)
+    if fate is None or fate.end is None or fate.end.cause is not Cause.POWER:
+        return None
+    lost = next((o for o in outages(case.ops) if o.op is fate.end.proof and o.node == fate.node), None)
+    if lost is None:
+        return None
+    if returned_unseen(case.ops, fate.node, lost, case.elected):
+        return Kind.RETURNED
+    standing = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
+    return Kind.LAST_STANDING if standing else None
+
+
+def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:
+    """Return the loss with how the losing leader came to lack the record, if brokers reported it."""
+    written, takeover = loss.record.written, loss.takeover
+    if takeover is None or written is None:
+        return loss
+    theirs = fates_of(ops, loss.record.offset, written.index).get(takeover.node, ())
+    had = [fate for fate in theirs if fate.begun.index < takeover.op.index]
+    if not had:
+        return replace(loss, how=f"{takeover.node} had not copied it")
+    end = had[-1].end
+    return loss if end is None else replace(loss, how=f"{takeover.node} {end.text}", cause=end.op)
+
+
+# --- brokers report nothing ----------------------------------------------------------------------------------
+def _by_logs(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeover) -> Loss:
+    """Judge by final logs, ZooKeeper and outages alone; power_loss_evidence.py voids what they do not show."""
+    excuses = {member: _excuse(ops, member, loss.record, takeover, promise.index) for member in promise.isr}
+    excused = tuple(excuse for excuse in excuses.values() if excuse is not None)
+    owing = tuple(member for member, excuse in excuses.items() if excuse is None)
+    broken = tuple(election_breaches(ops, takeover))
+    found = replace(loss, excused=excused, owing=owing, breaches=broken)
+    if broken:
+        return found
+    if takeover.unclean:
+        return replace(found, kind=Kind.UNCLEAN)
+    if excused and not owing:
+        return replace(found, kind=Kind.PERMITTED)
+    return found
+
+
+def _excuse(ops: Sequence[Op], member: str, record: Record, takeover: Takeover, promised: int) -> Excuse | None:
+    """Return why the member need not hold the record when the losing leader was elected; None if it must."""
+    theirs = [outage for outage in reversed(outages(ops)) if outage.node == member]
+    for outage in theirs:
+        if outage.lasts_at(takeover.elected):
+            return Excuse(member=member, text=f"was down since {at(outage.op)}", op=outage.op)
+    for outage in theirs:
+        if _may_have_taken(ops, outage, record, takeover, promised):
+            text = f"lost unflushed bytes with its power at {at(outage.op)}"
+            return Excuse(member=member, text=text, op=outage.op)
+    return None
+
+
+def _may_have_taken(ops: Sequence[Op], outage: Outage, record: Record, takeover: Takeover, promised: int) -> bool:
+    between = promised < outage.op.index and outage.begun < takeover.elected
+    durable = flushed(ops, outage.node, record.offset, record.ok.index, outage.op.index)
+    return outage.power_lost and between and durable is None
+
+
+def _epoch_of(ops: Sequence[Op], written: Op | None) -> int | None:
+    """Return the epoch in which the writer led when it wrote; None if unknown."""
+    if written is None:
+        return None
+    led = [t.epoch for t in takeovers(ops) if t.node == written.process and t.op.index < written.index]
+    return led[-1] if led else None
+
+
+def alike(losses: Sequence[Loss]) -> Iterator[list[Loss]]:
+    """Yield the losses of one name that happened in the same way, by first offset."""
+    groups: dict[tuple[object, ...], list[Loss]] = {}
+    for loss in sorted(losses, key=lambda loss: (loss.record.offset, loss.record.ok.index)):
+        groups.setdefault(loss.way, []).append(loss)
+    yield from groups.values()
