@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.checker import Checker
+from checkers.rules.acknowledged import KINDS as ACKNOWLEDGED
+from checkers.rules.acknowledged import acknowledged
 from checkers.rules.caught_up import caught_up
 from checkers.rules.checkpoint import checkpoint
 from checkers.rules.committed import KINDS as COMMITTED
@@ -37,6 +39,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Committed records that a replica of the ISR lacks, or that are lost, whatever their acks.",
         source="hachikuji/kafka-specification, StrongIsr",
         kinds=COMMITTED,
+    ),
+    "acknowledged": Checker(
+        name="acknowledged",
+        needs=((Source.CLIENT,), _LEADERS),
+        rule=acknowledged,
+        doc="Acknowledgements with acks=all of records that a member of the ISR lacked, or below min ISR.",
+        source="Kafka's acks and min.insync.replicas",
+        kinds=ACKNOWLEDGED,
     ),
     "diverged": Checker(
         name="diverged",

@@ -13,7 +13,7 @@ from typing import Final
 from checkers import CHECKERS
 from checkers.checker import check, partitions
 from checkers.facts.activity import activity_of
-from checkers.verdict import Records, difference, found_text, records_of, verdict_of
+from checkers.verdict import Records, difference, found_text, outcome, records_of, verdict_of
 from harness.model import Anomaly, Op, UsageError, Verdict
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
@@ -82,7 +82,8 @@ def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tu
     terms = parse_expectation(expected)
     unknown = [anomaly for anomaly in anomalies if anomaly.verdict is Verdict.UNKNOWN]
     expected_kinds = {term.kind for term in terms}
-    violations = [a for a in anomalies if a.verdict is Verdict.INVALID and a.kind not in expected_kinds]
+    shown = outcome(anomalies)
+    violations = [a for a in shown if a.verdict is Verdict.INVALID and a.kind not in expected_kinds]
     if unknown and not violations:
         return Status.UNKNOWN, " | ".join(anomaly.sentence for anomaly in unknown)
     try:

@@ -21,7 +21,7 @@ from typing import Final
 from checkers.facts.acked import acked_records
 from checkers.facts.view import setup_of
 from harness.model import Anomaly, Kind, Op, UsageError, Verdict, ranges_of
-from harness.scenario.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, Expected
+from harness.scenario.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, ON_THE_WAY, Expected
 
 # A record's name -> {offset: index of its ok produce}, in the order in which the scenario names them.
 Records = Mapping[str, Mapping[int, int]]
@@ -55,6 +55,18 @@ def records_of(ops: Sequence[Op]) -> Records:
     return records
 
 
+def outcome(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
+    """
+    Return the anomalies that an expectation is compared with.
+
+    Violations on the way (harness/scenario/expectation.py) are left out if another violation shows what came of
+    them. If none does, they are the outcome.
+    """
+    found = list(anomalies)
+    shows = any(each.verdict is Verdict.INVALID and each.kind not in ON_THE_WAY for each in found)
+    return [each for each in found if not (shows and each.kind in ON_THE_WAY)]
+
+
 def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
     """
     Return the findings as the most specific expectation: `lost m2`, `diverged 11-15 A B`, `none`.
@@ -63,7 +75,7 @@ def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
     it has the group's name. If two groups have the same offsets, it has the name in the anomaly's proof, else the
     first.
     """
-    return _text([unit for anomaly in anomalies for unit in _units(anomaly, records)], records) or NONE
+    return _text([unit for anomaly in outcome(anomalies) for unit in _units(anomaly, records)], records) or NONE
 
 
 def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], records: Records) -> str:
@@ -73,7 +85,7 @@ def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], recor
     Raises:
         UsageError: an expectation names a record that was never acknowledged in the run.
     """
-    left = [unit for anomaly in anomalies for unit in _units(anomaly, records)]
+    left = [unit for anomaly in outcome(anomalies) for unit in _units(anomaly, records)]
     missing: list[_Unit] = []
     # The narrowest terms match first, so that an open term cannot take a finding that only they accept.
     for term in sorted(expected, key=lambda term: (not term.nodes, term.epoch is None, not term.names)):

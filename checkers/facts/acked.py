@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from checkers.facts.committed import commit_of
-from checkers.facts.copies import copies_of
+from checkers.facts.copies import copied_by, copies_of
 from checkers.facts.fact import fact
-from checkers.facts.fates import Fate
 from checkers.facts.view import at, final_logs, names_of, setup_of
 from harness.events import Fetch, IsrChanged, Leader, LeaderAndIsr, Produce
-from harness.model import Op, OpType, Source, events_of
+from harness.model import Op, OpType, events_of
 
 ACKS_ALL: Final = -1
 
@@ -98,15 +98,22 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
     """Return the leader's append that wrote an acknowledged record, None if none was reported."""
     if acked.offset < 0:
         return None
-    copies = copies_of(ops)
-    # Two leaders may write at one offset at one time. Final logs show which of the two appends was another record.
-    others: set[int] = set()
-    for node, changes in copies.changes(acked.offset).items():
+    found = copies_of(ops).written(acked.offset, acked.invoked, acked.index)
+    if len(found) > 1:
+        # Two leaders may write at one offset at one time. Final logs show which append was another record's.
+        others = _other_origins(ops, acked)
+        found = [op for op in found if op.index not in others] or found
+    return found[-1] if found else None
+
+
+def _other_origins(ops: Sequence[Op], acked: Acked) -> set[int | None]:
+    others: set[int | None] = set()
+    for node, changes in copies_of(ops).changes(acked.offset).items():
         log = final_logs(ops).get(node)
         held = log.records.get(acked.offset) if log else None
-        if held is not None and held.value != acked.value and changes[-1].origin is not None:
+        if held is not None and held.value != acked.value:
             others.add(changes[-1].origin)
-    return copies.written(acked.offset, acked.invoked, acked.index, others)
+    return others
 
 
 def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -> Promise:
@@ -133,23 +140,25 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -
 
 def _isrs(ops: Sequence[Op], written: Op, since: int, until: int) -> tuple[tuple[str, ...], ...]:
     """Return the ISRs that the writer had between two ops, in its own order of events."""
-    isrs: list[Sequence[int]] = []
+    times, isrs = _reported_isrs(ops).get(written.process, ([], []))
+    first, last = bisect_right(times, since), bisect_right(times, until)
+    return tuple(isrs[max(0, first - 1) : max(last, first, 1)])
+
+
+@fact
+def _reported_isrs(ops: Sequence[Op]) -> Mapping[str, tuple[list[int], list[tuple[str, ...]]]]:
+    """Return each leader's ISRs by its own events: indexes and ISRs, in index order."""
     names = names_of(ops)
-    for op in ops:
-        if op.source is not Source.BROKER or op.process != written.process or op.f not in _ISR_EVENTS:
-            continue
-        match op.event:
-            case Leader(isr=members) | IsrChanged(isr=members) if not isrs or op.index < until:
-                isrs = [members] if op.index <= since else [*isrs, members]
-    return tuple(tuple(names.get(broker, str(broker)) for broker in isr) for isr in isrs)
+    found: dict[str, tuple[list[int], list[tuple[str, ...]]]] = {}
+    events = [*events_of(ops, Leader), *events_of(ops, IsrChanged)]
+    for op, event in sorted(events, key=lambda each: each[0].index):
+        times, isrs = found.setdefault(op.process, ([], []))
+        times.append(op.index)
+        isrs.append(tuple(names.get(broker, str(broker)) for broker in event.isr))
+    return found
 
 
-_ISR_EVENTS: Final = frozenset({"leader", "isr"})
-
-
-def broken_promises(
-    ops: Sequence[Op], acked: Acked, written: Op, promise: Promise, fates: Iterable[Fate]
-) -> list[tuple[str, Op | None]]:
+def broken_promises(ops: Sequence[Op], acked: Acked, written: Op, promise: Promise) -> list[tuple[str, Op | None]]:
     """
     Return why an acknowledgement with acks=all was false: (reason, op); [] if every ISR member had the record.
 
@@ -164,23 +173,29 @@ def broken_promises(
         found.append((f"the ISR ({members}) was smaller than min ISR, {setup.min_isr}", promise.committed))
     if promise.committed is None:
         found.append((f"{written.process}'s high watermark never passed it", None))
-    held = {written.process} | {fate.node for fate in fates if fate.begun.index < acked.index}
+    held = {written.process, *copied_by(ops, acked.offset, written.index, acked.index)}
     always = set(promise.isr).intersection(*promise.isrs)
     for member in sorted(always - held):
-        if not _fetched(ops, member, written.process, acked.offset, acked.index):
+        if last_fetch(ops, member, written.process, acked.index) <= acked.offset:
             found.append((f"{member} was in the ISR and had not copied it", None))
     return found
 
 
-def _fetched(ops: Sequence[Op], follower: str, leader: str, offset: int, until: int) -> bool:
-    """Return True if the follower's last fetch from the leader before that op was above the offset."""
-    last = -1
+def last_fetch(ops: Sequence[Op], follower: str, leader: str, until: int) -> int:
+    """Return the offset of a follower's last fetch from a leader that was recorded before an op, -1 if none."""
+    times, offsets = _fetches(ops).get((follower, leader), ([], []))
+    place = bisect_right(times, until)
+    return offsets[place - 1] if place else -1
+
+
+@fact
+def _fetches(ops: Sequence[Op]) -> Mapping[tuple[str, str], tuple[list[int], list[int]]]:
+    found: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
     for op, fetch in events_of(ops, Fetch):
-        if op.index >= until:
-            break
-        if fetch.link == (follower, leader):
-            last = fetch.offset
-    return last > offset
+        times, offsets = found.setdefault(fetch.link, ([], []))
+        times.append(op.index)
+        offsets.append(fetch.offset)
+    return found
 
 
 def acknowledged_at(acked: Acked) -> str:

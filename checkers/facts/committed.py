@@ -6,7 +6,7 @@ Source:  KIP-101; hachikuji/kafka-specification, StrongIsr.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from checkers.facts.copies import ReplicaLog, copies_of
@@ -76,7 +76,16 @@ def _passed(log: ReplicaLog, to: int, op: Op, done: dict[int, int]) -> list[Comm
 
 def commit_of(ops: Sequence[Op], offset: int, origin: int) -> Op | None:
     """Return the high watermark that passed a record first, None if none was reported."""
-    for commit in commits_of(ops):
-        if commit.origin == origin and commit.first <= offset < commit.end:
+    for commit in commits_by_origin(ops).get(origin, ()):
+        if commit.first <= offset < commit.end:
             return commit.op
     return None
+
+
+@fact
+def commits_by_origin(ops: Sequence[Op]) -> Mapping[int, Sequence[Commit]]:
+    """Return the commits of each append's records."""
+    found: dict[int, list[Commit]] = {}
+    for commit in commits_of(ops):
+        found.setdefault(commit.origin, []).append(commit)
+    return found

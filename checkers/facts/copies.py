@@ -7,7 +7,8 @@ the record in its leader's log. Origins distinguish two records at one offset wi
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -119,6 +120,10 @@ class Copies:
             if op.source is Source.BROKER and op.f in _REPLAYED and isinstance(event := op.event, _Step)
         ]
         self.reported = any(op.f == "append" for op, _ in self._steps)
+        self._wrote = [
+            (op, step) for op, step in self._steps if isinstance(step, Append) and step.role == "leader"
+        ]
+        self._wrote_at = [op.index for op, _ in self._wrote]
         self._names = names
         self._logs: dict[str, ReplicaLog] = {}
         self._undone: dict[str, list[Piece]] = {}
@@ -136,9 +141,9 @@ class Copies:
                 found.setdefault(change.node, []).append(change)
         return found
 
-    def written(self, offset: int, after: int, until: int, others: Container[int] = ()) -> Op | None:
+    def written(self, offset: int, after: int, until: int) -> list[Op]:
         """
-        Return the leader's append that wrote a record acknowledged at that offset, None if none was reported.
+        Return the leaders' appends that may have written a record acknowledged at that offset, in index order.
 
         Brokers' and clients' ops race to the collector. If no append lies between the two ops, the first append
         after them is returned.
@@ -147,15 +152,16 @@ class Copies:
             offset: the acknowledged offset.
             after: the index of the record's invoke.
             until: the index of the record's ok.
-            others: the indexes of appends that wrote other records there.
         """
-        wrote = [
-            op
-            for op, step in self._steps
-            if op.index > after and op.index not in others and _leader_wrote(step, offset)
-        ]
-        between = [op for op in wrote if op.index < until]
-        return between[-1] if between else next(iter(wrote), None)
+        found: list[Op] = []
+        for op, step in self._wrote[bisect_right(self._wrote_at, after) :]:
+            if op.index > until and found:
+                break
+            if step.base <= offset < step.end:
+                found.append(op)
+                if op.index > until:
+                    break
+        return found
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -209,8 +215,9 @@ class Copies:
 
     def _later(self, place: int, leader: str, offset: int) -> int:
         """Return the origin of a leader's append that reaches the collector after its follower's copy."""
-        for op, step in self._steps[place + 1 :]:
-            if op.process == leader and _leader_wrote(step, offset):
+        here = self._steps[place][0].index
+        for op, step in self._wrote[bisect_right(self._wrote_at, here) :]:
+            if op.process == leader and step.base <= offset < step.end:
                 return op.index
         return UNKNOWN
 
@@ -242,14 +249,26 @@ class Copies:
 _REPLAYED: Final = frozenset({"append", "truncate", "recovered", "leader", "follower", "started", "stopped"})
 
 
+def copied_by(ops: Sequence[Op], offset: int, origin: int, until: int) -> Iterator[str]:
+    """Yield the nodes that had copied a record of that origin before an op."""
+    for change in _by_origin(ops).get(origin, ()):
+        if change.op.index < until and change.first <= offset < change.end:
+            yield change.node
+
+
+@fact
+def _by_origin(ops: Sequence[Op]) -> Mapping[int, Sequence[Change]]:
+    found: dict[int, list[Change]] = {}
+    for change in copies_of(ops).in_order:
+        if change.origin is not None:
+            found.setdefault(change.origin, []).append(change)
+    return found
+
+
 @fact
 def copies_of(ops: Sequence[Op]) -> Copies:
     """Return the replicas' logs over time."""
     return Copies(ops, names_of(ops))
-
-
-def _leader_wrote(step: _Step, offset: int) -> bool:
-    return isinstance(step, Append) and step.role == "leader" and step.base <= offset < step.end
 
 
 def _end_after(step: Truncate) -> int:

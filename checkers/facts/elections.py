@@ -45,9 +45,8 @@ class Election:
     A new (leader, epoch) in ZooKeeper.
 
     Attributes:
-        outside: True if the leader was not in the ISR that was seen before. A watch can miss a short-lived
-        state, so
-            False proves nothing where the controller reported an unclean election.
+        outside: True if the leader was not in the ISR before, and no state in between can have been missed where
+            controllers report their elections. False proves nothing where a controller reported an unclean one.
     """
 
     node: str
@@ -68,13 +67,17 @@ def takeovers(ops: Sequence[Op]) -> list[Takeover]:
 def elections(ops: Sequence[Op]) -> list[Election]:
     """Return every (leader, epoch) that was seen in ZooKeeper, once each, in index order."""
     found: dict[tuple[str, int], Election] = {}
-    isr: Sequence[str | None] | None = None
+    before: LeaderAndIsr | None = None
+    controllers_report = any(True for _ in events_of(ops, Elected))
     for op, state in events_of(ops, LeaderAndIsr):
         node, epoch = state.leader, state.epoch
         if node is not None and (node, epoch) not in found:
-            outside = isr is not None and node not in isr
+            outside = before is not None and node not in before.isr
+            if outside and before is not None and controllers_report:
+                # A state in between, in which the leader joined, may have been missed.
+                outside = state.zk_version == before.zk_version + 1
             found[node, epoch] = Election(node=node, epoch=epoch, outside=outside, op=op)
-        isr = state.isr
+        before = state
     return list(found.values())
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.acked import acked_records
-from checkers.facts.committed import Commit, commits_of
+from checkers.facts.acked import acked_records, last_fetch
+from checkers.facts.committed import Commit, commits_by_origin, commits_of
 from checkers.facts.copies import Change, ReplicaLog, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
@@ -21,7 +21,7 @@ from checkers.facts.known_gaps import joined_before_return
 from checkers.facts.view import at, final_leader, final_logs, key_of, offsets_text, setup_of
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
-from harness.events import Fetch, Follower, Leader
+from harness.events import Follower, Leader
 from harness.model import Anomaly, Kind, Op, events_of, ranges_of
 
 KINDS: Final = (
@@ -73,14 +73,14 @@ def committed(ops: Sequence[Op]) -> list[Anomaly]:
     commits = commits_of(ops)
     if not commits:
         return []
-    found = [*_taken(ops, commits), *_joined(ops, commits)]
+    found = [*_taken(ops), *_joined(ops, commits)]
     return [*_not_replicated(ops, found), *_lost(ops, commits)]
 
 
 # --- copies that ended, and members that joined --------------------------------------------------------------
-def _taken(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
+def _taken(ops: Sequence[Op]) -> Iterator[_Missing]:
     """Yield what members of the ISR lost of committed records, though no fault took it."""
-    by_origin = _by_origin(commits)
+    by_origin = commits_by_origin(ops)
     logs: dict[str, ReplicaLog] = {}
     begun: dict[tuple[str, int], int] = {}
     for change in copies_of(ops).in_order:
@@ -152,26 +152,15 @@ def _lacked(
     exact: bool,
 ) -> Iterator[_Missing]:
     piece = (commit.first, commit.end, commit.origin)
-    leader = logs.get(state.leader or "", ReplicaLog())
+    leading = state.leader or ""
+    leader = logs.get(leading, ReplicaLog())
     for first, end in logs.get(node, ReplicaLog()).lacks(piece):
         if leader.lacks((first, end, commit.origin)):
             continue
         # Brokers' events may arrive after the watch of ZooKeeper; a fetch is recorded before it is passed on.
-        if exact or _last_fetch(ops, node, state) <= first:
+        if exact or last_fetch(ops, node, leading, state.op.index) <= first:
             text = f"joined the ISR at {at(state.op)} without it"
             yield _Missing(node=node, first=first, end=end, commit=commit, op=state.op, text=text)
-
-
-def _last_fetch(ops: Sequence[Op], node: str, state: IsrState) -> int:
-    before = (fetch for op, fetch in events_of(ops, Fetch) if op.index < state.op.index)
-    return max((fetch.offset for fetch in before if fetch.link == (node, state.leader)), default=-1)
-
-
-def _by_origin(commits: Iterable[Commit]) -> dict[int, list[Commit]]:
-    found: dict[int, list[Commit]] = {}
-    for commit in commits:
-        found.setdefault(commit.origin, []).append(commit)
-    return found
 
 
 def _not_replicated(ops: Sequence[Op], found: Iterable[_Missing]) -> Iterator[Anomaly]:

@@ -186,11 +186,9 @@ def _by_events(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeov
     )
     broken: list[Breach] = []
     if record.acked is not None and record.by_all:
-        fates = [fate for theirs in case.fates.values() for fate in theirs]
-        false = broken_promises(ops, record.acked, written, promise, fates)
         broken = [
             Breach(text=f"the acknowledgement was false: {text}", ops=() if op is None else (op,))
-            for text, op in false
+            for text, op in broken_promises(ops, record.acked, written, promise)
         ]
     broken += breaches(case)
     excused, owing = copies_gone(case)

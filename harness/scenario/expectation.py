@@ -26,8 +26,13 @@ LOSSES: Final = (
     Kind.RETURNED,
     Kind.LAST_STANDING,
     Kind.UNPROMISED,
+    Kind.COMMITTED_LOST,
 )
-ABOUT_OFFSETS: Final = frozenset({*LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORDER})
+ABOUT_OFFSETS: Final = frozenset({*LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORDER, Kind.NOT_REPLICATED})
+
+# Violations on the way to an outcome. Only the events of brokers show them, which Apache Kafka does not emit; an
+# expectation is one for both, so it names the outcome.
+ON_THE_WAY: Final = frozenset({Kind.NOT_REPLICATED, Kind.COMMITTED_LOST, Kind.FALSE_ACK})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,9 +48,7 @@ class Story:
             nodes=IDS,
             replicas=list(replicas),
             records={name: list(values) for name, values in records.items()},
-            min_isr=1,
-            unclean=False,
-            **setup,
+            **({"min_isr": 1, "unclean": False} | setup),
         )
 
     def add(self, source: Source, process: str, type_: OpType, f: str, **value: Any) -> Self:

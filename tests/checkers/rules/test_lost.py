@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from checkers.rules.lost import lost
 from harness.model import Anomaly, Kind, OpType, Source
 from tests.checkers.golden import M1, M2, M3, RECORDS, replicated, scenario_1, scenario_2, scenario_3
-from tests.checkers.story import TOPIC, Story
+from tests.checkers.story import IDS, TOPIC, Story
 
 
 def _kinds(found: list[Anomaly]) -> list[tuple[Kind, tuple[tuple[int, int], ...], tuple[str, ...]]]:
@@ -29,9 +31,9 @@ def test_lost_tells_who_wrote_cut_and_led_in_scenario_1() -> None:
     (found,) = lost(scenario_1("hw").ops)
     for part in (
         "m2 (offsets 3-4), written by B in epoch 0, acknowledged (acks=all) at 0.220 s, is gone",
-        "A cut it at 0.310 s because it truncated to its high watermark (3)",
+        "A truncated it at 0.310 s to its high watermark (3)",
         "was elected leader in epoch 1 at 0.350 s without it",
-        "not permitted, as A, of the ISR that acknowledged it, was up",
+        "not permitted, as A truncated it at 0.310 s to its high watermark (3)",
     ):
         assert part in found.sentence
 
@@ -41,7 +43,8 @@ def test_lost_permits_when_the_only_other_holder_is_down_in_scenario_2(protocol:
     """Source: KIP-101, Scenario 2."""
     (found,) = lost(scenario_2(protocol).ops)
     assert (Kind.PERMITTED, ((3, 5),), ("B",)) == _kinds([found])[0]
-    assert "permitted, as A was down (power-loss at 0.280 s) and B had lost unflushed bytes" in found.sentence
+    fates = "permitted, as A was down since 0.280 s and B lost it unflushed with its power at 0.280 s"
+    assert fates in found.sentence
 
 
 @pytest.mark.parametrize("protocol", ["hw", "kip101"])
@@ -110,13 +113,37 @@ def test_lost_counts_the_isr_as_the_writer_saw_it_when_collectors_race() -> None
 
 @pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
 def test_lost_is_unclean_when_the_leader_came_from_outside_the_isr(told_by: str) -> None:
-    story = replicated("kip101").cut("A", 5, 3, "epoch-answer")
-    if told_by == "zookeeper":
-        story.elected("B", 0, isr="B", version=1)
-    elif told_by == "controller":
+    assert [(Kind.UNCLEAN, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(_leads_uncleanly(told_by, allowed=True)))
+
+
+@pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
+def test_lost_is_not_permitted_when_unclean_election_is_off(told_by: str) -> None:
+    (found,) = _ends_without_m2(_leads_uncleanly(told_by, allowed=False))
+    assert Kind.LOST is found.kind
+    assert "A was elected from outside the ISR, though unclean election is off" in found.sentence
+
+
+def test_lost_is_not_permitted_when_a_member_of_the_isr_was_registered_at_an_unclean_election() -> None:
+    story = _leads_uncleanly("controller", allowed=True)
+    elected = next(op for op in story.ops if op.f == "elected")
+    place = story.ops.index(elected)
+    story.ops[place] = replace(elected, value=dict(elected.value) | {"saw": [[IDS["B"], 7], [IDS["A"], 8]]})
+    (found,) = _ends_without_m2(story)
+    assert "though B of it was registered" in found.sentence
+
+
+def _leads_uncleanly(told_by: str, *, allowed: bool) -> Story:
+    """Return a history in which A leads without m2, which only B, the ISR, had copied."""
+    story = Story(RECORDS, "kip101", unclean=allowed).started("A", "B").elected("B", 0)
+    story.leads("B", 0, 0).follows("A", "B", 0, 0).sends("m1").append("B", 0, 3, 0, "leader")
+    story.append("A", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
+    story.elected("B", 0, isr="B", version=1).shrinks("B", "B", 0)
+    story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
+    story.fault("kill", "B")
+    if told_by == "controller":
         story.broker("C", "elected", **TOPIC, leader=11, epoch=1, isr=[11], unclean=True)
-    _fails_over(story, unclean=told_by == "broker")
-    assert [(Kind.UNCLEAN, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(story))
+    story.elected("A", 1, isr="A", version=9 if told_by == "controller" else 2)
+    return story.leads("A", 1, 3, isr="A", unclean=told_by == "broker")
 
 
 @pytest.mark.parametrize(("acks", "offset", "ranges"), [(1, 3, ((3, 5),)), (0, 3, ((3, 5),)), (0, -4, ())])
@@ -271,10 +298,10 @@ def test_lost_asks_who_stood_when_a_controller_decided_that_had_seen_the_losing_
 
 def test_lost_does_not_blame_who_takes_up_an_epoch_older_than_the_records() -> None:
     """B was paused, and learns that it leads epoch 1 when A has long led epoch 2."""
-    story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="ABC")
-    story.leads("A", 2, 0, isr="ABC").sends("m1").sends("m2")
-    for node in "ABC":
-        story.append(node, 0, 5, 2, "leader" if node == "A" else "follower")
+    story = Story(RECORDS, "kip380", replicas=("A", "B", "C")).started("A", "B", "C").elected("A", 2, isr="AC")
+    story.leads("A", 2, 0, isr="AC").sends("m1").sends("m2").append("A", 0, 5, 2, "leader")
+    for node, end in (("B", 3), ("C", 5)):
+        story.follows(node, "A", 2, 0).append(node, 0, end, 2, "follower")
     story.passes("A", 5).acked("m1", 0).acked("m2", 3)
     story.fault("expire", "B").fault("expire", "C").elected("A", 2, isr="A").leads("B", 1, 3)
     (found,) = _ends_without_m2(_comes_back_alone(story))
