@@ -150,11 +150,12 @@ def _reported_isrs(ops: Sequence[Op]) -> Mapping[str, tuple[list[int], list[tupl
     """Return each leader's ISRs by its own events: indexes and ISRs, in index order."""
     names = names_of(ops)
     found: dict[str, tuple[list[int], list[tuple[str, ...]]]] = {}
-    events = [*events_of(ops, Leader), *events_of(ops, IsrChanged)]
-    for op, event in sorted(events, key=lambda each: each[0].index):
-        times, isrs = found.setdefault(op.process, ([], []))
+    events = [(op, led.isr) for op, led in events_of(ops, Leader)]
+    events += [(op, changed.isr) for op, changed in events_of(ops, IsrChanged)]
+    for op, isr in sorted(events, key=lambda each: each[0].index):
+        times, known = found.setdefault(op.process, ([], []))
         times.append(op.index)
-        isrs.append(tuple(names.get(broker, str(broker)) for broker in event.isr))
+        known.append(tuple(names.get(broker, str(broker)) for broker in isr))
     return found
 
 

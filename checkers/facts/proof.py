@@ -15,8 +15,9 @@ What breaks one of the first four is a *breach*, and the record is lost by it. A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from checkers.facts.copies import UNKNOWN, copies_of
 from checkers.facts.elections import Takeover
@@ -115,10 +116,8 @@ def copies_gone(case: Case) -> tuple[list[Excuse], list[str]]:
 
 def breaches(case: Case) -> Iterator[Breach]:
     """Yield each condition of the proof, about copies, the ISR and the election, that does not hold."""
-    yield from _ends(case)
-    yield from _joins(case)
-    yield from _stays(case)
-    yield from election_breaches(case.ops, case.takeover)
+    for condition in CONDITIONS.values():
+        yield from condition(case)
 
 
 def missing_evidence(case: Case) -> str:
@@ -235,3 +234,16 @@ def election_breaches(ops: Sequence[Op], takeover: Takeover) -> Iterator[Breach]
             if there:
                 text = f"{takeover.node} was elected from outside the ISR, though {there[0]} of it was registered"
                 yield Breach(text=text, ops=(op,))
+
+
+def _election(case: Case) -> Iterator[Breach]:
+    return election_breaches(case.ops, case.takeover)
+
+
+# A test turns each off; a golden history then fails.
+CONDITIONS: Final[dict[str, Callable[[Case], Iterator[Breach]]]] = {
+    "every copy ended by a fault": _ends,
+    "nobody joined the ISR without it": _joins,
+    "nobody stayed in the ISR without it": _stays,
+    "the election was lawful": _election,
+}

@@ -1,4 +1,4 @@
-"""An acknowledgement with acks=all is true: each member of the ISR had the record, and the ISR was large enough."""
+"""An acknowledgement with acks=all is true: the whole ISR had the record, and the ISR was large enough."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from harness.model import Anomaly, Kind, Op, ranges_of
 KINDS: Final = (
     Definition(
         kind=Kind.FALSE_ACK,
-        formula="ok(produce r, acks=all, offset o) at k, append(leader w, r): some n in ISR(w, k) with no append of "
-        "r before k and no fetch above o from w before k; or |ISR(w, k)| < min_isr; or w's high watermark "
+        formula="ok(produce r, acks=all, offset o) at k, append(leader w, r): some n in ISR(w, k) with no append "
+        "of r before k and no fetch above o from w before k; or |ISR(w, k)| < min_isr; or w's high watermark "
         "never passed o; or no leader appended at o",
         words="A record was acknowledged with acks=all, though a member of the ISR had not copied it, the ISR was "
         "below min ISR, or the leader had not committed it.",

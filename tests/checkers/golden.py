@@ -143,7 +143,8 @@ def ends_itself(*, told: bool) -> Story:
 def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
     """Return a random run of one record with these faults; an oracle may report that A lacked the record."""
     story = Story({"m1": ("x",)}, "kip101", random=True).started("A", "B").elected("A", 0).leads("A", 0, 0)
-    story.sends("m1").append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").acked("m1", 0)
+    story.sends("m1").append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").passes("A", 1)
+    story.acked("m1", 0)
     for fault in faults:
         story.fault(fault, "B")
     log, epochs = [(0, ("x",))], [(0, 0)]
