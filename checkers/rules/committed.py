@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.acked import acked_records, last_fetch
+from checkers.facts.acked import acked_records, last_fetch, written_by
 from checkers.facts.committed import Commit, commits_by_origin, commits_of
 from checkers.facts.copies import Change, ReplicaLog, copies_of
 from checkers.facts.fates import Cause, End, end_of
@@ -194,7 +194,7 @@ def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
     for change in copies_of(ops).in_order:
         if change.node == leader.node:
             (final.cut(change.first) if change.origin is None else final.put(_piece(change)))
-    told = {acked.offset for acked in acked_records(ops)}
+    told = {(acked.offset, op.index) for acked in acked_records(ops) if (op := written_by(ops, acked)) is not None}
     origins = {op.index: op for op in ops}
     losses = [
         judge_loss(ops, committed_record(ops, offset, origins[commit.origin], commit.op), log, None)
@@ -202,7 +202,7 @@ def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
         if commit.origin in origins
         for first, end in final.lacks((commit.first, commit.end, commit.origin))
         for offset in range(max(first, log.start), end)
-        if offset not in told
+        if (offset, commit.origin) not in told
     ]
     return anomalies_of(ops, losses)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checkers.facts.acked import Acked, Promise, acknowledged_at, broken_promises, promise_of, written_by
 from checkers.facts.committed import commit_of
-from checkers.facts.copies import copies_of
+from checkers.facts.copies import Change, copies_of
 from checkers.facts.durable import flushed
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.fates import Cause, fates_of
@@ -166,9 +166,14 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
     if not copies_of(ops).reported:
         return _by_logs(ops, loss, record.promise, takeover)
     if written is None:
-        text = f"no leader reported the append of {record.name}"
-        return replace(loss, kind=Kind.UNCHECKED, lacking=text)
+        if not any(change.origin is not None for theirs in _changes(ops, offset) for change in theirs):
+            return replace(loss, breaches=(Breach(text="no broker ever appended anything there"),))
+        return replace(loss, kind=Kind.UNCHECKED, lacking=f"no leader reported the append of {record.name}")
     return _by_events(ops, loss, record.promise, takeover, written)
+
+
+def _changes(ops: Sequence[Op], offset: int) -> Iterable[Sequence[Change]]:
+    return copies_of(ops).changes(offset).values()
 
 
 # --- brokers report events -----------------------------------------------------------------------------------

@@ -119,6 +119,71 @@ class Edit:
         self.lines.insert(self.at(after) + 1, line)
         return self
 
+    def event(self, after: Line, node: str, f: str, **value: Any) -> Line:
+        """Insert an event of a broker about the run's partition."""
+        setup = self.lines[0]["value"]
+        return self.insert(
+            after, Source.BROKER, f, node, topic=setup["topic"], partition=setup["partition"], **value
+        )
+
+    def append(self, after: Line, node: str, base: int, end: int, epoch: int) -> Line:
+        """Insert a follower's append."""
+        return self.event(after, node, "append", base=base, end=end, epoch=epoch, role="follower")
+
+    def fetch(self, after: Line, follower: str, leader: str, offset: int) -> Line:
+        """Insert a follower's fetch, as the fabric sees it."""
+        setup = self.lines[0]["value"]
+        place = {"topic": setup["topic"], "partition": setup["partition"]}
+        return self.insert(
+            after, Source.FABRIC, "fetch", "fabric", link=[follower, leader], **place, offset=offset
+        )
+
+    def fault(self, after: Line, name: str, *nodes: str, **value: Any) -> Line:
+        """Insert a fault that bit, with the step that asked for it; return its ok."""
+        step = {"line": 0, "text": f"{name} {' '.join(nodes)}", "narrative": ""}
+        value = {"effect": "none", "band": "mark"} | value
+        first = self.insert(after, Source.RUNNER, "step", "runner", "invoke", **step)
+        asked = self.insert(first, Source.NEMESIS, name, "nemesis", "invoke", nodes=list(nodes), **value)
+        bit = self.insert(asked, Source.NEMESIS, name, "nemesis", "ok", nodes=list(nodes), **value, probe="seen")
+        self.insert(bit, Source.RUNNER, "step", "runner", "ok", **step)
+        return bit
+
+    def restart(self, after: Line, node: str, *, down: str = "kill", recovered: int, epochs: Any = ()) -> Line:
+        """Insert a kill (or `power-loss`) and a restart of a node that recovers a log of this end; return it."""
+        effect = "power-lost" if down == "power-loss" else "down"
+        away = self.fault(after, down, node, effect=effect, band="down")
+        back = self.fault(self.lines[self.at(away) + 1], "restart", node, heals=["down", "power-lost"])
+        asked = self.lines[self.at(back) - 1]
+        started = self.insert(asked, Source.BROKER, "started", node, id=self.node_id(node), pid=1, protocol="p")
+        return self.event(
+            started,
+            node,
+            "recovered",
+            log_end_offset=recovered,
+            clean=False,
+            cut_bytes=0,
+            reason="clean",
+            epochs=[list(entry) for entry in epochs],
+            high_watermark=0,
+        )
+
+    def loses_power(self, node: str) -> Self:
+        """Make a kill of the node a power loss."""
+        for line in (line for line in self.lines if line["f"] == "kill" and line["value"]["nodes"] == [node]):
+            line["f"], line["value"]["effect"] = "power-loss", "power-lost"
+        return self
+
+    def renumber(self, since: Line, by: int) -> Self:
+        """Raise the zk_version of every state and ISR event from that line on."""
+        for line in self.lines[self.at(since) :]:
+            if line["f"] in ("leaderAndISR", "isr"):
+                line["value"]["zk_version"] += by
+        return self
+
+    def produces(self, name: str) -> list[Line]:
+        """Return the lines of the produces of a group of records."""
+        return self.all(Source.CLIENT, "produce", name=name)
+
     # --- final logs ------------------------------------------------------------------------------------------
     def snapshot(self, node: str) -> Line:
         """Return the node's last snapshot."""

@@ -1,12 +1,313 @@
-"""Lost and committed records: what excuses a loss, and what does not."""
+"""Lost and committed records: what permits a loss, and what does not."""
 
 from __future__ import annotations
 
-from harness.model import Kind
-from tests.checkers.plants.edit import Edit
-from tests.checkers.plants.plant import plant
+from harness.model import Kind, Source
+from tests.checkers.plants.edit import Edit, Line
+from tests.checkers.plants.plant import Plant, plant
+
+# local-kip101-2: A and B have m2 (offsets 1-2) and lose their power together; B comes back first, without it.
+# local-kip101-1: A is killed and comes back with m2 (offset 3), B dies, A leads; nothing is lost.
+# local-kip101-1-hw: the same, but A truncates m2 to its high watermark.
+# local-kafka-7128: A joins the ISR without m2 (offsets 10-14), C is killed, A leads.
+# local-kafka-7415a: A truncates m2 (offsets 4-5), as its leader has no epoch information.
+# sim-last-standing: A, B and C have m1; A and B lose it with their power, A comes back as the last of the ISR.
+# sim-returned-unseen: all lose power; A and C lose m1, C is elected by a new controller that did not see it go.
 
 
-@plant("loss-both-disks-lawful", "local-kip101-2", Kind.PERMITTED)
-def both_disks(edit: Edit) -> None:
-    """Change nothing: both members of the ISR lose the record with their power."""
+def _m2(edit: Edit) -> Line:
+    """Return the last acknowledgement of m2."""
+    return edit.find(Source.CLIENT, "produce", type="ok", nth=-1, name="m2")
+
+
+def _m1(edit: Edit) -> Line:
+    return edit.find(Source.CLIENT, "produce", type="ok", nth=-1, name="m1")
+
+
+# --- runs as they were -----------------------------------------------------------------------------------------
+def _as_it_was(name: str, run: str, *kinds: Kind) -> Plant:
+    return Plant(name=f"{name}-lawful", run=run, edit=lambda _edit: None, kinds=frozenset(kinds))
+
+
+both_disks = _as_it_was("loss-of-both-disks", "local-kip101-2", Kind.PERMITTED)
+last_standing = _as_it_was("loss-of-the-last-standing", "sim-last-standing", Kind.LAST_STANDING)
+returned_unseen = _as_it_was("loss-by-an-unseen-return", "sim-returned-unseen", Kind.RETURNED)
+unpromised = _as_it_was("loss-of-acks-1", "sim-unpromised", Kind.UNPROMISED)
+nothing_lost = _as_it_was("loss-of-nothing", "local-kip101-1")
+nothing_lost_sim = _as_it_was("loss-of-nothing-sim", "sim-clean")
+
+
+# --- flushed before the power was lost ---------------------------------------------------------------------------
+@plant("flushed-by-the-harness", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+def flushed_by_harness(edit: Edit) -> None:
+    edit.fault(_m2(edit), "flush", "B")
+
+
+@plant("flushed-by-the-harness-before-lawful", "local-kip101-2", Kind.PERMITTED)
+def flushed_by_harness_before(edit: Edit) -> None:
+    edit.fault(_m1(edit), "flush", "B")
+
+
+@plant("flushed-by-the-broker", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+def flushed_by_broker(edit: Edit) -> None:
+    edit.event(_m2(edit), "B", "flushed", upto=3)
+
+
+@plant("flushed-by-the-broker-below-lawful", "local-kip101-2", Kind.PERMITTED)
+def flushed_below(edit: Edit) -> None:
+    edit.event(_m2(edit), "B", "flushed", upto=1)
+
+
+@plant("flushed-segment", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+def flushed_segment(edit: Edit) -> None:
+    path = f"{edit.lines[0]['value']['topic']}-0/00000000000000000000.log"
+    edit.insert(_m2(edit), Source.BROKER, "flush", "B", path=path, length=999)
+
+
+@plant("flushed-checkpoint-lawful", "local-kip101-2", Kind.PERMITTED)
+def flushed_checkpoint(edit: Edit) -> None:
+    edit.insert(_m2(edit), Source.BROKER, "flush", "B", path="log-0/leader-epoch-checkpoint", length=9)
+
+
+@plant("flushed-on-the-last-standing", "sim-last-standing", Kind.LOST, Kind.NOT_REPLICATED)
+def flushed_on_last_standing(edit: Edit) -> None:
+    edit.fault(_m1(edit), "flush", "A")
+
+
+@plant("flushed-on-another-lawful", "sim-last-standing", Kind.LAST_STANDING)
+def flushed_on_another(edit: Edit) -> None:
+    edit.fault(_m1(edit), "flush", "C")
+
+
+@plant("flushed-on-the-unseen", "sim-returned-unseen", Kind.LOST, Kind.NOT_REPLICATED)
+def flushed_on_unseen(edit: Edit) -> None:
+    edit.event(_m1(edit), "C", "flushed", upto=2)
+
+
+@plant("flushed-on-who-kept-it-lawful", "sim-returned-unseen", Kind.RETURNED)
+def flushed_on_who_kept_it(edit: Edit) -> None:
+    edit.event(_m1(edit), "B", "flushed", upto=2)
+
+
+# --- spared by the power loss, and lost by a later recovery ------------------------------------------------------
+@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+def spared_then_lost(edit: Edit) -> None:
+    found = edit.find(Source.BROKER, "recovered", "B")
+    edit.change(found, log_end_offset=3)
+    edit.restart(found, "B", recovered=1, epochs=[(0, 0)])
+
+
+@plant("spared-by-the-first-of-two-losses", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+def spared_then_lost_power(edit: Edit) -> None:
+    """What a recovery found after a power loss is on the disk: the next power loss cannot take it."""
+    found = edit.find(Source.BROKER, "recovered", "B")
+    edit.change(found, log_end_offset=3)
+    edit.restart(found, "B", down="power-loss", recovered=1, epochs=[(0, 0)])
+
+
+@plant("lost-then-restarted-lawful", "local-kip101-2", Kind.PERMITTED)
+def lost_then_restarted(edit: Edit) -> None:
+    edit.restart(edit.find(Source.BROKER, "recovered", "B"), "B", recovered=1, epochs=[(0, 0)])
+
+
+@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+def lost_without_power_loss(edit: Edit) -> None:
+    for line in edit.all(Source.NEMESIS, "power-loss"):
+        line["f"], line["value"]["effect"] = "kill", "down"
+
+
+# --- a power loss or a kill beside a bug -------------------------------------------------------------------------
+@plant("bug-beside-a-power-loss", "local-kip101-1-hw", Kind.LOST, Kind.NOT_REPLICATED)
+def bug_beside_power_loss(edit: Edit) -> None:
+    """A's power loss spares m2, and A truncates it all the same."""
+    edit.loses_power("A")
+
+
+@plant("bug-beside-two-power-losses", "local-kip101-1-hw", Kind.LOST, Kind.NOT_REPLICATED)
+def bug_beside_power_losses(edit: Edit) -> None:
+    edit.loses_power("A").loses_power("B")
+
+
+@plant("bug-before-a-power-loss", "local-kafka-7415a", Kind.LOST, Kind.UNPROMISED, Kind.NOT_REPLICATED)
+def bug_before_power_loss(edit: Edit) -> None:
+    edit.loses_power("B").loses_power("A")
+
+
+@plant("bug-beside-a-kill-of-all", "local-kafka-7128", Kind.LOST, Kind.NOT_REPLICATED)
+def bug_beside_kill(edit: Edit) -> None:
+    """B and C, the ISR that acknowledged m2, are down when A is elected; A joined the ISR without m2."""
+    last = edit.find(Source.NEMESIS, "expire", type="ok", nth=-1)
+    edit.restart(last, "B", recovered=15, epochs=[(2, 0), (3, 10)])
+
+
+@plant("power-loss-after-the-loss", "local-kafka-7128", Kind.LOST, Kind.NOT_REPLICATED)
+def power_loss_after(edit: Edit) -> None:
+    edit.loses_power("C")
+
+
+@plant("copied-again-then-cut", "local-kip101-1-hw", Kind.LOST, Kind.NOT_REPLICATED)
+def copied_again_then_cut(edit: Edit) -> None:
+    """A loses m2 with its power, copies it again, and then truncates it to its high watermark."""
+    edit.loses_power("A")
+    edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
+    follower = edit.find(Source.BROKER, "follower", "A", nth=1)
+    edit.change(follower, log_end_offset=3)
+    edit.append(follower, "A", 3, 4, -1)
+
+
+@plant("kept-in-the-isr-without-it", "local-kip101-1-hw", Kind.LOST)
+def kept_in_the_isr(edit: Edit) -> None:
+    """A loses m2 with its power, returns unseen, and leads without it; B had it and was up until then."""
+    edit.loses_power("A")
+    edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
+    edit.change(edit.find(Source.BROKER, "follower", "A", nth=1), log_end_offset=3)
+    edit.change(edit.find(Source.BROKER, "truncate", "A", nth=1), **{"from": 3})
+
+
+# --- acknowledgements --------------------------------------------------------------------------------------------
+def _late(edit: Edit, node: str, base: int, until: Line) -> None:
+    """Move a follower's copy, and the fetch that shows it, behind a line."""
+    append = edit.find(Source.BROKER, "append", node, base=base)
+    fetch = next(
+        line
+        for line in edit.all(Source.FABRIC, "fetch", offset=append["value"]["end"])
+        if line["value"]["link"][0] == node
+    )
+    edit.move(append, after=until).move(fetch, after=append)
+
+
+@plant("ack-before-a-member-copied", "local-kip101-1", Kind.FALSE_ACK)
+def ack_before_copy(edit: Edit) -> None:
+    _late(edit, "A", 3, _m2(edit))
+
+
+@plant("ack-before-a-member-copied-sim", "sim-last-standing", Kind.FALSE_ACK, Kind.LOST)
+def ack_before_copy_sim(edit: Edit) -> None:
+    """C copies m1 after the acknowledgement: it was false, so nothing excuses the loss."""
+    _late(edit, "C", 0, _m1(edit))
+
+
+@plant("ack-whose-copy-is-told-late-lawful", "local-kip101-1")
+def ack_told_late(edit: Edit) -> None:
+    """The event of A's append is late, and its fetch shows that A had it."""
+    edit.move(edit.find(Source.BROKER, "append", "A", base=3), after=_m2(edit))
+
+
+@plant("ack-below-min-isr", "local-kip101-2", Kind.FALSE_ACK, Kind.PERMITTED)
+def ack_below_min_isr(edit: Edit) -> None:
+    """m3 is acknowledged by an ISR of B alone."""
+    edit.change(edit.lines[0], min_isr=2)
+
+
+@plant("ack-at-min-isr-lawful", "local-kip101-1")
+def ack_at_min_isr(edit: Edit) -> None:
+    edit.change(edit.lines[0], min_isr=2)
+
+
+@plant("ack-without-a-commit", "local-kip101-1", Kind.FALSE_ACK)
+def ack_without_commit(edit: Edit) -> None:
+    edit.drop(edit.find(Source.BROKER, "high-watermark", "A", to=5))
+
+
+@plant("ack-without-an-append", "local-kip101-2", Kind.FALSE_ACK, Kind.LOST)
+def ack_without_append(edit: Edit) -> None:
+    """m2 is acknowledged at offsets that no leader wrote."""
+    for line in edit.produces("m2"):
+        if line["type"] == "ok":
+            line["value"]["offset"] += 40
+
+
+# --- elections ---------------------------------------------------------------------------------------------------
+@plant("unclean-though-off", "local-appendix-a", Kind.LOST, Kind.WRONG_LEADER)
+def unclean_though_off(edit: Edit) -> None:
+    edit.change(edit.lines[0], unclean=False)
+
+
+@plant("unclean-and-allowed-lawful", "local-appendix-a", Kind.UNCLEAN)
+def unclean_allowed(edit: Edit) -> None:
+    """Change nothing: unclean election is on."""
+
+
+# --- committed, whatever its acks --------------------------------------------------------------------------------
+def _with_acks(edit: Edit, name: str, acks: int) -> None:
+    for line in edit.produces(name):
+        line["value"]["acks"] = acks
+
+
+@plant("committed-lost-acks-1", "local-kip101-1-hw", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED)
+def committed_acks_1(edit: Edit) -> None:
+    _with_acks(edit, "m2", 1)
+
+
+@plant("committed-lost-acks-0", "local-kip101-1-hw", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED, Kind.UNPROMISED)
+def committed_acks_0(edit: Edit) -> None:
+    _with_acks(edit, "m2", 0)
+    for line in edit.produces("m2"):
+        line["value"].pop("offset", None)
+
+
+@plant("committed-lost-unanswered", "local-kip101-1-hw", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED)
+def committed_unanswered(edit: Edit) -> None:
+    """The client is never told that m2 was written."""
+    for line in edit.produces("m2"):
+        if line["type"] == "ok":
+            line["type"] = "info"
+            line["value"].pop("offset")
+            line["value"]["error"] = "REQUEST_TIMED_OUT"
+
+
+@plant("committed-lost-acks-1-by-joining", "local-kafka-7128", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED)
+def committed_acks_1_by_joining(edit: Edit) -> None:
+    _with_acks(edit, "m2", 1)
+
+
+@plant("committed-and-permitted-lawful", "local-kip101-2", Kind.PERMITTED)
+def committed_permitted(edit: Edit) -> None:
+    _with_acks(edit, "m2", 1)
+
+
+# --- committed, and not on a member of the ISR, though nothing is lost -------------------------------------------
+@plant("cut-and-copied-again", "local-kip101-1", Kind.NOT_REPLICATED)
+def cut_and_copied_again(edit: Edit) -> None:
+    cut = edit.find(Source.BROKER, "truncate", "A", nth=1)
+    edit.change(cut, to=3, end=3)
+    edit.append(cut, "A", 3, 4, 0)
+
+
+@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED)
+def came_back_short(edit: Edit) -> None:
+    """A kill loses nothing, and yet A's log is shorter after it."""
+    edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
+    follower = edit.find(Source.BROKER, "follower", "A", nth=1)
+    edit.change(follower, log_end_offset=3)
+    cut = edit.find(Source.BROKER, "truncate", "A", nth=1)
+    edit.change(cut, **{"from": 3}, to=3, end=3)
+    edit.append(cut, "A", 3, 4, 0)
+
+
+@plant("came-back-short-by-power-lawful", "local-kip101-1")
+def came_back_short_by_power(edit: Edit) -> None:
+    came_back_short.edit(edit)
+    edit.loses_power("A")
+
+
+@plant("joined-without-it", "local-kip101-1", Kind.NOT_REPLICATED)
+def joined_without(edit: Edit) -> None:
+    """B loses m2 with its power, and is let into the ISR before it has copied it again."""
+    edit.loses_power("B")
+    edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3)
+    edit.change(edit.find(Source.BROKER, "follower", "B"), log_end_offset=3)
+    edit.change(edit.find(Source.BROKER, "truncate", "B"), **{"from": 3}, to=3, end=3)
+    links = [line for line in edit.all(Source.FABRIC, "fetch", offset=4) if line["value"]["link"] == ["B", "A"]]
+    edit.change(links[0], offset=3)
+    edit.change(edit.find(Source.BROKER, "append", "B", base=4), base=3)
+
+
+@plant("joined-with-it-lawful", "local-kip101-1")
+def joined_with(edit: Edit) -> None:
+    """B loses m2 with its power, and copies it before it joins the ISR."""
+    joined_without.edit(edit)
+    edit.change(edit.find(Source.BROKER, "append", "B", base=3, end=5), base=4)
+    fetch = edit.find(Source.FABRIC, "fetch", offset=3, nth=-1)
+    append = edit.append(fetch, "B", 3, 4, 0)
+    edit.fetch(append, "B", "A", 4)
