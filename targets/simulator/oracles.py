@@ -8,7 +8,8 @@ Invariants of every step of a world, not only of its end; a rule is checked wher
     acknowledged  a record that was acknowledged to a client with acks=all is committed at that very offset
 
 Records are compared by content, never by epochs or ends.
-A record of which a power loss took a copy is excused from then on: the end checkers, which know the outages,
+A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
+without it. If such a replica leads, the record is excused from then on: the end checkers, which follow every copy,
 decide whether its loss was permitted. No other record is excused.
 Only the first violation of a rule is kept; its consequences are not recorded.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
@@ -110,6 +111,7 @@ class Oracles:
         self._isr: tuple[str, ...] = ()
         self._committed: list[int] = []
         self._excused: set[int] = set()
+        self._taken: dict[str, set[int]] = {name: set() for name in world.nodes}
         self._numbers: dict[Payload, list[int]] = {}
         self._values: list[str] = []
         self._number_of: dict[str, int] = {}
@@ -139,8 +141,12 @@ class Oracles:
         node = self._world.zookeeper.tree.nodes.get(path)
         if isinstance(node, ZkNode):
             names = (self._world.name_of(member) for member in decode_state(node).isr)
-            self._isr = tuple(name for name in names if name is not None)
+            before, self._isr = self._isr, tuple(name for name in names if name is not None)
             self._look_at_dead()
+            for member in self._isr:
+                # A member that joins must have all; unless the write was in flight when it lost power (KIP-903).
+                if member not in before and self._seen[member].replica is not None:
+                    self._taken[member].clear()
             self._judge_isr(self._isr)
 
     # --- looking ---------------------------------------------------------------------------------------------
@@ -151,7 +157,7 @@ class Oracles:
         log = self._world.nodes[name].disk.logs.get(self._tp)
         changed = log is not seen.log or (log is not None and log.changes != seen.changes)
         if changed:
-            self._look_at_log(log, seen, cut_off=started or process is None)
+            self._look_at_log(name, log, cut_off=started or process is None)
         if replica is None:
             changed |= seen.replica is not None
             seen.replica, seen.role, seen.fetching = None, Role.NONE, False
@@ -170,14 +176,16 @@ class Oracles:
         seen.role, seen.epoch, seen.leader, seen.fetching, seen.high_watermark = now
         return True
 
-    def _look_at_log(self, log: SimLog | None, seen: _Seen, *, cut_off: bool) -> None:
+    def _look_at_log(self, name: str, log: SimLog | None, *, cut_off: bool) -> None:
         """Read a log that has changed; records that it lost without a process were lost with the power."""
+        seen, taken = self._seen[name], self._taken[name]
         before = seen.records or []
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._read(log)
         if cut_off:
-            held = set(seen.records)
-            self._excused.update(number for number in before if number not in held)
+            taken.update(before)
+        if taken:
+            taken.difference_update(seen.records)
 
     def _look_at_dead(self) -> None:
         """Note what power losses took before any check: a power loss makes no step."""
@@ -222,6 +230,7 @@ class Oracles:
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""
         seen, end = self._seen[name], self._seen[name].high_watermark
+        self._excused |= self._taken[name]
         mine, committed = (seen.records or [])[:end], self._committed
         known = len(committed)
         if mine[:known] != committed[: len(mine)]:
@@ -253,9 +262,10 @@ class Oracles:
                 self._find_missing(member, records)
 
     def _find_missing(self, member: str, records: Sequence[int]) -> None:
+        excused = self._excused | self._taken[member]
         for offset, number in enumerate(self._committed):
             held = records[offset] if offset < len(records) else None
-            if number not in (held, HOLE) and number not in self._excused:
+            if number not in (held, HOLE) and number not in excused:
                 instead = "where its log ends" if held is None else f"which holds {self._record(held)} there"
                 if held is None and offset > len(records):
                     instead = f"whose log ends at {len(records)}"
@@ -305,7 +315,7 @@ class Oracles:
     def _judge_acknowledged(self, offset: int, value: str) -> None:
         number = self._number_of.get(value)
         found = self._committed[offset] if offset < len(self._committed) else None
-        if number is not None and (found == number or number in self._excused):
+        if number is not None and (found == number or number in self._excused.union(*self._taken.values())):
             return
         instead = "nothing" if found is None else self._record(found)
         text = f"{value} was acknowledged at offset {offset}, where {instead} is committed"

@@ -209,7 +209,7 @@ def ack_without_commit(edit: Edit) -> None:
     edit.drop(edit.find(Source.BROKER, "high-watermark", "A", to=5))
 
 
-@plant("ack-without-an-append", "local-kip101-2", Kind.FALSE_ACK, Kind.LOST)
+@plant("ack-without-an-append", "local-kip101-2", Kind.FALSE_ACK, Kind.LOST, Kind.PERMITTED)
 def ack_without_append(edit: Edit) -> None:
     """m2 is acknowledged at offsets that no leader wrote."""
     for line in edit.produces("m2"):
