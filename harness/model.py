@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -30,6 +30,8 @@ __all__ = [
     "VERDICT_OF",
     "Anomaly",
     "BeyondHelpError",
+    "CopyFate",
+    "Fates",
     "FencepostError",
     "HistoryError",
     "Kind",
@@ -311,6 +313,58 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyFate:
+    """
+    One replica's copy of a lost record.
+
+    Attributes:
+        begun: the index of the op from which on the node had it.
+        ended: the index of the op that ended it, None if the node had it to the end.
+        by_fault: whether a fault that may end a copy did.
+        text: the end in words, "" if there is none.
+    """
+
+    node: str
+    begun: int
+    ended: int | None
+    by_fault: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fates:
+    """
+    What became of a lost record, for reports.
+
+    Attributes:
+        offset: its offset; the first one, if several records were lost alike.
+        copies: every copy, by node, each node's in index order.
+        marks: (index, text) of what happened to all copies, such as the acknowledgement and the election.
+    """
+
+    offset: int
+    copies: tuple[CopyFate, ...]
+    marks: tuple[tuple[int, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data, which `from_dict` reads back unchanged."""
+        return {
+            "offset": self.offset,
+            "copies": [asdict(copy) for copy in self.copies],
+            "marks": [list(mark) for mark in self.marks],
+        }
+
+    @staticmethod
+    def from_dict(raw: Mapping[str, Any]) -> Fates:
+        """Read what `to_dict` returned."""
+        return Fates(
+            offset=raw["offset"],
+            copies=tuple(CopyFate(**copy) for copy in raw["copies"]),
+            marks=tuple((int(index), str(text)) for index, text in raw["marks"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
     """
     One proven violation or permitted loss, with the history lines that prove it.
@@ -323,6 +377,7 @@ class Anomaly:
         sentence: the anomaly in words, for reports.
         proof: indexes of ops in the run's history.
         checker: the name of the checker that proved it.
+        fates: what became of the record's copies, if the anomaly is a loss and brokers reported their logs.
     """
 
     kind: Kind
@@ -334,6 +389,7 @@ class Anomaly:
     sentence: str = ""
     proof: tuple[int, ...] = ()
     checker: str = ""
+    fates: Fates | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -357,6 +413,7 @@ class Anomaly:
             "sentence": self.sentence,
             "proof": list(self.proof),
             "checker": self.checker,
+            **({"fates": self.fates.to_dict()} if self.fates else {}),
         }
 
     @staticmethod
@@ -372,6 +429,7 @@ class Anomaly:
             sentence=raw["sentence"],
             proof=tuple(raw["proof"]),
             checker=raw["checker"],
+            fates=Fates.from_dict(raw["fates"]) if raw.get("fates") else None,
         )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from checkers.facts.committed import commit_of
 from checkers.facts.copies import copied_by, copies_of
 from checkers.facts.fact import fact
+from checkers.facts.isr import isr_states
 from checkers.facts.view import at, final_logs, names_of, setup_of
 from harness.events import Fetch, IsrChanged, Leader, LeaderAndIsr, Produce
 from harness.model import Op, OpType, events_of
@@ -163,23 +164,69 @@ def broken_promises(ops: Sequence[Op], acked: Acked, written: Op, promise: Promi
     """
     Return why an acknowledgement with acks=all was false: (reason, op); [] if every ISR member had the record.
 
+    Args:
+        ops: the ops of one partition and the global ones.
+        acked: the record.
+        written: the leader's append.
+        promise: what the leader promised with it.
+    """
+    given = Given(ops=ops, acked=acked, written=written, promise=promise)
+    return [(text, promise.committed) for condition in PROMISES.values() for text in condition(given)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """An acknowledgement with acks=all, and what the leader that gave it had done."""
+
+    ops: Sequence[Op]
+    acked: Acked
+    written: Op
+    promise: Promise
+
+
+def _large_enough(given: Given) -> Iterator[str]:
+    setup = setup_of(given.ops)
+    largest = max((len(isr) for isr in given.promise.isrs), default=0)
+    if setup is not None and largest < setup.min_isr:
+        yield f"the ISR ({' '.join(given.promise.isr)}) was smaller than min ISR, {setup.min_isr}"
+
+
+def _committed(given: Given) -> Iterator[str]:
+    if given.promise.committed is None:
+        yield f"{given.written.process}'s high watermark never passed it"
+
+
+def _stood(given: Given) -> Iterator[str]:
+    """The ISR was ZooKeeper's, not only the leader's own; a watch may have missed a state between two others."""
+    states = isr_states(given.ops)
+    known = {frozenset(state.isr) for state in states}
+    gaps = any(not state.follows for state in states[1:])
+    if states and not gaps and not any(frozenset(isr) in known for isr in given.promise.isrs):
+        yield f"the ISR ({' '.join(given.promise.isr)}) never stood in ZooKeeper"
+
+
+def _copied(given: Given) -> Iterator[str]:
+    """
+    Every member of the ISR had copied the record.
+
     Brokers' events race to the collector, so a member's late append alone proves nothing: its fetches must show
     too that it had not copied the record. The fabric records a fetch before it passes it on.
     """
-    found: list[tuple[str, Op | None]] = []
-    setup = setup_of(ops)
-    smallest = max((len(isr) for isr in promise.isrs), default=0)
-    if setup is not None and smallest < setup.min_isr:
-        members = " ".join(promise.isr)
-        found.append((f"the ISR ({members}) was smaller than min ISR, {setup.min_isr}", promise.committed))
-    if promise.committed is None:
-        found.append((f"{written.process}'s high watermark never passed it", None))
-    held = {written.process, *copied_by(ops, acked.offset, written.index, acked.index)}
-    always = set(promise.isr).intersection(*promise.isrs)
+    acked, leader = given.acked, given.written.process
+    held = {leader, *copied_by(given.ops, acked.offset, given.written.index, acked.index)}
+    always = set(given.promise.isr).intersection(*given.promise.isrs)
     for member in sorted(always - held):
-        if last_fetch(ops, member, written.process, acked.index) <= acked.offset:
-            found.append((f"{member} was in the ISR and had not copied it", None))
-    return found
+        if last_fetch(given.ops, member, leader, acked.index) <= acked.offset:
+            yield f"{member} was in the ISR and had not copied it"
+
+
+# A test turns each off; a golden history then fails.
+PROMISES: Final[dict[str, Callable[[Given], Iterator[str]]]] = {
+    "the ISR was not below min ISR": _large_enough,
+    "the leader committed the record": _committed,
+    "the ISR stood in ZooKeeper": _stood,
+    "every member of the ISR had it": _copied,
+}
 
 
 def last_fetch(ops: Sequence[Op], follower: str, leader: str, until: int) -> int:

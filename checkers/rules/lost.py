@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from checkers.facts.acked import Acked, acked_records
+from checkers.facts.copies import copies_of
+from checkers.facts.fates import fates_of
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
 from checkers.rules.explain import loss_sentence
 from checkers.rules.loss import Loss, acked_record, alike, judge_loss
 from harness.events import Healed, Read
-from harness.model import Anomaly, Op, OpType, events_of, ranges_of
+from harness.model import Anomaly, CopyFate, Fates, Op, OpType, events_of, ranges_of
 
 
 def lost(ops: Sequence[Op]) -> list[Anomaly]:
@@ -87,4 +89,32 @@ def _anomaly(ops: Sequence[Op], group: Sequence[Loss]) -> Anomaly:
         epoch=first.takeover.epoch if first.takeover else None,
         sentence=loss_sentence(group),
         proof=tuple(sorted({index for loss in group for index in loss.proof})),
+        fates=_fates(ops, first),
+    )
+
+
+def _fates(ops: Sequence[Op], loss: Loss) -> Fates | None:
+    """Return what became of the copies, None if brokers did not report the record's append."""
+    record = loss.record
+    if record.written is None or not copies_of(ops).reported:
+        return None
+    marks = [(record.ok.index, "acknowledged" if record.acked else "committed")]
+    if loss.takeover is not None:
+        marks.append(
+            (loss.takeover.op.index, f"{loss.takeover.node} leads epoch {loss.takeover.epoch} without it")
+        )
+    return Fates(
+        offset=record.offset,
+        copies=tuple(
+            CopyFate(
+                node=fate.node,
+                begun=fate.begun.index,
+                ended=None if fate.end is None else fate.end.op.index,
+                by_fault=fate.end is not None and fate.end.by_fault,
+                text="" if fate.end is None else fate.end.text,
+            )
+            for _, theirs in sorted(fates_of(ops, record.offset, record.written.index).items())
+            for fate in theirs
+        ),
+        marks=tuple(marks),
     )

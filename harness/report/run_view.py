@@ -15,6 +15,7 @@ from harness import events
 from harness.model import Anomaly, Op, Source
 from harness.report import limits
 from harness.report.exchanges import Exchange, exchanges_of, mentioned
+from harness.report.fates_svg import draw_fates
 from harness.report.lineage_svg import SIGNS, draw_lineage
 from harness.report.reading import Reading, Span
 from harness.report.replicas import Replayed, replayed, replicas_of
@@ -73,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One anomaly as text, the lines that prove it, and the indexes that are not shown or not found."""
+    """One anomaly as text, the lines that prove it, the indexes that are not shown or not found, and a drawing."""
 
     anomaly: Anomaly
     sign: str
@@ -82,6 +83,7 @@ class Finding:
     lines: tuple[Line, ...]
     unshown: str
     missing: str
+    fates: Drawing | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +238,7 @@ def _finding(reading: Reading, anomaly: Anomaly, hide: Mapping[str, Any]) -> Fin
         lines=tuple(_line(op, hide, anomaly.ranges) for op in known[: limits.PROOF_ROWS_MAX]),
         unshown=_indexes(unshown),
         missing=_indexes(missing),
+        fates=draw_fates(anomaly.fates, reading.by_index) if anomaly.fates else None,
     )
 
 

@@ -204,6 +204,14 @@ def ack_at_min_isr(edit: Edit) -> None:
     edit.change(edit.lines[0], min_isr=2)
 
 
+@plant("ack-by-an-isr-in-the-leaders-mind", "local-kip101-1", Kind.FALSE_ACK, Kind.WRONG_ISR)
+def ack_by_imagined_isr(edit: Edit) -> None:
+    """B shrinks the ISR to itself in its own mind, and acknowledges m2, which A copies later."""
+    _late(edit, "A", 3, _m2(edit))
+    passed = edit.find(Source.BROKER, "high-watermark", "B", to=3)
+    edit.event(passed, "B", "isr", isr=[edit.node_id("B")], zk_version=1, epoch=0)
+
+
 @plant("ack-without-a-commit", "local-kip101-1", Kind.FALSE_ACK)
 def ack_without_commit(edit: Edit) -> None:
     edit.drop(edit.find(Source.BROKER, "high-watermark", "A", to=5))

@@ -1,0 +1,84 @@
+"""A judge with one rule, or one condition of the proof, turned off judges a golden history wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from checkers import CHECKERS
+from checkers.checker import Checker, check, partitions
+from checkers.facts import acked, fates, proof
+from checkers.rules import loss
+from harness.model import Anomaly, Kind, Op
+from tests.checkers.golden import STORIES, ops_of
+from tests.checkers.plants.table import PLANTS
+
+# What may be turned off, beside whole rules: (module, name, what it then returns).
+PARTS: list[tuple[Any, str, Any]] = [
+    (fates, "flushed", lambda *_: None),
+    (fates, "_reported_log", lambda *_: False),
+    (fates, "_power_loss", lambda *_: None),
+    (proof, "_down_at", lambda *_: None),
+    (proof, "joined_before_return", lambda *_: True),
+    (loss, "returned_unseen", lambda *_: False),
+    (loss, "last_standing", lambda *_: False),
+    (loss, "missing_evidence", lambda *_: ""),
+]
+
+
+@cache
+def _ops(name: str) -> Sequence[Op]:
+    return PLANTS[name].ops
+
+
+def _found(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
+    return [found for part in partitions(ops).values() for found in check(part, checkers, frozenset())]
+
+
+def _wrong(checkers: Mapping[str, Checker]) -> Iterator[str]:
+    """Yield the golden histories that the checkers judge wrongly."""
+    for name, plant in PLANTS.items():
+        if plant.kinds != {anomaly.kind for anomaly in _found(_ops(name), checkers)}:
+            yield name
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_golden_histories_fail_when_a_rule_is_turned_off(name: str) -> None:
+    rest = {each: checker for each, checker in CHECKERS.items() if each != name}
+    stories = (
+        story for story in STORIES if any(anomaly.checker == name for anomaly in _found(ops_of(story), CHECKERS))
+    )
+    assert next(stories, None) or next(_wrong(rest), None)
+
+
+@pytest.mark.parametrize("condition", proof.CONDITIONS)
+def test_golden_histories_fail_when_a_condition_of_the_proof_is_turned_off(
+    condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(proof.CONDITIONS, condition, lambda _case: iter(()))
+    assert next(_wrong(CHECKERS), None)
+
+
+@pytest.mark.parametrize("condition", acked.PROMISES)
+def test_golden_histories_fail_when_a_condition_of_the_acknowledgement_is_turned_off(
+    condition: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(acked.PROMISES, condition, lambda _given: iter(()))
+    assert next(_wrong(CHECKERS), None)
+
+
+@pytest.mark.parametrize(("module", "name", "instead"), PARTS, ids=[name for _, name, _ in PARTS])
+def test_golden_histories_fail_when_a_part_of_the_proof_is_turned_off(
+    module: Any, name: str, instead: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, instead)
+    assert next(_wrong(CHECKERS), None)
+
+
+def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
+    planted = {kind for plant in PLANTS.values() for kind in plant.kinds}
+    told = {anomaly.kind for story in STORIES for anomaly in _found(ops_of(story), CHECKERS)}
+    assert {*Kind} - planted - told == set()
