@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from checkers.checker import Checker
+from checkers.rules import controllers as controller_rule
+from checkers.rules import epochs as epoch_rule
+from checkers.rules import high_watermark as high_watermark_rule
+from checkers.rules import isr as isr_rule
 from checkers.rules.acknowledged import KINDS as ACKNOWLEDGED
 from checkers.rules.acknowledged import acknowledged
 from checkers.rules.caught_up import caught_up
@@ -96,6 +100,38 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=exited,
         doc="Brokers that exited by themselves, with the line that they printed.",
         source="KAFKA-3924",
+    ),
+    "controllers": Checker(
+        name="controllers",
+        needs=(),
+        rule=controller_rule.controllers,
+        doc="Decisions and commands of nodes that are not controller, and controller epochs that fall or repeat.",
+        source="KAFKA-6082; Kafka Replication Design V3, D",
+        kinds=controller_rule.KINDS,
+    ),
+    "epochs": Checker(
+        name="epochs",
+        needs=(),
+        rule=epoch_rule.epochs,
+        doc="Leaders that must not lead, and epochs that fall, have two leaders, or never stood in ZooKeeper.",
+        source="Kafka Replication Design V3, A and C; KIP-106; KIP-380",
+        kinds=epoch_rule.KINDS,
+    ),
+    "isr": Checker(
+        name="isr",
+        needs=(),
+        rule=isr_rule.isr,
+        doc="ISRs that must not be, that ZooKeeper never had, or with a member that lacks records or lags.",
+        source="Kafka Replication Design V3, G; KAFKA-7128; KIP-16",
+        kinds=isr_rule.KINDS,
+    ),
+    "high-watermark": Checker(
+        name="high-watermark",
+        needs=(),
+        rule=high_watermark_rule.high_watermarks,
+        doc="High watermarks that fall at a leader, pass a log's end or the ISR's, or fall between reads.",
+        source="Kafka Replication Design V3, F and G; KAFKA-8400; KAFKA-9491",
+        kinds=high_watermark_rule.KINDS,
     ),
     "unchecked": Checker(
         name="unchecked",

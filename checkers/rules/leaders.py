@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from checkers.facts.elections import Takeover, elections, takeovers
 from checkers.facts.view import at, key_of
+from checkers.rules.appenders import appenders
 from harness.model import Anomaly, Kind, Op
 
 
@@ -26,7 +27,7 @@ def leaders(ops: Sequence[Op]) -> list[Anomaly]:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        TWO_LEADERS anomalies, then LED_TWICE anomalies, each by epoch.
+        TWO_LEADERS anomalies, then LED_TWICE anomalies, each by epoch; then TWO_LEADERS by who appends.
 
     Source:  KIP-101, "the returning leader"; Kafka Replication Design V3, E.3.2.
     """
@@ -36,7 +37,7 @@ def leaders(ops: Sequence[Op]) -> list[Anomaly]:
     for epoch, node, op in claims:
         led.setdefault(epoch, []).append((node, op))
     two = [_two_leaders(ops, epoch, by) for epoch, by in sorted(led.items()) if len(dict(by)) > 1]
-    return two + _led_twice(ops, taken_over)
+    return two + _led_twice(ops, taken_over) + appenders(ops)
 
 
 def _two_leaders(ops: Sequence[Op], epoch: int, claims: Sequence[tuple[str, Op]]) -> Anomaly:

@@ -35,6 +35,10 @@ class Setup(Event):
     records: Mapping[str, tuple[str, ...]] = field(metadata=key("the values of each group of records, as `m1`"))
     min_isr: int
     unclean: bool = field(metadata=key("whether a leader may be elected from outside the ISR"))
+    replica_lag_ms: int | None = field(
+        default=None,
+        metadata=key("how long a follower may lag and stay in the ISR; absent if longer than a run"),
+    )
     message_format: str | None = field(default=None, metadata=key("`with_epochs` or `without_epochs`"))
     sends_once: bool | None = field(default=None, metadata=key("the client sends no record again"))
 

@@ -149,6 +149,7 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         records={name: tuple(f"{name}.{number}" for number in range(count)) for name, count in counts.items()},
         min_isr=settings.min_isr,
         unclean=settings.unclean_election,
+        replica_lag_ms=settings.replica_lag_ms_max,
         message_format=settings.message_format.value,
         sends_once=sends_once,
     )

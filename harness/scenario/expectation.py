@@ -32,7 +32,9 @@ ABOUT_OFFSETS: Final = frozenset({*LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORD
 
 # Violations on the way to an outcome. Only the events of brokers show them, which Apache Kafka does not emit; an
 # expectation is one for both, so it names the outcome.
-ON_THE_WAY: Final = frozenset({Kind.NOT_REPLICATED, Kind.COMMITTED_LOST, Kind.FALSE_ACK})
+ON_THE_WAY: Final = frozenset(
+    {Kind.NOT_REPLICATED, Kind.COMMITTED_LOST, Kind.FALSE_ACK, Kind.WRONG_HIGH_WATERMARK}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,9 @@ class Story:
         self.ops: list[Op] = []
         self.records = records
         self.protocol = protocol
+        self._high: dict[str, int] = {}  # each node's high watermark
+        self._version = -1  # of the state in ZooKeeper
+        self._leader = ""  # the last one
         rules = {"epochs": "no" if protocol == "hw" else "yes"}
         self.add(
             Source.RUNNER,
@@ -74,7 +77,8 @@ class Story:
             self.broker(node, "started", id=IDS[node], pid=1, protocol="p")
         return self
 
-    def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int = 0) -> Self:
+    def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int | None = None) -> Self:
+        self._version = self._version + 1 if version is None else version
         return self.add(
             Source.ZOOKEEPER,
             "zookeeper",
@@ -84,12 +88,13 @@ class Story:
             leader=leader,
             epoch=epoch,
             isr=list(isr),
-            zk_version=version,
+            zk_version=self._version,
         )
 
     def leads(self, node: str, epoch: int, end: int, isr: str = "AB", **more: Any) -> Self:
-        told = {"high_watermark": 0, "resumed": False} | more
+        told = {"high_watermark": self._high.get(node, 0), "resumed": False} | more
         ids = [IDS[name] for name in isr]
+        self._leader = node
         return self.broker(node, "leader", **TOPIC, epoch=epoch, log_end_offset=end, isr=ids, **told)
 
     def follows(self, node: str, leader: str, epoch: int, end: int) -> Self:
@@ -100,7 +105,7 @@ class Story:
             epoch=epoch,
             leader=IDS[leader],
             log_end_offset=end,
-            high_watermark=0,
+            high_watermark=self._high.get(node, 0),
         )
 
     def append(self, node: str, base: int, end: int, epoch: int, role: str) -> Self:
@@ -109,9 +114,11 @@ class Story:
 
     def cut(self, node: str, start: int, to: int, reason: str, epoch: int = 0) -> Self:
         cut = {"from": start, "to": to, "end": to}
+        self._high[node] = min(self._high.get(node, 0), to)
         return self.broker(node, "truncate", **TOPIC, **cut, reason=reason, epoch=epoch)
 
     def recovered(self, node: str, end: int) -> Self:
+        self._high[node] = min(self._high.get(node, 0), end)
         return self.broker(
             node,
             "recovered",
@@ -121,15 +128,17 @@ class Story:
             cut_bytes=0,
             reason="clean",
             epochs=[],
-            high_watermark=0,
+            high_watermark=self._high[node],
         )
 
     def passes(self, node: str, to: int) -> Self:
+        self._high[node] = to
         return self.broker(node, "high-watermark", **TOPIC, to=to)
 
     def shrinks(self, node: str, isr: str, epoch: int) -> Self:
         ids = [IDS[name] for name in isr]
-        return self.broker(node, "isr", **TOPIC, isr=ids, zk_version=1, epoch=epoch)
+        self._version += 1
+        return self.broker(node, "isr", **TOPIC, isr=ids, zk_version=self._version, epoch=epoch)
 
     def sends(self, name: str) -> Self:
         for value in self.records[name]:
@@ -175,6 +184,8 @@ class Story:
         return self
 
     def read(self, *values: str) -> Self:
+        if max(self._high.values(), default=0) and self._leader and self._high.get(self._leader, 0) < len(values):
+            self.passes(self._leader, len(values))
         records = [[offset, value] for offset, value in enumerate(values)]
         return self.add(
             Source.CLIENT,

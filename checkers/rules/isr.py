@@ -1,0 +1,225 @@
+"""
+The ISR: replicas alone, each with all that is committed, as ZooKeeper has it; never empty.
+
+Members that lag for too long are in checkers/rules/lagging.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from checkers.definition import Definition
+from checkers.facts.moments import (
+    Moment,
+    anomaly,
+    margin_ns,
+    moments,
+    once,
+    settled,
+    state_of_version,
+    states,
+    states_of_epoch,
+    whole,
+)
+from checkers.facts.reach import epoch_starts, reach
+from checkers.facts.view import at, names_of, setup_of
+from checkers.rules.lagging import lagging
+from harness.events import Cut, Delay, Elected, Healed, Hold, Injection, IsrChanged, Leader, World
+from harness.model import Anomaly, Kind, Op, OpType, events_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.WRONG_ISR,
+        formula="exists an ISR I of leaderAndISR, elected, leader or isr: I is empty, or some x in I twice or not "
+        "in replicas; or leaderAndISR(v, e, I), leaderAndISR(v + 1, f, J), f > e, J not within I, unclean "
+        "election off; or isr(n, v, I) and leaderAndISR(v, J) with J != I, or no version v where versions "
+        "have no gap; or isr(n, e) and n does not lead e; or leaderAndISR(v, e) between two isr of e by "
+        "one process and no isr(v); or isr(n) adds m, whose log never reached n's high watermark (and, "
+        "since KAFKA-7128, the start of n's epoch) until then; or m is in the ISR of n, which has led all "
+        "the time without a fault of its own, m's log is shorter than n's end at t until t + 2 lag and "
+        "more, and m stays",
+        words="The ISR is empty, has a member that is no replica, that lacks what is committed, or that lagged "
+        "for too long; or what a leader says of its ISR never stood in ZooKeeper.",
+        evidence="ZooKeeper's leaderAndISR; broker elected, leader, isr, append, truncate, recovered; the set-up",
+        unchecked="Nothing; lag is judged only where the set-up records what is allowed.",
+        source="Kafka Replication Design V3, G; KAFKA-7128; KIP-16",
+    ),
+)
+_KIND: Final = Kind.WRONG_ISR
+
+
+def isr(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find ISRs that must not be, that never stood in ZooKeeper, or that have a member which lacks what is committed.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each ISR and complaint.
+
+    Source:  Kafka Replication Design V3, G (maybe_change_ISR); KAFKA-7128; KIP-16 (lag is time alone).
+    """
+    return once(
+        [*_members(ops), *_grown(ops), *_written(ops), *_unsaid(ops), *_last(ops), *_joined(ops), *lagging(ops)]
+    )
+
+
+def _members(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield ISRs that are empty, have a member twice, or a member that is no replica."""
+    setup, names = setup_of(ops), names_of(ops)
+    replicas = frozenset(setup.replicas) if setup is not None else frozenset()
+    # Up to 0.10.2 a controller without a live replica empties the ISR if any replica may lead later.
+    unclean = setup is not None and setup.unclean
+    told = [
+        (op, state.epoch, tuple(map(str, state.isr)))
+        for op, state in states(ops)
+        if state.isr or state.leader is not None or not unclean
+    ]
+    reports: list[tuple[Op, Elected | Leader | IsrChanged]] = [
+        *events_of(ops, Elected),
+        *events_of(ops, Leader),
+        *events_of(ops, IsrChanged),
+    ]
+    for op, event in reports:
+        told.append((op, event.epoch, tuple(names.get(member, str(member)) for member in event.isr)))
+    for op, epoch, members in told:
+        strangers = [member for member in members if replicas and member not in replicas]
+        if members and not strangers and len({*members}) == len(members):
+            continue
+        said = f"the ISR of epoch {epoch} that {op.process} has at {at(op)}"
+        if not members:
+            yield anomaly(ops, _KIND, f"{said} is empty", [op.index], (), epoch)
+        elif strangers:
+            text = f"{said} has {strangers[0]}, which is no replica of the partition"
+            yield anomaly(ops, _KIND, text, [op.index], strangers, epoch)
+        else:
+            yield anomaly(ops, _KIND, f"{said} has a member twice: {', '.join(members)}", [op.index], (), epoch)
+
+
+def _grown(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield ISRs into which a controller let a member: only leaders do, unless the election is unclean."""
+    setup = setup_of(ops)
+    if setup is None or setup.unclean:
+        return
+    for (before, old), (op, new) in pairwise(states(ops)):
+        added = {*new.isr} - {*old.isr}
+        if added and new.zk_version == old.zk_version + 1 and new.epoch > old.epoch and new.leader in old.isr:
+            text = (
+                f"{', '.join(sorted(map(str, added)))} joined the ISR with epoch {new.epoch} at {at(op)}, by an "
+            )
+            text += "election; only a leader may let a replica in"
+            yield anomaly(ops, _KIND, text, [before.index, op.index], map(str, added), new.epoch)
+
+
+def _written(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield ISR changes of a node that does not lead, or that never stood in ZooKeeper."""
+    names, by_version = names_of(ops), state_of_version(ops)
+    for op, event, before, _ in moments(ops):
+        if isinstance(event, Leader):
+            yield from _begun(ops, op, event, names)
+        if not isinstance(event, IsrChanged):
+            continue
+        members = sorted(names.get(member, str(member)) for member in event.isr)
+        said = f"{op.process} says at {at(op)} that it wrote ISR {', '.join(members)} of epoch {event.epoch}"
+        nodes, proof = [op.process], [op.index]
+        if before.role != "leader" or before.epoch != event.epoch:
+            text = f"{said}, and does not lead that epoch"
+            yield anomaly(ops, _KIND, text, proof, nodes, event.epoch)
+            continue
+        seen = by_version.get(event.zk_version)
+        if seen is not None:
+            state = seen[1]
+            theirs = sorted(map(str, state.isr))
+            if (state.leader, state.epoch, theirs) != (op.process, event.epoch, members):
+                text = f"{said} with version {event.zk_version}, where ZooKeeper has leader "
+                text += f"{state.leader or 'none'}, epoch {state.epoch} and ISR {', '.join(theirs)}"
+                yield anomaly(ops, _KIND, text, [*proof, seen[0].index], nodes, event.epoch)
+        elif by_version and event.zk_version > max(by_version) and settled(ops, op):
+            text = f"{said} with version {event.zk_version}, and ZooKeeper's versions end at {max(by_version)}"
+            yield anomaly(ops, _KIND, text, [*proof, by_version[max(by_version)][0].index], nodes, event.epoch)
+
+
+def _begun(ops: Sequence[Op], op: Op, event: Leader, names: dict[int, str]) -> Iterator[Anomaly]:
+    """Yield the ISR with which a leader begins, if no state of its epoch has it."""
+    seen = states_of_epoch(ops).get(event.epoch, [])
+    isr = {names.get(member, str(member)) for member in event.isr}
+    if whole(ops, event.epoch) and not any(isr == {*state.isr} for _, state in seen):
+        text = f"{op.process} leads epoch {event.epoch} from {at(op)} on with ISR {', '.join(sorted(isr))}; "
+        text += f"ZooKeeper has {', '.join(map(str, seen[0][1].isr))}"
+        yield anomaly(ops, _KIND, text, [op.index, seen[0][0].index], [op.process], event.epoch)
+
+
+def _last(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield ISRs of the last epoch in ZooKeeper that its leader, who lived on without a fault, did not report."""
+    seen = states(ops)
+    healed = max((op.index for op, _ in events_of(ops, Healed) if op.type is OpType.OK), default=-1)
+    if not seen or any(world.zookeeper_faults_bit for _, world in events_of(ops, World)):
+        return
+    epoch, leader = seen[-1][1].epoch, seen[-1][1].leader
+    mine = [m for m in moments(ops) if m.op.process == leader and m.after.epoch == epoch]
+    begun = next((m.op for m in mine if isinstance(m.event, Leader)), None)
+    if begun is None or not whole(ops, epoch):
+        return
+    hurt = any(op.index > begun.index and leader in fault.nodes for op, fault in events_of(ops, Injection))
+    cut = any("zookeeper" in rule.link for kind in (Cut, Hold, Delay) for _, rule in events_of(ops, kind))
+    said = {m.event.zk_version for m in mine if isinstance(m.event, IsrChanged)}
+    for op, state in states_of_epoch(ops)[epoch][1:] if not hurt and not cut else ():
+        if state.zk_version not in said and op.index < healed:
+            text = f"ZooKeeper has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
+            text += f"its leader {leader} did not write"
+            yield anomaly(ops, _KIND, text, [begun.index, op.index], [str(leader)], epoch)
+
+
+def _unsaid(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield states in ZooKeeper between two ISR changes of one process and epoch that it did not report."""
+    by_version = state_of_version(ops)
+    last: dict[str, tuple[int, int, int, Op]] = {}
+    for op, event, before, _ in moments(ops):
+        if not isinstance(event, IsrChanged) or before.role != "leader":
+            continue
+        known = last.get(op.process)
+        if known is not None and known[:2] == (before.life, event.epoch):
+            if event.zk_version <= known[2]:
+                text = f"{op.process} says at {at(op)} that it wrote version {event.zk_version}, after {known[2]}"
+                yield anomaly(ops, _KIND, text, [known[3].index, op.index], [op.process], event.epoch)
+            for version in range(known[2] + 1, min(event.zk_version, known[2] + 100)):
+                if version in by_version:
+                    state = by_version[version]
+                    text = f"version {version} in ZooKeeper at {at(state[0])} lies between two ISRs that "
+                    text += f"{op.process} wrote one after the other, and nobody wrote it"
+                    proof = [known[3].index, state[0].index, op.index]
+                    yield anomaly(ops, _KIND, text, proof, [op.process], event.epoch)
+        last[op.process] = (before.life, event.epoch, event.zk_version, op)
+
+
+def _joined(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield members that a leader let into the ISR although their logs never reached what they must have."""
+    reached, starts = reach(ops), epoch_starts(ops)
+    setup = setup_of(ops)
+    past_start = setup is not None and setup.rules.get("join_isr_past_epoch_start") == "yes"
+    for moment in moments(ops):
+        op, event, before, after = moment
+        if not isinstance(event, IsrChanged) or before.role != "leader":
+            continue
+        for member in sorted(after.isr - before.isr - {op.process}):
+            need, why = before.high_watermark or 0, "the high watermark"
+            start = starts.get((op.process, event.epoch), 0)
+            if past_start and start > need:
+                need, why = start, "the start of the epoch"
+            has = reached.by(member, op, event.epoch, "fence_isr_join")
+            if has is not None and has[0] < need:
+                yield _short(ops, moment, member, has, (need, why))
+
+
+def _short(
+    ops: Sequence[Op], moment: Moment, member: str, has: tuple[int, list[int]], need: tuple[int, str]
+) -> Anomaly:
+    op, until = moment.op, f" within {margin_ns(ops) / 1e9:.1f} s" if margin_ns(ops) else ""
+    text = f"{op.process} let {member} into the ISR of epoch {moment.after.epoch} at {at(op)}, with {need[1]} at "
+    text += f"{need[0]}; {member}'s log had reached {max(has[0], 0)} by then{until}"
+    text += "" if has[1] else " in that epoch"
+    ranges = ((max(has[0], 0), need[0]),)
+    return anomaly(ops, _KIND, text, [op.index, *has[1]], [op.process, member], moment.after.epoch, ranges)
