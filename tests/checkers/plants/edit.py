@@ -151,6 +151,11 @@ class Edit:
     def restart(self, after: Line, node: str, *, down: str = "kill", recovered: int, epochs: Any = ()) -> Line:
         """Insert a kill (or `power-loss`) and a restart of a node that recovers a log of this end; return it."""
         effect = "power-lost" if down == "power-loss" else "down"
+        known = [
+            line["value"]["to"]
+            for line in self.all(Source.BROKER, "high-watermark", node)
+            if self.at(line) < self.at(after)
+        ]
         away = self.fault(after, down, node, effect=effect, band="down")
         back = self.fault(self.lines[self.at(away) + 1], "restart", node, heals=["down", "power-lost"])
         asked = self.lines[self.at(back) - 1]
@@ -164,7 +169,7 @@ class Edit:
             cut_bytes=0,
             reason="clean",
             epochs=[list(entry) for entry in epochs],
-            high_watermark=0,
+            high_watermark=min(recovered, known[-1] if known else 0),
         )
 
     def loses_power(self, node: str) -> Self:

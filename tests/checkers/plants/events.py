@@ -264,7 +264,7 @@ UNCLEAN_1 = plant("leader-unclean-while-off-1", "sim-clean-8", LEADER)(
 UNCLEAN_2 = plant("leader-unclean-while-off-2", "local-kip101-1", LEADER)(
     _set(BROKER, "elected", nth=1, unclean=True)
 )
-UNCLEAN_3 = plant("leader-unclean-while-off-3", "local-appendix-a", LEADER, Kind.UNCLEAN)(
+UNCLEAN_3 = plant("leader-unclean-while-off-3", "local-appendix-a", LEADER, Kind.LOST)(
     lambda edit: edit.lines[0]["value"].update(unclean=False)
 )
 UNCLEAN_OK = plant("leader-unclean-while-on-lawful", "local-appendix-a", Kind.UNCLEAN)(_nobody)
@@ -278,26 +278,31 @@ def _appends(node: str, *, nth: int = -1, **value: Any) -> Change:
     )
 
 
-APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS)(_appends("C"))
-APPENDS_2 = plant("append-by-follower-2", "local-kip101-1", Kind.TWO_LEADERS)(_appends("B"))
+APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS, Kind.NOT_REPLICATED)(_appends("C"))
+APPENDS_2 = plant("append-by-follower-2", "local-kip101-1", Kind.TWO_LEADERS, Kind.FALSE_ACK)(_appends("B"))
 APPENDS_3 = plant("append-by-follower-3", "sim-clean-8", Kind.TWO_LEADERS)(_appends("A", nth=0))
 APPENDS_4 = plant("append-in-another-epoch", "local-kip101-1", Kind.TWO_LEADERS)(
     lambda edit: edit.change(edit.find(BROKER, "append", "A", nth=-1), epoch=0)
 )
-APPENDS_5 = plant("append-by-two-without-epochs", "local-kip101-1-hw", Kind.TWO_LEADERS, Kind.LOST)(
-    _appends("A", nth=0)
-)
+APPENDS_5 = plant(
+    "append-by-two-without-epochs",
+    "local-kip101-1-hw",
+    Kind.TWO_LEADERS,
+    Kind.LOST,
+    Kind.NOT_REPLICATED,
+    Kind.COMMITTED_LOST,
+)(_appends("A", nth=0))
 
 
 # --- the ISR ---------------------------------------------------------------------------------------------------
 STRANGE_1 = plant("isr-no-replica-1", "kafka-kip101-1", ISR)(_state(0, isr=["B", "A", "C"]))
 STRANGE_2 = plant("isr-no-replica-2", "kafka-kip101-2", ISR, Kind.PERMITTED)(_state(4, isr=["B", "A", "C"]))
-STRANGE_3 = plant("isr-no-replica-3", "sim-clean-8", ISR)(
+STRANGE_3 = plant("isr-no-replica-3", "sim-clean-8", ISR, Kind.FALSE_ACK)(
     lambda edit: edit.change(line := edit.find(BROKER, "leader", "A"), isr=[*line["value"]["isr"], 7])
 )
 TWICE_1 = plant("isr-member-twice", "kafka-kip101-2", ISR, Kind.PERMITTED)(_state(4, isr=["B", "A", "A"]))
 EMPTY_1 = plant("isr-empty-1", "kafka-kip101-2", ISR, LEADER, Kind.PERMITTED)(_state(2, isr=[]))
-EMPTY_2 = plant("isr-empty-2", "sim-clean-8", ISR)(_set(BROKER, "leader", "A", nth=0, isr=[]))
+EMPTY_2 = plant("isr-empty-2", "sim-clean-8", ISR, Kind.FALSE_ACK)(_set(BROKER, "leader", "A", nth=0, isr=[]))
 EMPTY_3 = plant("isr-empty-3", "sim-clean-8", ISR, CONTROLLER, LEADER)(_set(BROKER, "elected", nth=3, isr=[]))
 EMPTY_OK = plant("isr-empty-unclean-lawful", "kafka-kip101-2", Kind.PERMITTED)(
     _all(lambda edit: edit.lines[0]["value"].update(unclean=True), _state(2, isr=[]))
@@ -323,7 +328,7 @@ NOT_LEADING = plant("isr-by-follower", "sim-clean-8", ISR)(
 NEVER_STOOD_OK = plant("isr-missed-by-watch-lawful", "sim-clean-8")(_gone(3))
 
 
-MIND_1 = plant("isr-in-the-leaders-mind-1", "local-kip101-1", ISR)(
+MIND_1 = plant("isr-in-the-leaders-mind-1", "local-kip101-1", ISR, Kind.FALSE_ACK)(
     lambda edit: edit.change(edit.find(BROKER, "leader", "B"), isr=[edit.node_id("B")])
 )
 MIND_2 = plant("isr-in-the-leaders-mind-2", "sim-clean-8", ISR)(
@@ -371,9 +376,11 @@ def _lag_allowed(edit: Edit) -> None:
     edit.lines[0]["value"]["replica_lag_ms"] = 1000
 
 
-JOINS_1 = plant("isr-joins-without-1", "sim-clean", ISR, HIGH_WATERMARK)(_joins_without)
-JOINS_2 = plant("isr-joins-without-2", "sim-clean-8", ISR, HIGH_WATERMARK)(_joins_without)
-JOINS_3 = plant("isr-joins-without-3", "sim-unpromised", ISR, HIGH_WATERMARK, Kind.UNPROMISED)(_joins_without)
+JOINS_1 = plant("isr-joins-without-1", "sim-clean", ISR, HIGH_WATERMARK, Kind.NOT_REPLICATED)(_joins_without)
+JOINS_2 = plant("isr-joins-without-2", "sim-clean-8", ISR, HIGH_WATERMARK, Kind.NOT_REPLICATED)(_joins_without)
+JOINS_3 = plant(
+    "isr-joins-without-3", "sim-unpromised", ISR, HIGH_WATERMARK, Kind.UNPROMISED, Kind.NOT_REPLICATED
+)(_joins_without)
 LAG_1 = plant("isr-lagging-1", "sim-clean-8", ISR)(_lagging)
 LAG_2 = plant("isr-lagging-2", "sim-last-standing", ISR, Kind.LAST_STANDING)(_lagging)
 LAG_3 = plant("isr-lagging-3", "sim-returned-unseen", ISR, Kind.RETURNED)(_lagging)

@@ -181,7 +181,7 @@ def ack_before_copy(edit: Edit) -> None:
     _late(edit, "A", 3, _m2(edit))
 
 
-@plant("ack-before-a-member-copied-sim", "sim-last-standing", Kind.FALSE_ACK, Kind.LOST)
+@plant("ack-before-a-member-copied-sim", "sim-last-standing", Kind.FALSE_ACK, Kind.LOST, Kind.WRONG_HIGH_WATERMARK)
 def ack_before_copy_sim(edit: Edit) -> None:
     """C copies m1 after the acknowledgement: it was false, so nothing excuses the loss."""
     _late(edit, "C", 0, _m1(edit))
@@ -212,7 +212,7 @@ def ack_by_imagined_isr(edit: Edit) -> None:
     edit.event(passed, "B", "isr", isr=[edit.node_id("B")], zk_version=1, epoch=0)
 
 
-@plant("ack-without-a-commit", "local-kip101-1", Kind.FALSE_ACK)
+@plant("ack-without-a-commit", "local-kip101-1", Kind.FALSE_ACK, Kind.WRONG_HIGH_WATERMARK)
 def ack_without_commit(edit: Edit) -> None:
     edit.drop(edit.find(Source.BROKER, "high-watermark", "A", to=5))
 
@@ -303,8 +303,8 @@ def came_back_short_by_power(edit: Edit) -> None:
 def joined_without(edit: Edit) -> None:
     """B loses m2 with its power, and is let into the ISR before it has copied it again."""
     edit.loses_power("B")
-    edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3)
-    edit.change(edit.find(Source.BROKER, "follower", "B"), log_end_offset=3)
+    edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3, high_watermark=3)
+    edit.change(edit.find(Source.BROKER, "follower", "B"), log_end_offset=3, high_watermark=3)
     edit.change(edit.find(Source.BROKER, "truncate", "B"), **{"from": 3}, to=3, end=3)
     links = [line for line in edit.all(Source.FABRIC, "fetch", offset=4) if line["value"]["link"] == ["B", "A"]]
     edit.change(links[0], offset=3)
