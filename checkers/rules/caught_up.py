@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.outages import outages
 from checkers.facts.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
 from harness.effect import Effect, nature_of
@@ -26,6 +27,19 @@ from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
 # Events that a replica emits only when it makes progress again.
 _PROGRESS: Final = (Append, Truncate, HighWatermark, Leader, Started)
+
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.STUCK,
+        formula="after healed: log(n).end < log(leader).end; or stuck(n) with no progress of n since; or no "
+        "leader",
+        words="A replica has not caught up after healing, for the reason given.",
+        evidence="runner: healed; log: snapshot; broker: stuck, awaiting, append, truncate, high-watermark",
+        unchecked="A fault that the harness could not undo: `unchecked` reports it.",
+        source="KIP-101, Scenario 2 (compressed batches); KAFKA-6361, n < 20; KAFKA-1120",
+    ),
+)
 
 
 def caught_up(ops: Sequence[Op]) -> list[Anomaly]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.fact import fact
 from checkers.facts.view import at, key_of
 from harness.effect import DOWN, nature_of
@@ -12,6 +14,18 @@ from harness.events.codec import key_of_kind
 from harness.model import Anomaly, Kind, Op, Source, events_of
 
 _, _PRINTED = key_of_kind(Printed)
+
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.EXITED,
+        formula="printed(n, what=exiting) in a process of n",
+        words="A broker exited by itself, for the reason that it printed.",
+        evidence="broker: printed",
+        unchecked="",
+        source="KAFKA-3924",
+    ),
+)
 
 
 def exited(ops: Sequence[Op]) -> list[Anomaly]:

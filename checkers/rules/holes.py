@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.view import final_logs, key_of, offsets_text
 from harness.model import Anomaly, Kind, Op
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.HOLE,
+        formula="batches a, b next to each other in one log: b.base > a.last + 1; or the first base > the "
+        "log's start",
+        words="A log skips offsets.",
+        evidence="log: snapshot, batch",
+        unchecked="",
+        source="KAFKA-6361, n > 20",
+    ),
+)
 
 
 def holes(ops: Sequence[Op]) -> list[Anomaly]:

@@ -9,11 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.elections import Takeover, elections, takeovers
 from checkers.facts.view import at, key_of
 from checkers.rules.appenders import appenders
 from harness.model import Anomaly, Kind, Op
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.TWO_LEADERS,
+        formula="leader(n, e), leader(m, e) or leaderAndISR(leader m, e), n != m; or append(n, role=leader, e) "
+        "while n does not lead e",
+        words="Two brokers led in one epoch, or one appended as leader of an epoch that it did not lead.",
+        evidence="zookeeper: leaderAndISR; broker: leader, append",
+        unchecked="",
+        source="KIP-101, returning leaders; Kafka Replication Design V3",
+    ),
+    Definition(
+        kind=Kind.LED_TWICE,
+        formula="leader(n, e) in two processes of n, resumed or with two log ends",
+        words="One broker led one epoch in two processes, so two histories share an epoch.",
+        evidence="broker: leader, started",
+        unchecked="",
+        source='KIP-101, "the returning leader"; Kafka Replication Design V3, E.3.2',
+    ),
+)
 
 
 def leaders(ops: Sequence[Op]) -> list[Anomaly]:

@@ -9,7 +9,9 @@ leader, and a fault ended each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records
 from checkers.facts.copies import copies_of
 from checkers.facts.fates import fates_of
@@ -17,7 +19,79 @@ from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
 from checkers.rules.explain import loss_sentence
 from checkers.rules.loss import Loss, acked_record, alike, judge_loss
 from harness.events import Healed, Read
-from harness.model import Anomaly, CopyFate, Fates, Op, OpType, events_of, ranges_of
+from harness.model import Anomaly, CopyFate, Fates, Kind, Op, OpType, events_of, ranges_of
+
+_EVIDENCE: Final = (
+    "client: produce, read; log; zookeeper: leaderAndISR; broker: append, truncate, recovered, leader, follower, "
+    "high-watermark, isr, flush, flushed; nemesis; fabric: fetch"
+)
+_UNCHECKED: Final = (
+    "A copy whose origin is unknown, or a leader that reported no append of it: the loss is unchecked. Where "
+    "brokers emit no events, final logs stand for the logs with which leaders led; a power loss voids that, and "
+    "the loss is unchecked."
+)
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.LOST,
+        formula="ok(produce r, acks=all, o), log(final leader)[o] != r or last read[o] != r, and not proof(r)",
+        words="A record that was acknowledged with acks=all is gone, and the proof of a permitted loss does "
+        "not hold: the acknowledgement was false, a copy ended without a fault, a replica was in the ISR "
+        "without it, the election was unlawful, or a replica that had it could have led.",
+        evidence=_EVIDENCE,
+        unchecked=_UNCHECKED,
+        source='KIP-101, Scenario 1; "Why does Kafka need the leader epoch?"',
+    ),
+    Definition(
+        kind=Kind.PERMITTED,
+        formula="proof(r): each n in ISR(ack) and each n that joined it since had r, and lost it unflushed "
+        "with its power, or was down at the election of the leader that lacked r; min ISR and unclean election "
+        "were kept",
+        words="A promised record is gone, and every copy was followed to a fault that may end it.",
+        evidence=_EVIDENCE,
+        unchecked=_UNCHECKED,
+        source="KIP-101, Scenario 2; KIP-966",
+    ),
+    Definition(
+        kind=Kind.UNCLEAN,
+        formula="as lost, and the losing leader was not in the ISR, unclean_election=yes, and no member of the "
+        "ISR was registered when the controller decided",
+        words="A promised record is gone, because a leader was elected from outside the ISR, as the partition "
+        "allows.",
+        evidence=_EVIDENCE + "; broker: elected",
+        unchecked=_UNCHECKED,
+        source="Kafka's unclean.leader.election.enable; KIP-101, Appendix A",
+    ),
+    Definition(
+        kind=Kind.RETURNED,
+        formula="as permitted, but others had r: the losing leader lost r with its power, and a new controller "
+        "took office since while it never left the ISR; or the write that added it to the ISR was in flight "
+        "then",
+        words="A promised record is gone, because a broker that lost it restarted before any controller saw it "
+        "go: a known gap of Kafka with its state in ZooKeeper.",
+        evidence=_EVIDENCE + "; broker: controller",
+        unchecked=_UNCHECKED,
+        source="KIP-903; KIP-966",
+    ),
+    Definition(
+        kind=Kind.LAST_STANDING,
+        formula="as permitted, but others had r: when a controller first decided about the losing leader's "
+        "return, no other member of the ISR had r and a session",
+        words="A promised record is gone, because the last member of the ISR lost it and restarted as the only "
+        "broker that may lead: a known gap of Kafka with its state in ZooKeeper.",
+        evidence=_EVIDENCE + "; broker: registered, elected",
+        unchecked=_UNCHECKED,
+        source="KIP-966",
+    ),
+    Definition(
+        kind=Kind.UNPROMISED,
+        formula="ok(produce r, acks in (0, 1), o), log(final leader)[o] != r, and no high watermark passed r",
+        words="A record acknowledged with acks 0 or 1, and never committed, is lost at a change of leader.",
+        evidence=_EVIDENCE,
+        unchecked="",
+        source="Kafka's acks",
+    ),
+)
 
 
 def lost(ops: Sequence[Op]) -> list[Anomaly]:

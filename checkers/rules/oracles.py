@@ -3,10 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.view import key_of
 from harness.events import OracleViolation
 from harness.model import Anomaly, Kind, Op, events_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.ORACLE_COMMITTED,
+        formula="at a step: r was below the high watermark of a leader, n in ISR, log(n) lacks r, no power "
+        "loss took it",
+        words="The simulator saw a committed record missing on a replica that may be elected.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="hachikuji/kafka-specification, StrongIsr",
+    ),
+    Definition(
+        kind=Kind.ORACLE_PREFIX,
+        formula="at a step: f fetches from l in l's epoch, and log(f), log(l) differ below both ends",
+        words="The simulator saw a follower that fetches from a leader and differs from it.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="KIP-101, Scenario 2",
+    ),
+    Definition(
+        kind=Kind.ORACLE_ACKNOWLEDGED,
+        formula="at ok(produce r, acks=all, o): the record committed at o is not r",
+        words="The simulator saw an acknowledgement of a record that was not committed there.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka's acks",
+    ),
+)
 
 
 def oracles(ops: Sequence[Op]) -> list[Anomaly]:

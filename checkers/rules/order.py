@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text
 from harness.events import Batch
 from harness.model import Anomaly, Kind, Op
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.DISORDER,
+        formula="batches a, b of one log, a before b: b.base <= a.last, or 0 <= b.epoch < a.epoch; or records "
+        "of a batch that do not rise from base to last",
+        words="Offsets or epochs decrease within a log.",
+        evidence="log: batch",
+        unchecked="",
+        source='KIP-101, Scenario 2 ("offsets go backwards")',
+    ),
+)
 
 
 def order(ops: Sequence[Op]) -> list[Anomaly]:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.activity import count
 from checkers.facts.view import key_of
 from harness.events import Setup
 from harness.model import Anomaly, Kind, Op, events_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.VACUOUS,
+        formula="setup.random, and (no ok(produce, acks=all) of the schedule, or no fault with an effect that "
+        "bit)",
+        words="A random run proves nothing: no fault took effect, or no record was acknowledged.",
+        evidence="runner: setup; client: produce; nemesis; fabric",
+        unchecked="",
+        source="Jepsen: a run without evidence is unknown",
+    ),
+)
 
 
 def vacuous(ops: Sequence[Op]) -> list[Anomaly]:

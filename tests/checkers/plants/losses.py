@@ -319,3 +319,44 @@ def joined_with(edit: Edit) -> None:
     fetch = edit.find(Source.FABRIC, "fetch", offset=3, nth=-1)
     append = edit.append(fetch, "B", 3, 4, 0)
     edit.fetch(append, "B", "A", 4)
+
+
+# --- conditions of the proof, each alone -------------------------------------------------------------------------
+@plant("copy-out-of-the-isr-cut-by-a-bug", "sim-last-standing", Kind.LOST, Kind.NOT_REPLICATED)
+def cut_by_a_bug(edit: Edit) -> None:
+    """The last of the ISR loses m1 with its power; the copy of C, outside the ISR, was cut before by a bug."""
+    cut = edit.event(_m1(edit), "C", "truncate", **{"from": 2}, to=0, end=0, reason="epoch-answer", epoch=0)
+    edit.insert(cut, Source.BROKER, "checkpoint", "C", **_place(edit), what="epochs", content=[])
+    edit.change(edit.find(Source.BROKER, "recovered", "C"), log_end_offset=0, epochs=[])
+    edit.change(edit.find(Source.BROKER, "follower", "C", nth=1), log_end_offset=0)
+    edit.change(edit.find(Source.BROKER, "truncate", "C", nth=2), **{"from": 0})
+
+
+@plant(
+    "let-in-without-it-before-an-unclean-election",
+    "local-appendix-a",
+    Kind.LOST,
+    Kind.NOT_REPLICATED,
+    Kind.WRONG_ISR,
+)
+def let_in_without(edit: Edit) -> None:
+    """B, which is down and lacks m3, is in the ISR for a moment; later it is elected uncleanly."""
+    acked = edit.find(Source.CLIENT, "produce", type="ok", name="m3")
+    first = edit.find(Source.ZOOKEEPER, "leaderAndISR", epoch=6)
+    edit.renumber(first, 2)
+    state = edit.find(Source.ZOOKEEPER, "leaderAndISR", epoch=5)
+    joined = edit.again(state, after=acked, isr=["A", "B"], zk_version=6)
+    told = edit.event(joined, "A", "isr", isr=[edit.node_id("A"), edit.node_id("B")], zk_version=6, epoch=5)
+    left = edit.again(state, after=told, isr=["A"], zk_version=7)
+    edit.event(left, "A", "isr", isr=[edit.node_id("A")], zk_version=7, epoch=5)
+
+
+@plant("copy-of-an-unknown-record", "local-kip101-2", Kind.UNCHECKED, Kind.WRONG_HIGH_WATERMARK)
+def unknown_copy(edit: Edit) -> None:
+    """Nobody can tell what B copied: it never said whom it followed."""
+    edit.drop(edit.find(Source.BROKER, "follower", "B"))
+
+
+def _place(edit: Edit) -> dict[str, object]:
+    setup = edit.lines[0]["value"]
+    return {"topic": setup["topic"], "partition": setup["partition"]}
