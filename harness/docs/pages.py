@@ -18,11 +18,11 @@ from typing import Final
 
 from rich.console import Console
 
-from checkers import CHECKERS, verdict
 from harness.cli.commands import COMMANDS
 from harness.cli.main import INTERRUPTED
 from harness.cluster.fault import Fault
 from harness.docs import markdown
+from harness.docs.checker_page import checkers
 from harness.docs.coverage_page import coverage
 from harness.docs.history_page import history
 from harness.docs.rule_page import rules
@@ -30,7 +30,7 @@ from harness.docs.scenario_page import scenarios
 from harness.effect import Band, Effect
 from harness.environment import ENVIRONMENTS
 from harness.kafka_errors import KAFKA_ERRORS
-from harness.model import EXIT_CODES, EXIT_OF_VERDICT, VERDICT_OF, Kind, Verdict
+from harness.model import EXIT_CODES, EXIT_OF_VERDICT, Verdict
 from harness.report.table import render_table
 from harness.run.suite import Suite
 from nemesis import NEMESES
@@ -51,31 +51,6 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "faulty. `agree`: a run differs.",
     "hang": "Not healed, or not caught up in time. A suite shows it in its table (`hang`, `stuck`) and exits 0 "
     "or 4.",
-}
-
-KIND_MEANINGS: Final[Mapping[Kind, str]] = {
-    Kind.LOST: "An acknowledged record is lost, though a replica that must hold it was up.",
-    Kind.PERMITTED: "An acknowledged record is lost; every member of the ISR had lost it or was down.",
-    Kind.UNCLEAN: "An acknowledged record is lost, because a leader was elected from outside the ISR.",
-    Kind.RETURNED: "An acknowledged record is lost, because a broker that lost it restarted before any controller "
-    "saw it go: a known gap of Kafka with its state in ZooKeeper (KIP-903, KIP-966).",
-    Kind.LAST_STANDING: "An acknowledged record is lost, because the last member of the ISR lost it and restarted "
-    "as the only broker that may lead: a known gap of Kafka with its state in ZooKeeper (KIP-966).",
-    Kind.UNPROMISED: "A record acknowledged with acks 0 or 1 is lost at a change of leader.",
-    Kind.DIVERGED: "Two replicas hold different records at one offset.",
-    Kind.TWO_LEADERS: "Two brokers led in one epoch.",
-    Kind.LED_TWICE: "One broker led one epoch in two processes.",
-    Kind.DISORDER: "Offsets or epochs decrease within a log.",
-    Kind.HOLE: "A log skips offsets.",
-    Kind.CHECKPOINT: "An epoch checkpoint contradicts its log.",
-    Kind.STUCK: "A replica has not caught up after healing, for the reason given.",
-    Kind.EXITED: "A broker exited by itself, for the reason that it printed.",
-    Kind.UNREADABLE: "A replica's log, or part of it, could not be read at the end.",
-    Kind.UNCHECKED: "A check was not possible: a source is missing, a step failed, or the rule crashed.",
-    Kind.VACUOUS: "A random run proves nothing: no fault took effect, or no record was acknowledged.",
-    Kind.ORACLE_COMMITTED: "The simulator saw a committed record missing on a replica that may be elected.",
-    Kind.ORACLE_PREFIX: "The simulator saw a follower that fetches from a leader and differs from it.",
-    Kind.ORACLE_ACKNOWLEDGED: "The simulator saw an acknowledgement of a record that was not committed there.",
 }
 
 _NEMESES_COLUMNS: Final = ("fault", "does", "and its probe", "effect", "healed by", "shaded in timelines")
@@ -102,24 +77,6 @@ def exit_codes() -> str:
         "A run has one verdict, the most severe of its anomalies' verdicts; so nothing masks a violation.",
         markdown.table(("verdict, most severe first", "exit code of a single run"), merged),
         "A suite is judged by its expectations: a run of `hw` with exactly the expected losses is as expected.",
-    )
-
-
-def checkers() -> str:
-    """Return docs/checkers.md, from the tables of checkers and kinds."""
-    found = [(f"`{each.name}`", each.doc, _needs(each.needs), each.source) for each in CHECKERS.values()]
-    kinds = [(f"`{kind.value}`", VERDICT_OF[kind].name.lower(), KIND_MEANINGS[kind]) for kind in Kind]
-    return markdown.page(
-        "Checkers",
-        "checkers/__init__.py and harness/model.py",
-        "Each checker is a pure rule over one partition's ops; PySpark groups the ops of all runs and calls the "
-        "rules.\n"
-        "A checker whose sources are missing from a history returns `unchecked`; it is never silent.",
-        markdown.table(("checker", "finds", "needs", "source"), found),
-        "## Kinds of anomaly",
-        markdown.table(("kind", "verdict", "meaning"), kinds),
-        "## The words of an expectation",
-        markdown.code(markdown.docstring(verdict).split("\n\n")[1]),
     )
 
 
@@ -228,10 +185,6 @@ def picture(suite: Suite) -> str:
 
 
 # --- pieces -------------------------------------------------------------------------------------------------
-def _needs(groups: Sequence[Sequence[object]]) -> str:
-    return " and ".join(" or ".join(str(source) for source in group) for group in groups) or "nothing"
-
-
 def _effect(fault: Fault) -> str:
     ended = " and ".join(f"`{effect}`" for effect in Effect if effect in fault.heals)
     return f"ends {ended}" if ended else f"`{fault.effect}`"
