@@ -15,6 +15,7 @@ from checkers import CHECKERS
 from harness.cli.main import main
 from harness.cluster.fault import Band
 from harness.docs import markdown, pages
+from harness.docs.checker_page import definitions
 from harness.model import EXIT_CODES, Kind
 from harness.run.result import Status
 from harness.run.suite import Suite
