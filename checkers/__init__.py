@@ -16,6 +16,8 @@ from checkers.rules.order import order
 from checkers.rules.power_loss_evidence import proven_losses
 from checkers.rules.unchecked import unchecked
 from checkers.rules.vacuous import vacuous
+from checkers.rules.whole import KINDS as WHOLE
+from checkers.rules.whole import whole
 from harness.model import Source
 
 _LEADERS: Final = (Source.ZOOKEEPER, Source.BROKER)
@@ -83,6 +85,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=unchecked,
         doc="Evidence that is missing from a run; without it, the other checkers' silence proves nothing.",
         source="Jepsen: a run without evidence is unknown",
+    ),
+    "whole": Checker(
+        name="whole",
+        needs=(),
+        rule=whole,
+        doc="Histories that are not whole: ops that are missing, doubled, unreadable or in the wrong place.",
+        source="Jepsen: a run without evidence is unknown",
+        kinds=WHOLE,
     ),
     "vacuous": Checker(
         name="vacuous",

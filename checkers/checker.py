@@ -11,8 +11,9 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from checkers.facts.unread import unread
 from checkers.facts.view import key_of
-from harness.model import Anomaly, Kind, Op, PartOps, Source
+from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source
 
 Rule = Callable[[Sequence[Op]], list[Anomaly]]
 
@@ -107,6 +108,9 @@ def _apply(
         return []
     try:
         found = checker.rule(ops)
+    except HistoryError as error:
+        # Checker `whole` names each op that cannot be read, once for all rules that needed it.
+        return [] if unread(ops) else [_unchecked(checker, ops, str(error))]
     # A rule that raises must not hide the other checkers' findings; it makes the verdict unknown.
     except Exception as error:
         return [_unchecked(checker, ops, traceback.format_exception_only(error)[-1].strip())]

@@ -73,7 +73,7 @@ class Story:
 
     def started(self, *nodes: str) -> Self:
         for node in nodes:
-            self.broker(node, "started", id=IDS[node], pid=1, protocol="p")
+            self.broker(node, "started", id=IDS[node], pid=1, protocol=self.protocol)
         return self
 
     def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int = 0) -> Self:
@@ -133,9 +133,10 @@ class Story:
         ids = [IDS[name] for name in isr]
         return self.broker(node, "isr", **TOPIC, isr=ids, zk_version=1, epoch=epoch)
 
-    def sends(self, name: str) -> Self:
+    def sends(self, name: str, acks: int = -1) -> Self:
         for value in self.records[name]:
-            self.add(Source.CLIENT, "client-1", OpType.INVOKE, "produce", **self._record(name, value))
+            record = self._record(name, value) | {"acks": acks}
+            self.add(Source.CLIENT, "client-1", OpType.INVOKE, "produce", **record)
         return self
 
     def acked(self, name: str, offset: int, acks: int = -1) -> Self:
@@ -178,6 +179,7 @@ class Story:
 
     def read(self, *values: str) -> Self:
         records = [[offset, value] for offset, value in enumerate(values)]
+        self.add(Source.CLIENT, "client-1", OpType.INVOKE, "read", **TOPIC)
         return self.add(
             Source.CLIENT,
             "client-1",

@@ -1,4 +1,4 @@
-"""Every golden history of tests/checkers/plants: the rules find what is planted in a real run, and nothing else."""
+"""Every golden history of tests/checkers/plants: the rules find what is planted in a run, and nothing else."""
 
 from __future__ import annotations
 
