@@ -6,6 +6,8 @@ from typing import Final
 
 from checkers.checker import Checker
 from checkers.rules.caught_up import caught_up
+from checkers.rules.chain import KINDS as CHAIN
+from checkers.rules.chain import chain
 from checkers.rules.checkpoint import checkpoint
 from checkers.rules.diverged import diverged
 from checkers.rules.exited import exited
@@ -93,6 +95,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Histories that are not whole: ops that are missing, doubled, unreadable or in the wrong place.",
         source="Jepsen: a run without evidence is unknown",
         kinds=WHOLE,
+    ),
+    "chain": Checker(
+        name="chain",
+        needs=(),
+        rule=chain,
+        doc="Events of a broker that contradict each other, or the log that it left.",
+        source="Jepsen: a history must be possible before it is judged",
+        kinds=CHAIN,
     ),
     "vacuous": Checker(
         name="vacuous",

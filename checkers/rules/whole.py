@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
-from checkers.checker import Definition
+from checkers.definition import Definition
 from checkers.facts.unread import unread
 from checkers.facts.view import at, key_of, setup_of
 from harness.events import (
