@@ -15,6 +15,8 @@ from checkers.rules.holes import holes
 from checkers.rules.leaders import leaders
 from checkers.rules.oracles import oracles
 from checkers.rules.order import order
+from checkers.rules.plan import KINDS as PLAN
+from checkers.rules.plan import plan
 from checkers.rules.power_loss_evidence import proven_losses
 from checkers.rules.unchecked import unchecked
 from checkers.rules.vacuous import vacuous
@@ -103,6 +105,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Events of a broker that contradict each other, or the log that it left.",
         source="Jepsen: a history must be possible before it is judged",
         kinds=CHAIN,
+    ),
+    "plan": Checker(
+        name="plan",
+        needs=(),
+        rule=plan,
+        doc="Ops of the runner, the nemesis, the fabric or ZooKeeper's watch that contradict the schedule.",
+        source="Jepsen: a history must be possible before it is judged",
+        kinds=PLAN,
     ),
     "vacuous": Checker(
         name="vacuous",
