@@ -10,14 +10,28 @@ from collections.abc import Iterable, Sequence
 
 from checkers.facts.fact import fact
 from harness.effect import is_known, nature_of
-from harness.events import Injection, Unknown
-from harness.model import HistoryError, Op
+from harness.events import EVENTS, Injection, Unknown
+from harness.model import HistoryError, Op, PartOps, Source
 
 
 @fact
 def unread(ops: Sequence[Op]) -> list[tuple[Op, str]]:
     """Return each op that cannot be read, and why: what was found, and what was expected."""
-    return [(op, why) for op in ops if (why := _why(op))]
+    by_key = ops.by_key if isinstance(ops, PartOps) else PartOps(ops).by_key
+    strange = (op for key, group in by_key.items() if not _all_known(key, group) for op in group)
+    return [(op, why) for op in sorted(strange, key=lambda op: op.index) if (why := _why(op))]
+
+
+def _all_known(key: tuple[Source, str], group: Sequence[Op]) -> bool:
+    """Whether nothing is strange about the ops of one source and f; most are not looked at one by one."""
+    if key not in EVENTS or not {op.type for op in group} <= {*EVENTS[key].TYPES}:
+        return False
+    try:
+        for op in group:
+            _ = op.event
+    except HistoryError:
+        return False
+    return True
 
 
 def readable(ops: Iterable[Op]) -> list[Op]:

@@ -36,6 +36,10 @@ _Break: TypeAlias = tuple[str, str, tuple[int, ...]]
 _Epochs: TypeAlias = tuple[tuple[int, int], ...]
 
 _NAMED_MAX: Final = 5
+# Events that say nothing of the node's log or role, and are many.
+_SILENT: Final = frozenset(
+    {"flush", "high-watermark", "ready", "isr", "fenced", "awaiting", "registered", "elected"}
+)
 # Effects after which a log may have lost bytes that were written.
 _CUTS: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
 
@@ -126,6 +130,8 @@ def _told(ops: Sequence[Op], nodes: dict[str, _Node], stamps: bool) -> Iterator[
     """Follow every broker's events, and yield those that contradict the ones before."""
     for op in ops:
         if op.source is Source.BROKER:
+            if op.f in _SILENT:
+                continue
             node = nodes.get(op.process)
             if node is None:
                 node = nodes[op.process] = _Node(op.process)

@@ -55,6 +55,9 @@ _CHECKED: Final = "every rule of a link bit"
 # Steps that only some protocols have: `under kip380: await …`.
 _SOME: Final = re.compile(r"(under|unless) .*?: ")
 _COUNT: Final = re.compile(r"(\w+) (\d+)(?:\.\.(\d+))?")
+_DOING: Final = frozenset({Source.RUNNER, Source.CLIENT, Source.NEMESIS})
+# What the fabric sees of replicas; all else is about its rules.
+_SEEN: Final = frozenset({"fetch", "fetched", "epoch-question", "epoch-answer", "commanded", "unreadable"})
 _YES: Final = {True: "yes", False: "no"}
 
 KINDS: Final = (
@@ -176,7 +179,7 @@ def _within_steps(ops: PartOps, setup: Setup) -> Iterator[_Break]:
     step: tuple[Op, Step] | None = None
     sent: list[tuple[str, str, int]] = []
     for op in ops:
-        if op.source is Source.BROKER or op.source is Source.LOG:
+        if op.source not in _DOING and op.f != "hold":
             continue
         event = op.event
         if isinstance(event, Step):
@@ -228,7 +231,7 @@ def _links(ops: PartOps, _: Setup) -> Iterator[_Break]:
     needs: dict[type[Event], type[Event]] = {Held: Hold, Lost: Cut, Delayed: Delay, Doubled: Double}
     held: list[OfFrame] = []
     for op in ops:
-        if op.source is not Source.FABRIC:
+        if op.source is not Source.FABRIC or op.f in _SEEN:
             continue
         match op.event:
             case Hold() | Cut() | Delay() | Double() as rule:
@@ -285,14 +288,15 @@ def _of(event: OfLink) -> str:
 def _frames(ops: PartOps, setup: Setup) -> Iterator[_Break]:
     """Yield what replicas asked of each other that they cannot have asked."""
     asked: dict[tuple[str, str], int] = {}
+    replicas = setup.replicas
     for op in ops:
-        if op.source is not Source.FABRIC:
+        if op.source is not Source.FABRIC or op.f not in _SEEN:
             continue
         event = op.event
         if not isinstance(event, EpochQuestion | EpochAnswer | Fetch | Fetched):
             continue
         follower, leader = event.link
-        if follower == leader or not {follower, leader} <= {*setup.replicas}:
+        if follower == leader or follower not in replicas or leader not in replicas:
             yield f"{follower} cannot fetch from {leader}, as the fabric saw at {at(op)}", (op.index,)
         if isinstance(event, EpochQuestion):
             asked[event.link] = asked.get(event.link, 0) + 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.unread import unread
@@ -41,8 +41,6 @@ _Asked: TypeAlias = tuple[object, ...]
 _NAMED_MAX: Final = 5
 # Ends of links that are no nodes.
 _ENDS: Final = frozenset({"*", "zookeeper"})
-# Sources of ops that are invokes and completions, or may be.
-_ASKED: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.RUNNER})
 # Sources of ops that the run waits for, so that none may come after its end.
 _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
 # The target whose brokers emit events, and so must have emitted some.
@@ -134,25 +132,21 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
         topic, partition = key_of(ops)
         text = f"op {first.index} is about {topic}-{partition}; expected {setup.topic}-{setup.partition}"
         yield text, (first.index,)
-    for op in ops:
-        if strange := _strangers(op, setup):
-            text = f"{op.source} {op.f!r} at {at(op)} names {', '.join(strange)}; the set-up names "
-            yield text + ", ".join(sorted(setup.nodes)), (op.index,)
+    for (source, f), group in ops.by_key.items():
+        if source is Source.CLIENT or f == "step":
+            continue
+        expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
+        if {name for op in group for name in _names(op)} <= expected | {None}:
+            continue
+        for op in group:
+            if strange := sorted({name for name in _names(op) if name is not None} - expected):
+                text = f"{source} {f!r} at {at(op)} names {', '.join(strange)}; the set-up names "
+                yield text + ", ".join(sorted(expected)), (op.index,)
 
 
-def _strangers(op: Op, setup: Setup) -> list[str]:
-    """Return the names in an op that are no nodes of the run."""
-    names: Sequence[str | None]
-    match op.source:
-        case Source.BROKER:
-            names = (op.process,)
-        case Source.LOG:
-            return [] if op.process in setup.replicas else [op.process]
-        case Source.FABRIC | Source.NEMESIS | Source.ZOOKEEPER | Source.RUNNER:
-            names = _told(op.event)
-        case _:
-            return []
-    return [name for name in names if name is not None and name not in setup.nodes]
+def _names(op: Op) -> Sequence[str | None]:
+    """Return the names of nodes in an op."""
+    return (op.process,) if op.source is Source.BROKER or op.source is Source.LOG else _told(op.event)
 
 
 def _told(event: Event) -> Sequence[str | None]:
@@ -174,40 +168,51 @@ def _told(event: Event) -> Sequence[str | None]:
 
 def _completions(ops: PartOps) -> Iterator[_Lack]:
     """Yield completions without their invoke, and invokes without their completion."""
-    waiting: dict[_Asked, Op] = {}
-    sent: set[str] = set()
-    for op in ops:
-        if op.source not in _ASKED or (asked := _asked(op)) is None:
+    over = bool(ops.by_key.get((Source.RUNNER, "done")))
+    asked: Callable[[Op, Any], _Asked]
+    for (source, f), group in ops.by_key.items():
+        if f == "produce":
+            asked = _produced
+        elif f == "read":
+            asked = _read
+        elif f == "step":
+            asked = _stepped
+        elif source is Source.NEMESIS:
+            asked = _injected
+        else:
             continue
-        event = op.event
-        if op.type is OpType.INVOKE:
-            if asked in waiting or (isinstance(event, Produce) and event.value in sent):
-                yield f"{_named(op)} was invoked before", (op.index,)
-            waiting[asked] = op
-            if isinstance(event, Produce):
-                sent.add(event.value)
-        elif waiting.pop(asked, None) is None and not (isinstance(event, Step) and event.skipped):
-            yield f"{_named(op)} ended as {op.type.value}, and has no such invoke", (op.index,)
-        if odd := _odd(op.type, event):
-            yield f"{_named(op)} is {op.type.value}, and {odd}", (op.index,)
-    if ops.by_key.get((Source.RUNNER, "done")):
-        for op in waiting.values():
-            yield f"{_named(op)} never ended", (op.index,)
+        waiting: dict[_Asked, Op] = {}
+        for op in group:
+            event: Any = op.event
+            key = asked(op, event)
+            if op.type is OpType.INVOKE:
+                if key in waiting:
+                    yield f"{_named(op)} was invoked before", (waiting[key].index, op.index)
+                waiting[key] = op
+            elif waiting.pop(key, None) is None and not (f == "step" and event.skipped):
+                yield f"{_named(op)} ended as {op.type.value}, and has no such invoke", (op.index,)
+            if odd := _odd(op.type, event):
+                yield f"{_named(op)} is {op.type.value}, and {odd}", (op.index,)
+        if over:
+            for op in waiting.values():
+                yield f"{_named(op)} never ended", (op.index,)
 
 
-def _asked(op: Op) -> _Asked | None:
-    """Return all that an invoke and its completion share, None for an op that is neither."""
-    match op.event:
-        case Produce() as sent:
-            return op.process, sent.topic, sent.partition, sent.name, sent.acks, sent.codec, sent.value
-        case Read() as read:
-            return op.process, read.topic, read.partition
-        case Injection() as fault:
-            return op.process, fault.name, fault.nodes, fault.effect, fault.band, fault.heals
-        case Step() as step:
-            return op.process, step.line, step.text, step.narrative
-        case _:
-            return None
+# What an invoke and its completion share.
+def _produced(op: Op, sent: Produce) -> _Asked:
+    return op.process, sent.topic, sent.partition, sent.name, sent.acks, sent.codec, sent.value
+
+
+def _read(op: Op, read: Read) -> _Asked:
+    return op.process, read.topic, read.partition
+
+
+def _injected(op: Op, fault: Injection) -> _Asked:
+    return op.process, fault.name, fault.nodes, fault.effect, fault.band, fault.heals
+
+
+def _stepped(op: Op, step: Step) -> _Asked:
+    return op.process, step.line, step.text, step.narrative
 
 
 def _named(op: Op) -> str:
@@ -224,28 +229,26 @@ def _named(op: Op) -> str:
     return f"{what} at {at(op)}"
 
 
-def _odd(type_: OpType, event: Event) -> str:
+def _odd(type_: OpType, event: Produce | Read | Injection | Step) -> str:
     """Return how an op contradicts its own type, "" if it does not."""
     ok = type_ is OpType.OK
-    match event:
-        case Produce() as sent:
-            if ok and sent.acks != 0 and (sent.offset is None or sent.offset < 0):
-                return "has no offset"
-            if not ok and sent.offset is not None:
-                return "has an offset"
-        case Read() as read:
-            if ok != (read.records is not None) or (
-                ok and (read.high_watermark is None or read.position is not None)
-            ):
-                return "has the wrong keys for that"
-        case Injection(probe=probe) if ok != (probe is not None):
+    error = event.error
+    if isinstance(event, Produce):
+        if ok and event.acks != 0 and (event.offset is None or event.offset < 0):
+            return "has no offset"
+        if not ok and event.offset is not None:
+            return "has an offset"
+    elif isinstance(event, Read):
+        if ok is (event.records is None) or (ok and (event.high_watermark is None or event.position is not None)):
+            return "has the wrong keys for that"
+    elif isinstance(event, Injection):
+        if ok is (event.probe is None):
             return "has no probe" if ok else "has a probe"
-        case Step(skipped=skipped) if bool(skipped) and type_ is not OpType.INFO:
-            return f"was skipped: {skipped}"
-        case Produce() | Read() | Injection() | Step():
-            pass
-    error = getattr(event, "error", "") or getattr(event, "skipped", "")
-    if type_ in (OpType.OK, OpType.INVOKE):
+    elif event.skipped:
+        if type_ is not OpType.INFO:
+            return f"was skipped: {event.skipped}"
+        error = event.skipped
+    if ok or type_ is OpType.INVOKE:
         return f"has an error: {error}" if error else ""
     return "" if error else "has no error"
 
@@ -261,10 +264,26 @@ def _clients(ops: PartOps) -> Iterator[_Lack]:
     setup = setup_of(ops)
     if setup is None:
         return
+    once: set[str] = set()
+    place: dict[tuple[str, str], int] = {}
     for op, sent in events_of(ops, Produce):
-        if op.type is OpType.INVOKE and sent.value not in setup.records.get(sent.name, ()):
+        if op.type is not OpType.INVOKE:
+            continue
+        values = setup.records.get(sent.name, ())
+        if sent.value not in values:
             text = f"{op.process} sent {sent.value!r} as {sent.name} at {at(op)}; the set-up has no such record"
             yield text, (op.index,)
+            continue
+        if sent.value in once:
+            yield f"{op.process} sent {sent.value!r} at {at(op)}, which had been sent before", (op.index,)
+        once.add(sent.value)
+        now = values.index(sent.value)
+        if now < place.get((op.process, sent.name), 0):
+            yield (
+                f"{op.process} sent {sent.value!r} at {at(op)}, after what follows it in {sent.name}",
+                (op.index,),
+            )
+        place[op.process, sent.name] = now
 
 
 def _brokers(ops: PartOps) -> Iterator[_Lack]:
@@ -290,6 +309,8 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
             told.add(op.process)
             if op.f != "started":
                 yield f"{op.process} reported {op.f!r} at {at(op)} before it started", (op.index,)
+            if len(told) == len(ids):
+                break
     for node in sorted(ids.keys() - told):
         yield f"nothing of {node} was recorded, though its process reports what it does", ()
 
