@@ -8,6 +8,7 @@ from checkers.checker import Checker
 from checkers.rules import (
     acknowledged,
     caught_up,
+    chain,
     checkpoint,
     committed,
     controllers,
@@ -21,9 +22,11 @@ from checkers.rules import (
     lost,
     oracles,
     order,
+    plan,
     power_loss_evidence,
     unchecked,
     vacuous,
+    whole,
 )
 from harness.model import Source
 
@@ -146,6 +149,30 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=unchecked.unchecked,
         doc="Evidence that is missing from a run; without it, the other checkers' silence proves nothing.",
         source="Jepsen: a run without evidence is unknown",
+    ),
+    "whole": Checker(
+        name="whole",
+        needs=(),
+        rule=whole.whole,
+        doc="Histories that are not whole: ops that are missing, doubled, unreadable or in the wrong place.",
+        source="Jepsen: a run without evidence is unknown",
+        kinds=whole.KINDS,
+    ),
+    "chain": Checker(
+        name="chain",
+        needs=(),
+        rule=chain.chain,
+        doc="Events of a broker that contradict each other, or the log that it left.",
+        source="Jepsen: a history must be possible before it is judged",
+        kinds=chain.KINDS,
+    ),
+    "plan": Checker(
+        name="plan",
+        needs=(),
+        rule=plan.plan,
+        doc="Ops of the runner, the nemesis, the fabric or ZooKeeper's watch that contradict the schedule.",
+        source="Jepsen: a history must be possible before it is judged",
+        kinds=plan.KINDS,
     ),
     "vacuous": Checker(
         name="vacuous",

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkers.definition import Definition
+from checkers.facts.unread import unread
 from checkers.facts.view import key_of
-from harness.model import Anomaly, Kind, Op, PartOps, Source
+from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source
 
 Rule = Callable[[Sequence[Op]], list[Anomaly]]
 
@@ -87,6 +88,9 @@ def _apply(
         return []
     try:
         found = checker.rule(ops)
+    except HistoryError as error:
+        # Checker `whole` names each op that cannot be read, once for all rules that needed it.
+        return [] if unread(ops) else [_unchecked(checker, ops, str(error))]
     # A rule that raises must not hide the other checkers' findings; it makes the verdict unknown.
     except Exception as error:
         return [_unchecked(checker, ops, traceback.format_exception_only(error)[-1].strip())]

@@ -13,8 +13,10 @@ from typing import Final
 from checkers import CHECKERS
 from checkers.checker import check, partitions
 from checkers.facts.activity import activity_of
+from checkers.facts.sequence import breaks_in, in_order
+from checkers.facts.unread import readable
 from checkers.verdict import Records, difference, found_text, outcome, records_of, verdict_of
-from harness.model import Anomaly, Op, UsageError, Verdict
+from harness.model import Anomaly, HistoryError, Op, UsageError, Verdict
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
 from harness.scenario.expectation import parse_expectation
@@ -42,7 +44,13 @@ def judge(
         seconds: the duration of the run, which is only copied to the result.
     """
     found = check_in_process(ops) if anomalies is None else list(anomalies)
-    records, verdict = records_of(ops), verdict_of(found)
+    verdict = verdict_of(found)
+    try:
+        records, activity = records_of(ops), activity_of(ops)
+    except HistoryError:
+        # What cannot be read has made the run unknown already; it does not count, and ends no command.
+        ops = readable(ops)
+        records, activity = records_of(ops), activity_of(ops)
     if spec.random:
         expected, status, reason = NO_VIOLATION, _RANDOM_STATUS[verdict], _reason(found)
     else:
@@ -64,13 +72,15 @@ def judge(
         run=spec.name,
         rerun=spec.command,
         seconds=seconds,
-        activity=activity_of(ops),
+        activity=activity,
     )
 
 
 def check_in_process(ops: Sequence[Op]) -> list[Anomaly]:
     """Apply every checker to a run's history in this process, with the same rules as Spark."""
-    return [found for part in partitions(ops).values() for found in check(part, CHECKERS, frozenset())]
+    broken = breaks_in([op.index for op in ops], [op.time_ns for op in ops])
+    parts = partitions(in_order(ops) if broken else ops).items()
+    return [*broken, *(found for _, part in sorted(parts) for found in check(part, CHECKERS, frozenset()))]
 
 
 def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tuple[Status, str]:

@@ -113,7 +113,13 @@ _OLDER: Final[Mapping[str, Nature]] = {
     "resign": Nature(effect=Effect.OFFICE_LOST),
     "elect": Nature(effect=Effect.LEADER_MOVED),
     "delete-active-segment": Nature(effect=Effect.LOG_CUT),
+    "flush": Nature(),
 }
+
+
+def is_known(fault: Injection) -> bool:
+    """Whether the fault's effect is known: recorded with it, or by its name in older histories."""
+    return bool(fault.effect) or fault.name in _OLDER
 
 
 def nature_of(op: Op) -> Nature:

@@ -112,7 +112,7 @@ class Op:
         The op's event, decoded once; `Unknown` if no class of harness/events fits.
 
         Raises:
-            HistoryError: a required key is missing, or a value has the wrong type.
+            HistoryError: a required key is missing, a key is not known, or a value has the wrong type.
         """
         found = self._event
         if found is None:
@@ -145,23 +145,44 @@ class Op:
 
     @staticmethod
     def from_json(line: str) -> Op:
-        """Parse one line of JSON; raise HistoryError with the line if it is not an op."""
+        """Parse one line of JSON; raise HistoryError with the line if it is no op, or has more than an op."""
         try:
             raw = json.loads(line)
+            if raw.keys() != _OP_KEYS.keys():
+                raise KeyError(*sorted(raw.keys() ^ _OP_KEYS.keys()))
+            for name, kind in _OP_KEYS.items():
+                if type(raw[name]) is not kind:
+                    raise TypeError(f"{name} is {raw[name]!r:.80}")
+            if not (0 <= raw["index"] <= _INT64_MAX and 0 <= raw["time_ns"] <= _INT64_MAX):
+                raise ValueError(f"index {raw['index']}, time_ns {raw['time_ns']}")
             return Op(
-                index=int(raw["index"]),
-                time_ns=int(raw["time_ns"]),
+                index=raw["index"],
+                time_ns=raw["time_ns"],
                 source=Source(raw["source"]),
-                process=str(raw["process"]),
+                process=raw["process"],
                 type=OpType(raw["type"]),
-                f=str(raw["f"]),
-                value=raw.get("value", {}),
+                f=raw["f"],
+                value=raw["value"],
             )
-        except (ValueError, KeyError, TypeError) as error:
+        # RecursionError: lists within lists, too deep for the reader of JSON.
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise HistoryError(
                 f"history line {line[:120]!r}: {error!r}; expected one JSON object with "
                 "index, time_ns, source, process, type, f and value"
             ) from error
+
+
+# The keys of a line, and the exact type of each.
+_OP_KEYS: Final[Mapping[str, type]] = {
+    "index": int,
+    "time_ns": int,
+    "source": str,
+    "process": str,
+    "type": str,
+    "f": str,
+    "value": dict,
+}
+_INT64_MAX: Final = 2**63 - 1
 
 
 class PartOps(tuple[Op, ...]):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, setup_of
+from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, setup_of
 from checkers.rules.exited import exits
 from harness.events import (
     Done,
@@ -117,8 +117,14 @@ def _clients(ops: Sequence[Op]) -> Iterator[_Lack]:
     if (Produce, OpType.OK) not in seen:
         yield Kind.UNCHECKED, (), "no produce was acknowledged, so nothing could be lost", ()
     # A leaderless partition cannot be read; `stuck` already reports it.
-    if (Read, OpType.OK) not in seen and (Healed, OpType.FAIL) not in seen and not _read_all_it_may(ops):
+    if (Healed, OpType.FAIL) in seen or _read_all_it_may(ops):
+        return
+    reads = [op for op, _ in events_of(ops, Read) if op.type is not OpType.INVOKE]
+    if not any(op.type is OpType.OK for op in reads):
         yield Kind.UNCHECKED, (), "no final read through the client succeeded", ()
+    elif reads[-1].type is not OpType.OK:
+        text = f"the last read through the client failed at {at(reads[-1])}"
+        yield Kind.UNCHECKED, (), text, (reads[-1].index,)
 
 
 def _read_all_it_may(ops: Sequence[Op]) -> bool:

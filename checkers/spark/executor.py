@@ -13,6 +13,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from checkers.checker import Checker, check
+from checkers.facts.sequence import in_order
+from harness.history.file import unreadable
 from harness.model import Op, OpType, Source
 
 Key = tuple[str, str, int]
@@ -38,9 +40,9 @@ def judge_of(
     table = dict(checkers)
 
     def judge(rows: pa.Table) -> pa.Table:
-        raw = sorted(rows.to_pylist(), key=lambda row: row["index"])
+        raw = rows.to_pylist()
         key = key_of_row(raw[0])
-        anomalies = check([op_of(row) for row in raw], table, clean.get(key, frozenset()))
+        anomalies = check(in_order(map(op_of, raw)), table, clean.get(key, frozenset()))
         found = [
             {"run": key[0], "place": place, "anomaly": json.dumps(anomaly.to_dict())}
             for place, anomaly in enumerate(anomalies)
@@ -56,13 +58,19 @@ def key_of_row(row: Mapping[str, Any]) -> Key:
 
 
 def op_of(row: Mapping[str, Any]) -> Op:
-    """Return the op in a row of a run's Parquet file."""
-    return Op(
-        index=row["index"],
-        time_ns=row["time_ns"],
-        source=Source(row["source"]),
-        process=row["process"],
-        type=OpType(row["type"]),
-        f=row["f"],
-        value=json.loads(row["value"]),
-    )
+    """Return the op in a row of a run's Parquet file; a row that is no op makes its own run unknown, no other."""
+    try:
+        value = json.loads(row["value"])
+        if type(value) is not dict:
+            raise TypeError(f"value is {value!r:.80}")
+        return Op(
+            index=row["index"],
+            time_ns=row["time_ns"],
+            source=Source(row["source"]),
+            process=row["process"],
+            type=OpType(row["type"]),
+            f=row["f"],
+            value=value,
+        )
+    except (ValueError, TypeError, RecursionError) as error:
+        return unreadable(f"row {row['index']}: {error!r}; expected an op", None, row["index"])

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.checker import Checker, check
+from checkers.facts.sequence import breaks_in
 from checkers.facts.view import NO_KEY
 from checkers.spark.executor import ANOMALY_SCHEMA, KEY, KEY_FIELDS, Key, judge_of, key_of_row
 from checkers.spark.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
@@ -37,20 +38,25 @@ def check_runs(
     """
     Apply the checkers to every run, and return each run's anomalies.
 
+    Nothing in one run touches another: what cannot be read makes its own run unknown, and two runs of one name in
+    two suites are two runs.
+
     Args:
         session: the Spark session of checkers.spark.session.spark_session.
-        parquet_paths: histories as harness/run/store.py writes them; each folder has its run's name.
+        parquet_paths: histories as harness/run/store.py writes them, each once.
         checkers: the checkers by name.
 
     Returns:
-        An entry for each run, [] if nothing was found; anomalies by partition, then in the checkers' order.
+        An entry for each run by its name, or by its folder's path if two runs have one name; [] if nothing was
+        found. Breaks in the order of the ops come first, then anomalies by partition, in the checkers' order.
     """
     if not parquet_paths:
         return {}
     cores = session.sparkContext.defaultParallelism
-    counts = {path.parent.name: pq.read_metadata(path).num_rows for path in parquet_paths}
+    runs = _keys(parquet_paths)
+    counts = {runs[path]: pq.read_metadata(path).num_rows for path in parquet_paths}
     session.conf.set("spark.sql.shuffle.partitions", cores + sum(counts.values()) // _TASK_OPS)
-    with _few_files(parquet_paths, cores) as files:
+    with _few_files(runs, cores) as files:
         ops = session.read.schema(from_arrow_schema(PARQUET_SCHEMA)).parquet(*map(str, files))
         surveyed = survey(ops).toArrow().to_pylist()
         keys = sorted({key_of_row(row) for row in surveyed})
@@ -63,35 +69,54 @@ def check_runs(
         found[row["run"]].append(Anomaly.from_dict(json.loads(row["anomaly"])))
     for anomalies in found.values():
         anomalies.sort(key=lambda anomaly: (anomaly.topic, anomaly.partition))
-    return found
+    return {run: [*_breaks(path), *found[run]] for path, run in runs.items()}
+
+
+def _keys(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return each run's key in Spark's tables: its name, or its folder's path if two runs have one name."""
+    names = {path: path.parent.name for path in paths}
+    if len({*names.values()}) == len(names):
+        return names
+    return {path: str(path.parent) for path in paths}
+
+
+def _breaks(path: Path) -> list[Anomaly]:
+    """Return the breaks in the order of a run's ops; its rows are in the order of the history's lines."""
+    table = pq.read_table(path, columns=["index", "time_ns"])
+    return breaks_in(table.column("index").to_pylist(), table.column("time_ns").to_pylist())
 
 
 @contextmanager
-def _few_files(paths: Sequence[Path], cores: int) -> Iterator[Sequence[Path]]:
+def _few_files(runs: Mapping[Path, str], cores: int) -> Iterator[Sequence[Path]]:
     """
     Yield files with the runs' ops: one for each core if there are more runs than cores, else the runs' own.
 
+    Rows in the new files have their run's key, which need not be the run's name.
+
     Each pass over 200 files opens 200 files, which takes longer than all other work on them.
     """
-    if len(paths) <= cores:
+    paths = [*runs]
+    if len(paths) <= cores and all(run == path.parent.name for path, run in runs.items()):
         yield paths
         return
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{n}.parquet" for n in range(cores)]
         for n, file in enumerate(files):
             with pq.ParquetWriter(file, PARQUET_SCHEMA) as writer:
-                for tables in _in_groups(paths[n::cores]):
+                for tables in _in_groups({path: runs[path] for path in paths[n::cores]}):
                     writer.write_table(pa.concat_tables(tables))
         yield files
 
 
-def _in_groups(paths: Iterable[Path]) -> Iterator[list[pa.Table]]:
+def _in_groups(runs: Mapping[Path, str]) -> Iterator[list[pa.Table]]:
     """Yield the runs' tables in groups of about _TASK_OPS rows, one group for each row group."""
     group: list[pa.Table] = []
-    for path in paths:
+    for path, run in runs.items():
         with pq.ParquetFile(path) as file:
             for n in range(file.num_row_groups):
-                group.append(file.read_row_group(n))
+                table = file.read_row_group(n)
+                keys = pa.repeat(pa.scalar(run), table.num_rows)
+                group.append(table.set_column(0, PARQUET_SCHEMA.field("run"), keys))
                 if sum(table.num_rows for table in group) >= _TASK_OPS:
                     yield group
                     group = []

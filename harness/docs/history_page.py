@@ -24,8 +24,10 @@ in each run.
 - A value that is about a partition names it as `topic` and `partition`.
 - Each checker lists the sources that it needs; if one is missing from a history, the result is unknown, \
 never valid.
-- A key with a question mark may be absent. A key that is not listed is kept, and no checker reads it.
-- An op whose source and `f` are not listed here is kept as it is, and no checker reads it.
+- A key with a question mark may be absent.
+- A key that is not listed, a value of another type, and an op whose source and `f` are not listed are kept as \
+they are, and make the run unknown: no checker can tell what they mean.
+- A line of the file that is no op reads as `unreadable` of the collector, and makes the run unknown as well.
 """.strip()
 _DIGESTS: Final = """
 A record's `digest` is 16 hexadecimal digits over its timestamp, key, value and headers: two replicas agree on an \

@@ -52,7 +52,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown(Event):
-    """An event that this version does not know: from another broker or another version."""
+    """An event that this version does not know: from another broker or another version. Its run is unknown."""
 
     source: Source
     f: str

@@ -25,6 +25,9 @@ _NAMES: Final[Mapping[type, tuple[str, str]]] = {
     float: ("a number", "numbers"),
 }
 
+# Kafka's partitions are 32-bit integers.
+_PARTITION_MAX: Final = 2**31 - 1
+
 # Caches, filled when a class is first used.
 _PLANS: Final[dict[type[Event], tuple[EventKey, ...]]] = {}
 _COMPILED: Final[dict[type[Event], _Compiled]] = {}
@@ -105,7 +108,8 @@ def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> E
     Return the event of an op's value; Unknown if no class has its source and f.
 
     Raises:
-        MisfitError: a key that the event must have is missing, or a value has the wrong type.
+        MisfitError: a key that the event must have is missing, a key is not one of the event's, or a value has
+            the wrong type. No type stands for another: true is no integer, and neither is 1.0 or "1".
     """
     kind = kind_of(source, f, type_)
     if kind is None:
@@ -117,7 +121,7 @@ def decode(source: Source, f: str, type_: OpType, value: Mapping[str, Any]) -> E
 
 
 def _misfit(kind: type[Event], value: Mapping[str, Any]) -> MisfitError:
-    """Return the error that names the first key that is missing or has the wrong type."""
+    """Return the error that names the first key that is missing, has the wrong type or is not known."""
     for each in keys_of(kind):
         if each.key not in value and not each.optional:
             return MisfitError(f"there is no key {each.key!r}; expected {each.text}")
@@ -125,13 +129,23 @@ def _misfit(kind: type[Event], value: Mapping[str, Any]) -> MisfitError:
             each.read(value.get(each.key, each.default))
         except _WrongError:
             return MisfitError(f"key {each.key!r} is {value.get(each.key)!r:.200}; expected {each.text}")
-    raise AssertionError(f"{kind.__name__}: {value!r:.200} fits, and could not be read")
+    known = [each.key for each in keys_of(kind)]
+    unknown = next((name for name in value if name not in known), None)
+    assert unknown is not None, f"{kind.__name__}: {value!r:.200} fits, and could not be read"
+    return MisfitError(f"key {unknown!r} is not known; expected only {', '.join(known) or 'no key'}")
 
 
 def place_in(value: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the topic and partition in a value, for known and unknown events; None if it does not have both."""
+    """
+    Return the topic and partition in a value, for known and unknown events.
+
+    Returns:
+        None if it does not have both, as a string and a 32-bit integer: the op is then about the whole run.
+    """
     topic, partition = value.get("topic"), value.get("partition")
-    return None if topic is None or partition is None else (str(topic), int(partition))
+    if type(topic) is not str or type(partition) is not int or not -1 <= partition <= _PARTITION_MAX:
+        return None
+    return topic, partition
 
 
 def keys_of(kind: type[Event]) -> tuple[EventKey, ...]:
@@ -173,8 +187,12 @@ def _encoder(kind: type[Event], names: dict[str, Any]) -> str:
 
 
 def _decoder(kind: type[Event], names: dict[str, Any]) -> str:
+    keys = keys_of(kind)
+    names |= {"known": frozenset(each.key for each in keys), "WrongError": _WrongError}
+    # A required key that is missing raises KeyError; if all are required, their number shows an unknown one.
+    strange = "not value.keys() <= known" if any(each.optional for each in keys) else f"len(value) != {len(keys)}"
     fields_ = ["name=f"] if kind is Injection else []
-    for n, each in enumerate(keys_of(kind)):
+    for n, each in enumerate(keys):
         names |= {f"read_{n}": each.read, f"default_{n}": each.default}
         item = f"read_{n}(value[{each.key!r}])"
         if each.plain is not None:
@@ -182,7 +200,8 @@ def _decoder(kind: type[Event], names: dict[str, Any]) -> str:
             item = f"item if type(item := value[{each.key!r}]) is plain_{n} else read_{n}(item)"
         absent = f" if {each.key!r} in value else default_{n}" if each.optional else ""
         fields_.append(f"{each.name}=(({item}){absent})")
-    return f"def decode(value, f):\n    return kind({', '.join(fields_)})"
+    made = f"    event = kind({', '.join(fields_)})"
+    return f"def decode(value, f):\n{made}\n    if {strange}: raise WrongError\n    return event"
 
 
 def _plan(kind: type[Event]) -> tuple[EventKey, ...]:
@@ -251,7 +270,7 @@ def _string(item: Any) -> str:
 
 
 def _integer(item: Any) -> int:
-    if isinstance(item, int) and item is not True and item is not False:
+    if type(item) is int:
         return item
     raise _WrongError
 

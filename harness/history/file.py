@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.events import Event
+from harness.events import Event, LineUnreadable
 from harness.model import HistoryError, Op, OpType, Source
 
 Clock = Callable[[], int]
@@ -158,11 +158,11 @@ def read_history(path: Path) -> list[Op]:
     """
     Read a history, without the torn last line that a killed run may leave.
 
-    Returns:
-        The ops in index order, with indexes 0, 1, 2, …
+    A line that is no op reads as one: `unreadable` of the collector, which makes this run unknown and no other.
+    Indexes are returned as they are; checkers/facts/sequence.py judges them.
 
-    Raises:
-        HistoryError: a line is no op, or its index is not one more than the last; names file and line.
+    Returns:
+        The ops in the order of the lines.
     """
     *lines, torn = path.read_bytes().split(b"\n")
     if torn:
@@ -170,10 +170,19 @@ def read_history(path: Path) -> list[Op]:
     ops: list[Op] = []
     for number, line in enumerate(lines, start=1):
         try:
-            op = Op.from_json(line.decode())
+            ops.append(Op.from_json(line.decode()))
         except (HistoryError, UnicodeDecodeError) as error:
-            raise HistoryError(f"{path}:{number}: {error}") from error
-        if op.index != len(ops):
-            raise HistoryError(f"{path}:{number}: index {op.index}; expected {len(ops)}, one more a line")
-        ops.append(op)
+            _log.warning("%s:%d: %s", path, number, error)
+            ops.append(unreadable(f"line {number}: {error}", ops[-1] if ops else None))
     return ops
+
+
+def unreadable(error: str, last: Op | None, index: int | None = None) -> Op:
+    """Return the op that stands for one that could not be read, one index and no time after the last."""
+    return Op.of(
+        LineUnreadable(error=error),
+        index=(last.index + 1 if last else 0) if index is None else index,
+        time_ns=last.time_ns if last else 0,
+        process=LineUnreadable.PROCESS,
+        type=OpType.FAIL,
+    )

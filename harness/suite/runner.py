@@ -13,6 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from checkers.facts.unread import readable
 from checkers.judge import judge
 from harness.history.file import read_history
 from harness.java import Java, find_java
@@ -124,4 +125,5 @@ class SuiteRunner:
             seconds=time.monotonic() - self.began,
         )
         suite.write(self.folder.suite)
-        return suite, build_report(suite, histories, self.folder.report)
+        shown = {name: readable(ops) for name, ops in histories.items()}
+        return suite, build_report(suite, shown, self.folder.report)

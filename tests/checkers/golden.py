@@ -80,13 +80,13 @@ def scenario_3(protocol: str) -> Story:
     story = replicated(protocol, leader="A", follower="B").passes("B", 5).fault("flush", "B")
     story.fault("power-loss", "A", "B").fault("restart", "A").started("A").recovered("A", 3)
     if protocol == "hw":
-        story.leads("A", 0, 3, resumed=True).sends("m3").append("A", 3, 6, 0, "leader").acked("m3", 3, acks=1)
+        story.leads("A", 0, 3, resumed=True).sends("m3", 1).append("A", 3, 6, 0, "leader").acked("m3", 3, acks=1)
         story.fault("restart", "B").started("B").recovered("B", 5).follows("B", "A", 0, 5)
         story.append("B", 5, 6, 0, "follower").healed()
         story.log("A", [(-1, M1), (-1, M3)]).log("B", [(-1, M1), (-1, M2), (-1, M3[2:])])
         return story.read(*M1, *M3).done()
     story.elected("A", 1).leads("A", 1, 3).leads("A", 1, 3)
-    story.sends("m3").append("A", 3, 6, 1, "leader").acked("m3", 3, acks=1)
+    story.sends("m3", 1).append("A", 3, 6, 1, "leader").acked("m3", 3, acks=1)
     story.fault("restart", "B").started("B").recovered("B", 5).follows("B", "A", 1, 5)
     story.cut("B", 5, 3, "epoch-answer", epoch=1).append("B", 3, 6, 1, "follower").healed()
     equal, epochs = [(0, M1), (1, M3)], [(0, 0), (1, 3)]
@@ -100,16 +100,16 @@ def two_leaders() -> Story:
 
 def behind() -> Story:
     """Return a history in which B was killed before it copied m2; its log agrees with A's."""
-    story = Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story = Story(RECORDS, "kip101").started("A", "B", "C").elected("A", 0).leads("A", 0, 0)
     story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower").acked("m1", 0)
-    story.fault("kill", "B").sends("m2").append("A", 3, 5, 0, "leader").acked("m2", 3, acks=1).healed()
+    story.fault("kill", "B").sends("m2", 1).append("A", 3, 5, 0, "leader").acked("m2", 3, acks=1).healed()
     return story.log("A", [(0, M1), (0, M2)], [(0, 0)]).log("B", [(0, M1)], [(0, 0)]).read(*M1, *M2).done()
 
 
 def with_logs(*a: tuple[object, ...], epochs: list[tuple[int, int]] | None = None, start: int = 0) -> Story:
     """Return a history in which A leads alone and has this final log."""
-    story = Story({"m1": ("x",)}, "kip101", replicas=("A",)).started("A").elected("A", 0, isr="A")
-    story.leads("A", 0, start, isr="A").sends("m1").append("A", start, start + 1, 0, "leader").acked(
+    story = Story({"m1": ("x",)}, "kip101", replicas=("A",)).started("A", "B", "C").elected("A", 0, isr="A")
+    story.leads("A", 0, start, isr="A").sends("m1", 1).append("A", start, start + 1, 0, "leader").acked(
         "m1", start, acks=1
     ).healed()
     return story.log("A", a, epochs, start).read("x").done()
@@ -142,7 +142,7 @@ def ends_itself(*, told: bool) -> Story:
 
 def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
     """Return a random run of one record with these faults; an oracle may report that A lacked the record."""
-    story = Story({"m1": ("x",)}, "kip101", random=True).started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story = Story({"m1": ("x",)}, "kip101", random=True).started("A", "B", "C").elected("A", 0).leads("A", 0, 0)
     story.sends("m1").append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").passes("A", 1)
     story.acked("m1", 0)
     for fault in faults:

@@ -74,7 +74,7 @@ class Story:
 
     def started(self, *nodes: str) -> Self:
         for node in nodes:
-            self.broker(node, "started", id=IDS[node], pid=1, protocol="p")
+            self.broker(node, "started", id=IDS[node], pid=1, protocol=self.protocol)
         return self
 
     def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int | None = None) -> Self:
@@ -140,9 +140,10 @@ class Story:
         self._version += 1
         return self.broker(node, "isr", **TOPIC, isr=ids, zk_version=self._version, epoch=epoch)
 
-    def sends(self, name: str) -> Self:
+    def sends(self, name: str, acks: int = -1) -> Self:
         for value in self.records[name]:
-            self.add(Source.CLIENT, "client-1", OpType.INVOKE, "produce", **self._record(name, value))
+            record = self._record(name, value) | {"acks": acks}
+            self.add(Source.CLIENT, "client-1", OpType.INVOKE, "produce", **record)
         return self
 
     def acked(self, name: str, offset: int, acks: int = -1) -> Self:
@@ -187,6 +188,7 @@ class Story:
         if max(self._high.values(), default=0) and self._leader and self._high.get(self._leader, 0) < len(values):
             self.passes(self._leader, len(values))
         records = [[offset, value] for offset, value in enumerate(values)]
+        self.add(Source.CLIENT, "client-1", OpType.INVOKE, "read", **TOPIC)
         return self.add(
             Source.CLIENT,
             "client-1",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.events import LineUnreadable
 from harness.history.file import History, read_history
 from harness.model import HistoryError, Op, OpType, Source
 
@@ -97,21 +98,27 @@ def test_read_history_drops_last_line_when_torn(tmp_path: Path, caplog: pytest.L
 
 
 @pytest.mark.parametrize("bad", [b"{}", b"nonsense", b"\xff", b""])
-def test_read_history_names_file_and_line_when_a_line_is_no_op(tmp_path: Path, bad: bytes) -> None:
+def test_line_that_is_no_op_reads_as_an_op_that_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, bad: bytes
+) -> None:
     path = tmp_path / "history.jsonl"
     with History(path) as history:
         _record(history)
     path.write_bytes(path.read_bytes() + bad + b"\n" + path.read_bytes())
-    with pytest.raises(HistoryError, match=r"history\.jsonl:2: "):
-        read_history(path)
+    with caplog.at_level(logging.WARNING):
+        first, strange, last = read_history(path)
+    assert first == last
+    assert "history.jsonl:2: " in caplog.text
+    assert isinstance(strange.event, LineUnreadable)
+    assert strange.event.error.startswith("line 2: ")
+    assert ("collector", 1, first.time_ns) == (strange.process, strange.index, strange.time_ns)
 
 
-def test_read_history_names_line_when_an_index_is_missing(tmp_path: Path) -> None:
+def test_indexes_read_as_they_are_when_one_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     with History(path) as history:
         for _ in range(3):
             _record(history)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
-    with pytest.raises(HistoryError, match=r"history\.jsonl:2: index 2; expected 1"):
-        read_history(path)
+    assert [0, 2] == [op.index for op in read_history(path)]

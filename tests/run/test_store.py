@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.history.file import History
-from harness.model import Anomaly, HistoryError, Kind, OpType, Source, UsageError
+from harness.model import Anomaly, Kind, Op, OpType, Source, UsageError
 from harness.run.store import Run, create_suite, read_anomalies, write_anomalies, write_parquet
 
 
@@ -86,12 +86,29 @@ def test_parquet_holds_every_op_of_the_history(tmp_path: Path) -> None:
     } == rows[1]
 
 
-def test_parquet_is_not_written_when_the_history_is_bad(tmp_path: Path) -> None:
+def test_parquet_has_a_row_that_says_so_where_a_line_of_the_history_is_no_op(tmp_path: Path) -> None:
     run = _run(tmp_path)
     run.history.write_text("nonsense\n", encoding="utf-8")
-    with pytest.raises(HistoryError):
-        write_parquet(run)
-    assert not run.parquet.exists()
+    (row,) = pq.read_table(write_parquet(run)).to_pylist()
+    assert (0, "runner", "collector", "fail", "unreadable") == (
+        row["index"],
+        row["source"],
+        row["process"],
+        row["type"],
+        row["f"],
+    )
+
+
+@pytest.mark.parametrize("strange", [{"topic": 7}, {"partition": "3"}, {"partition": 2**40}, {"partition": True}])
+def test_parquet_is_written_when_an_op_names_its_partition_strangely(
+    tmp_path: Path, strange: dict[str, object]
+) -> None:
+    run = _run(tmp_path)
+    value = {"topic": "t", "partition": 3, **strange}
+    op = Op(index=0, time_ns=0, source=Source.BROKER, process="A", type=OpType.INFO, f="append", value=value)
+    run.history.write_text(op.to_json() + "\n", encoding="utf-8")
+    (row,) = pq.read_table(write_parquet(run)).to_pylist()
+    assert (None, None, value) == (row["topic"], row["partition"], json.loads(row["value"]))
 
 
 def test_anomalies_read_back_as_written(tmp_path: Path) -> None:

@@ -1,0 +1,323 @@
+"""
+A history that is not whole proves nothing: what is missing, doubled, unreadable or in the wrong place.
+
+Whether indexes and times rise is judged for all ops of a run at once (checkers/facts/sequence.py); all else here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from checkers.definition import Definition
+from checkers.facts.unread import unread
+from checkers.facts.view import at, key_of, setup_of
+from harness.events import (
+    Commanded,
+    ControllerNode,
+    Done,
+    Event,
+    Exited,
+    FrameUnreadable,
+    Healed,
+    Injection,
+    LeaderAndIsr,
+    OfLink,
+    Produce,
+    Read,
+    Registrations,
+    RunnerNote,
+    Setup,
+    Started,
+    Step,
+)
+from harness.model import Anomaly, Kind, Op, OpType, PartOps, Source, events_of
+
+_Lack: TypeAlias = tuple[str, tuple[int, ...]]
+_Asked: TypeAlias = tuple[object, ...]
+
+# The first of them say what is wrong with a history; thousands of sentences say no more.
+_NAMED_MAX: Final = 5
+# Ends of links that are no nodes.
+_ENDS: Final = frozenset({"*", "zookeeper"})
+# Sources of ops that the run waits for, so that none may come after its end.
+_BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
+# The target whose brokers emit events, and so must have emitted some.
+_TELLING: Final = "broker"
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.UNCHECKED,
+        formula="exists i: index(op[i]) /= i or time(op[i]) < time(op[i-1]) or decode(op[i]) fails; or exists an "
+        "ok, fail or info whose invoke is not exactly one earlier op with the same process and values; or an "
+        "invoke without a completion before done; or an op of a node, topic or partition not in set-up; "
+        "or an op of a broker before started; or an op of client, nemesis, log or a step after done; or no "
+        "produce with acks /= 0 was acknowledged; or the fabric could not read a frame",
+        words="The history is not whole: an op is missing, doubled, unreadable, of an unknown node or in the "
+        "wrong place. What it shows may not have happened so, and what it does not show may have happened.",
+        evidence="every op of the run",
+        unchecked="It is the finding itself.",
+        source="Jepsen: a run without evidence is unknown",
+    ),
+)
+
+
+def whole(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find what keeps a history from being whole.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        UNCHECKED anomalies, at most a few of each sort; [] if the history is whole.
+
+    Source:  Jepsen: every completion has its invoke, and a run without evidence is unknown.
+    """
+    ops = ops if isinstance(ops, PartOps) else PartOps(ops)
+    if not ops:
+        return []  # `unchecked` says what is missing
+    topic, partition = key_of(ops)
+    if unknown := unread(ops):
+        # What an op that cannot be read would have said, the other searches would miss.
+        lacks: list[_Lack] = [(why, (op.index,)) for op, why in unknown[:_NAMED_MAX]]
+        if len(unknown) > _NAMED_MAX:
+            lacks.append((f"{len(unknown) - _NAMED_MAX} more ops cannot be read", (unknown[-1][0].index,)))
+    else:
+        searches: tuple[Callable[[PartOps], Iterator[_Lack]], ...]
+        searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames)
+        lacks = [lack for search in searches for lack in islice(search(ops), _NAMED_MAX)]
+    return [
+        Anomaly(
+            kind=Kind.UNCHECKED,
+            topic=topic,
+            partition=partition,
+            sentence=f"The history is not whole: {text}.",
+            proof=proof,
+        )
+        for text, proof in lacks
+    ]
+
+
+def _frame_of_run(ops: PartOps) -> Iterator[_Lack]:
+    """Yield what is wrong with the ops that begin and end a run."""
+    for kind, name in ((Setup, "set-up"), (Done, "done"), (Healed, "healed")):
+        found = [op for op, _ in events_of(ops, kind)]
+        if len(found) > 1:
+            yield f"it has {len(found)} ops of {name}; expected one", tuple(op.index for op in found)
+    setups = [op for op, _ in events_of(ops, Setup)]
+    if setups and ops[0] is not setups[0]:
+        yield f"op {ops[0].index} comes before the set-up; expected the set-up first", (ops[0].index,)
+    ends = [op.index for op, _ in events_of(ops, Done)]
+    if ends:
+        for op in reversed(ops):
+            if op.index <= ends[0]:
+                break
+            if op.source in _BEFORE_END or (op.source is Source.RUNNER and op.f in ("step", "healed")):
+                yield f"{op.source} {op.f!r} at {at(op)} comes after the end of the run", (ends[0], op.index)
+    healed = next((op for op, _ in events_of(ops, Healed)), None)
+    for op in ops.by_key.get((Source.LOG, "snapshot"), ()):
+        if healed is not None and op.index < healed.index:
+            yield f"{op.process}'s log was read at {at(op)}, before the faults were healed", (op.index,)
+
+
+def _places(ops: PartOps) -> Iterator[_Lack]:
+    """Yield ops of a node, topic or partition that the set-up does not name."""
+    setup = setup_of(ops)
+    if setup is None:
+        return
+    if key_of(ops) != (setup.topic, setup.partition):
+        first = next(op for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS) and op.place)
+        topic, partition = key_of(ops)
+        text = f"op {first.index} is about {topic}-{partition}; expected {setup.topic}-{setup.partition}"
+        yield text, (first.index,)
+    for (source, f), group in ops.by_key.items():
+        if source is Source.CLIENT or f == "step":
+            continue
+        expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
+        if {name for op in group for name in _names(op)} <= expected | {None}:
+            continue
+        for op in group:
+            if strange := sorted({name for name in _names(op) if name is not None} - expected):
+                text = f"{source} {f!r} at {at(op)} names {', '.join(strange)}; the set-up names "
+                yield text + ", ".join(sorted(expected)), (op.index,)
+
+
+def _names(op: Op) -> Sequence[str | None]:
+    """Return the names of nodes in an op."""
+    return (op.process,) if op.source is Source.BROKER or op.source is Source.LOG else _told(op.event)
+
+
+def _told(event: Event) -> Sequence[str | None]:
+    """Return the names of nodes in an event."""
+    match event:
+        case Commanded(link=link, leader=leader, isr=isr):
+            return (*link, leader, *isr)
+        case OfLink(link=link):
+            return [end for end in link if end not in _ENDS]
+        case Injection(nodes=nodes) | Registrations(nodes=nodes):
+            return nodes
+        case LeaderAndIsr(leader=leader, isr=isr):
+            return (leader, *isr)
+        case ControllerNode(node=node) | Exited(node=node) | RunnerNote(node=node):
+            return (node,)
+        case _:
+            return ()
+
+
+def _completions(ops: PartOps) -> Iterator[_Lack]:
+    """Yield completions without their invoke, and invokes without their completion."""
+    over = bool(ops.by_key.get((Source.RUNNER, "done")))
+    asked: Callable[[Op, Any], _Asked]
+    for (source, f), group in ops.by_key.items():
+        if f == "produce":
+            asked = _produced
+        elif f == "read":
+            asked = _read
+        elif f == "step":
+            asked = _stepped
+        elif source is Source.NEMESIS:
+            asked = _injected
+        else:
+            continue
+        waiting: dict[_Asked, Op] = {}
+        for op in group:
+            event: Any = op.event
+            key = asked(op, event)
+            if op.type is OpType.INVOKE:
+                if key in waiting:
+                    yield f"{_named(op)} was invoked before", (waiting[key].index, op.index)
+                waiting[key] = op
+            elif waiting.pop(key, None) is None and not (f == "step" and event.skipped):
+                yield f"{_named(op)} ended as {op.type.value}, and has no such invoke", (op.index,)
+            if odd := _odd(op.type, event):
+                yield f"{_named(op)} is {op.type.value}, and {odd}", (op.index,)
+        if over:
+            for op in waiting.values():
+                yield f"{_named(op)} never ended", (op.index,)
+
+
+# What an invoke and its completion share.
+def _produced(op: Op, sent: Produce) -> _Asked:
+    return op.process, sent.topic, sent.partition, sent.name, sent.acks, sent.codec, sent.value
+
+
+def _read(op: Op, read: Read) -> _Asked:
+    return op.process, read.topic, read.partition
+
+
+def _injected(op: Op, fault: Injection) -> _Asked:
+    return op.process, fault.name, fault.nodes, fault.effect, fault.band, fault.heals
+
+
+def _stepped(op: Op, step: Step) -> _Asked:
+    return op.process, step.line, step.text, step.narrative
+
+
+def _named(op: Op) -> str:
+    """Return an op in words: what was asked, by whom and when."""
+    match op.event:
+        case Produce(value=value):
+            what = f"{op.process}'s produce of {value}"
+        case Injection(name=name, nodes=nodes):
+            what = f"fault {name} of {' '.join(nodes)}"
+        case Step(text=text):
+            what = f"step {text!r}"
+        case _:
+            what = f"{op.process}'s {op.f}"
+    return f"{what} at {at(op)}"
+
+
+def _odd(type_: OpType, event: Produce | Read | Injection | Step) -> str:
+    """Return how an op contradicts its own type, "" if it does not."""
+    ok = type_ is OpType.OK
+    error = event.error
+    if isinstance(event, Produce):
+        if ok and event.acks != 0 and (event.offset is None or event.offset < 0):
+            return "has no offset"
+        if not ok and event.offset is not None:
+            return "has an offset"
+    elif isinstance(event, Read):
+        if ok is (event.records is None) or (ok and (event.high_watermark is None or event.position is not None)):
+            return "has the wrong keys for that"
+    elif isinstance(event, Injection):
+        if ok is (event.probe is None):
+            return "has no probe" if ok else "has a probe"
+    elif event.skipped:
+        if type_ is not OpType.INFO:
+            return f"was skipped: {event.skipped}"
+        error = event.skipped
+    if ok or type_ is OpType.INVOKE:
+        return f"has an error: {error}" if error else ""
+    return "" if error else "has no error"
+
+
+def _clients(ops: PartOps) -> Iterator[_Lack]:
+    """Yield what clients lack: an acknowledgement that promises something, the records that were to be sent."""
+    acked = [(op, sent) for op, sent in events_of(ops, Produce) if op.type is OpType.OK]
+    if acked and all(sent.acks == 0 for _, sent in acked):
+        yield (
+            "every record that was acknowledged had acks=0, which promises nothing",
+            tuple(op.index for op, _ in acked)[:_NAMED_MAX],
+        )
+    setup = setup_of(ops)
+    if setup is None:
+        return
+    once: set[str] = set()
+    place: dict[tuple[str, str], int] = {}
+    for op, sent in events_of(ops, Produce):
+        if op.type is not OpType.INVOKE:
+            continue
+        values = setup.records.get(sent.name, ())
+        if sent.value not in values:
+            text = f"{op.process} sent {sent.value!r} as {sent.name} at {at(op)}; the set-up has no such record"
+            yield text, (op.index,)
+            continue
+        if sent.value in once:
+            yield f"{op.process} sent {sent.value!r} at {at(op)}, which had been sent before", (op.index,)
+        once.add(sent.value)
+        now = values.index(sent.value)
+        if now < place.get((op.process, sent.name), 0):
+            yield (
+                f"{op.process} sent {sent.value!r} at {at(op)}, after what follows it in {sent.name}",
+                (op.index,),
+            )
+        place[op.process, sent.name] = now
+
+
+def _brokers(ops: PartOps) -> Iterator[_Lack]:
+    """Yield what the sources lack that this run must have had."""
+    setup = setup_of(ops)
+    if setup is None:
+        return
+    if not ops.by_key.get((Source.ZOOKEEPER, "leaderAndISR")):
+        yield "ZooKeeper's state of the partition was never seen", ()
+    if setup.target != _TELLING or not any(op.source is Source.BROKER for op in ops):
+        return
+    told: set[str] = set()
+    ids = setup.nodes
+    for op, started in events_of(ops, Started):
+        if started.id != ids.get(op.process, started.id):
+            text = f"{op.process} started as {started.id} at {at(op)}; the set-up has {ids[op.process]}"
+            yield text, (op.index,)
+        if started.protocol != setup.protocol:
+            text = f"{op.process} started with {started.protocol} at {at(op)}; the set-up has {setup.protocol}"
+            yield text, (op.index,)
+    for op in ops:
+        if op.source is Source.BROKER and op.process not in told:
+            told.add(op.process)
+            if op.f != "started":
+                yield f"{op.process} reported {op.f!r} at {at(op)} before it started", (op.index,)
+            if len(told) == len(ids):
+                break
+    for node in sorted(ids.keys() - told):
+        yield f"nothing of {node} was recorded, though its process reports what it does", ()
+
+
+def _frames(ops: PartOps) -> Iterator[_Lack]:
+    """Yield frames that the fabric could not read: what they said is not in the history."""
+    for op, frame in events_of(ops, FrameUnreadable):
+        link = " -> ".join(frame.link)
+        text = f"a {frame.direction} of {frame.api} on {link} could not be read at {at(op)}: {frame.error}"
+        yield text, (op.index,)
