@@ -67,6 +67,8 @@ def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], PartOps]:
     """
     places = [partition_of(op) for op in ops]
     keys = dict.fromkeys(place for place in places if place is not None) or {key_of(ops): None}
+    if len(keys) == 1:
+        return {next(iter(keys)): ops if isinstance(ops, PartOps) else PartOps(ops)}
     return {
         key: PartOps(op for op, place in zip(ops, places, strict=True) if place in (None, key)) for key in keys
     }

@@ -16,7 +16,7 @@ from checkers.facts.activity import activity_of
 from checkers.facts.sequence import breaks_in, in_order
 from checkers.facts.unread import readable
 from checkers.verdict import Records, difference, found_text, outcome, records_of, verdict_of
-from harness.model import Anomaly, HistoryError, Op, UsageError, Verdict
+from harness.model import Anomaly, HistoryError, Op, PartOps, UsageError, Verdict
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
 from harness.scenario.expectation import parse_expectation
@@ -43,13 +43,14 @@ def judge(
         anomalies: the anomalies that Spark's executors found in this history; None applies the rules here.
         seconds: the duration of the run, which is only copied to the result.
     """
+    ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     found = check_in_process(ops) if anomalies is None else list(anomalies)
     verdict = verdict_of(found)
     try:
         records, activity = records_of(ops), activity_of(ops)
     except HistoryError:
         # What cannot be read has made the run unknown already; it does not count, and ends no command.
-        ops = readable(ops)
+        ops = PartOps(readable(ops))
         records, activity = records_of(ops), activity_of(ops)
     if spec.random:
         expected, status, reason = NO_VIOLATION, _RANDOM_STATUS[verdict], _reason(found)

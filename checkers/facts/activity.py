@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from checkers.facts.fact import fact
 from harness.effect import Effect, nature_of
 from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Produce, World
 from harness.model import Op, OpType, Source
@@ -38,6 +39,7 @@ def activity_of(ops: Sequence[Op]) -> Activity:
     )
 
 
+@fact
 def count(ops: Sequence[Op]) -> Counts:
     """Return the counts of a run's ops."""
     counts = Counts()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rich.console import Console
@@ -116,7 +116,9 @@ def lighten(run: Run, result: RunResult) -> None:
 
 def seen_of_any(ops: Iterable[Op]) -> list[Op]:
     """Return the ops that any target has: brokers of Apache Kafka emit no events, only printed lines."""
-    return [op for op in ops if op.source is not Source.BROKER or op.f in _PRINTED]
+    kept = (op for op in ops if op.source is not Source.BROKER or op.f in _PRINTED)
+    # Numbered anew: a history with gaps in its indexes proves nothing.
+    return [replace(op, index=index) for index, op in enumerate(kept)]
 
 
 def _judged(pairing: Pairing, progress: PairingProgress, seeds: range) -> Comparison:
