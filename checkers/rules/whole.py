@@ -136,12 +136,22 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
         if source is Source.CLIENT or f == "step":
             continue
         expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
-        if {name for op in group for name in _names(op)} <= expected | {None}:
+        if _all_names(source, f, group) <= expected | {None}:
             continue
         for op in group:
             if strange := sorted({name for name in _names(op) if name is not None} - expected):
                 text = f"{source} {f!r} at {at(op)} names {', '.join(strange)}; the set-up names "
                 yield text + ", ".join(sorted(expected)), (op.index,)
+
+
+def _all_names(source: Source, f: str, group: Sequence[Op]) -> set[str | None]:
+    """Return the names of nodes in the ops of one source and f; there are many of brokers and of links."""
+    if source is Source.BROKER or source is Source.LOG:
+        return {op.process for op in group}
+    if source is Source.FABRIC and f != "commanded":
+        events: Iterator[Any] = (op.event for op in group)
+        return {end for event in events for end in event.link} - _ENDS
+    return {name for op in group for name in _names(op)}
 
 
 def _names(op: Op) -> Sequence[str | None]:
