@@ -223,7 +223,7 @@ def _unlike(event: Event, text: str) -> str:
     return ""
 
 
-def _links(ops: PartOps, _: Setup) -> Iterator[_Break]:
+def _links(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
     """Yield frames that a rule changed when none was in force, and rules that ended without a beginning."""
     standing: list[tuple[type[Event], LinkRule | Cut]] = []
     needs: dict[type[Event], type[Event]] = {Held: Hold, Lost: Cut, Delayed: Delay, Doubled: Double}
@@ -253,6 +253,10 @@ def _links(ops: PartOps, _: Setup) -> Iterator[_Break]:
                     yield f"{_of(dropped)} was dropped at {at(op)}, and it was not held", (op.index,)
                 else:
                     held.remove(same)
+    healed = next((op for op, _ in events_of(ops, Healed) if op.type is OpType.OK), None)
+    if healed is not None:
+        for _, left in standing:
+            yield f"all was healed at {at(healed)}, and a rule was still in force: {_of(left)}", (healed.index,)
 
 
 def _ends(end: Release | Heal, rule: LinkRule | Cut) -> bool:
