@@ -19,7 +19,9 @@ from harness.events import (
     Append,
     Checkpoint,
     Elected,
+    EpochQuestion,
     Event,
+    Fetch,
     Flushed,
     Follower,
     Injection,
@@ -40,6 +42,12 @@ _NAMED_MAX: Final = 5
 _SILENT: Final = frozenset(
     {"flush", "high-watermark", "ready", "isr", "fenced", "awaiting", "registered", "elected"}
 )
+# Events that a broker reports when something has changed, so never the same twice in a row.
+_CHANGES: Final = frozenset(
+    {"leader", "follower", "recovered", "high-watermark", "checkpoint", "controller", "elected", "isr",
+     "ready", "fenced", "awaiting"}
+)  # fmt: skip
+_ENDING: Final = frozenset({"append", "truncate", "recovered", "leader", "follower", "checkpoint"})
 # Effects after which a log may have lost bytes that were written.
 _CUTS: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
 
@@ -79,6 +87,8 @@ def chain(ops: Sequence[Op]) -> list[Anomaly]:
     stamps &= setup is not None and setup.message_format in (None, "with_epochs")
     found = [*islice(_told(ops, nodes, stamps), _NAMED_MAX)]
     found += islice(_registrations(ops), _NAMED_MAX)
+    found += islice(_twice(ops), _NAMED_MAX)
+    found += islice(_seen_on_links(ops), _NAMED_MAX)
     if not found:
         logs = final_logs(ops)
         for name in sorted(nodes.keys() & logs.keys()):
@@ -257,6 +267,53 @@ def _written(node: _Node, content: _Epochs) -> Iterator[str]:
         yield f"gave epoch {content[-1][0]} the start {content[-1][1]}, where its log ended at {node.end},"
     elif any(new[0] <= old[0] or new[1] < old[1] for old, new in pairwise(content)):
         yield f"wrote the epochs {_text(content)}, which do not rise,"
+
+
+def _twice(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield events that a broker reports only when something changes, and that it reported just before."""
+    last: dict[str, Op] = {}
+    for op in ops:
+        if op.source is not Source.BROKER:
+            continue
+        before = last.get(op.process)
+        last[op.process] = op
+        if before is not None and before.f == op.f and op.f in _CHANGES and before.event == op.event:
+            yield (
+                op.process,
+                f"{op.process} reported {op.f!r} twice in a row, at {at(op)}",
+                (before.index, op.index),
+            )
+
+
+def _seen_on_links(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield fetches from where no log of that node ever ended, and questions about epochs that it never had."""
+    ends: dict[str, set[int]] = {}
+    epochs: dict[str, set[int]] = {}
+    for op in ops:
+        if op.source is not Source.BROKER or op.f not in _ENDING:
+            continue
+        match op.event:
+            case Append(base=base, end=end):
+                ends.setdefault(op.process, set()).update((base, end))
+            case Truncate(start=start, to=to, end=end):
+                ends.setdefault(op.process, set()).update((start, to, end))
+            case Recovered() | Leader() | Follower() as word:
+                ends.setdefault(op.process, set()).add(word.log_end_offset)
+                if isinstance(word, Recovered):
+                    epochs.setdefault(op.process, set()).update(epoch for epoch, _ in word.epochs)
+            case Checkpoint(content=content):
+                epochs.setdefault(op.process, set()).update(epoch for epoch, _ in content)
+    if not ends:
+        return
+    for op, fetch in events_of(ops, Fetch):
+        node = fetch.link[0]
+        if node in ends and fetch.offset not in ends[node]:
+            yield node, f"{node} fetched from {fetch.offset} at {at(op)}, where its log never ended", (op.index,)
+    for op, asked in events_of(ops, EpochQuestion):
+        node = asked.link[0]
+        if asked.leader_epoch >= 0 and asked.leader_epoch not in epochs.get(node, ()):
+            text = f"{node} asked where epoch {asked.leader_epoch} ends at {at(op)}, which it never had"
+            yield node, text, (op.index,)
 
 
 def _registrations(ops: Sequence[Op]) -> Iterator[_Break]:

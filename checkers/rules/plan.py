@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.view import at, key_of, setup_of
@@ -25,8 +25,6 @@ from harness.events import (
     EpochAnswer,
     EpochQuestion,
     Event,
-    Fetch,
-    Fetched,
     Heal,
     Healed,
     Held,
@@ -225,7 +223,7 @@ def _unlike(event: Event, text: str) -> str:
     return ""
 
 
-def _links(ops: PartOps, _: Setup) -> Iterator[_Break]:
+def _links(ops: PartOps, _setup: Setup) -> Iterator[_Break]:
     """Yield frames that a rule changed when none was in force, and rules that ended without a beginning."""
     standing: list[tuple[type[Event], LinkRule | Cut]] = []
     needs: dict[type[Event], type[Event]] = {Held: Hold, Lost: Cut, Delayed: Delay, Doubled: Double}
@@ -255,6 +253,10 @@ def _links(ops: PartOps, _: Setup) -> Iterator[_Break]:
                     yield f"{_of(dropped)} was dropped at {at(op)}, and it was not held", (op.index,)
                 else:
                     held.remove(same)
+    healed = next((op for op, _ in events_of(ops, Healed) if op.type is OpType.OK), None)
+    if healed is not None:
+        for _, left in standing:
+            yield f"all was healed at {at(healed)}, and a rule was still in force: {_of(left)}", (healed.index,)
 
 
 def _ends(end: Release | Heal, rule: LinkRule | Cut) -> bool:
@@ -287,42 +289,38 @@ def _of(event: OfLink) -> str:
 
 def _frames(ops: PartOps, setup: Setup) -> Iterator[_Break]:
     """Yield what replicas asked of each other that they cannot have asked."""
-    asked: dict[tuple[str, str], int] = {}
     replicas = setup.replicas
-    for op in ops:
-        if op.source is not Source.FABRIC or op.f not in _SEEN:
-            continue
-        event = op.event
-        if not isinstance(event, EpochQuestion | EpochAnswer | Fetch | Fetched):
-            continue
-        follower, leader = event.link
-        if follower == leader or follower not in replicas or leader not in replicas:
-            yield f"{follower} cannot fetch from {leader}, as the fabric saw at {at(op)}", (op.index,)
-        if isinstance(event, EpochQuestion):
-            asked[event.link] = asked.get(event.link, 0) + 1
-        elif isinstance(event, EpochAnswer):
-            if not asked.get(event.link):
-                yield f"{leader} answered {follower} at {at(op)}, which had asked nothing", (op.index,)
-            asked[event.link] = asked.get(event.link, 1) - 1
-        elif event.offset < 0:
-            yield f"{follower} fetched from offset {event.offset} at {at(op)}", (op.index,)
+    for f in ("fetch", "fetched", "epoch-question", "epoch-answer"):
+        for op in ops.by_key.get((Source.FABRIC, f), ()):
+            event: Any = op.event
+            follower, leader = event.link
+            if follower == leader or follower not in replicas or leader not in replicas:
+                yield f"{follower} cannot fetch from {leader}, as the fabric saw at {at(op)}", (op.index,)
+            elif f in ("fetch", "fetched") and event.offset < 0:
+                yield f"{follower} fetched from offset {event.offset} at {at(op)}", (op.index,)
+    asked: dict[tuple[str, str], int] = {}
+    talk = [*events_of(ops, EpochQuestion), *events_of(ops, EpochAnswer)]
+    for op, said in sorted(talk, key=lambda each: each[0].index):
+        waiting = asked.get(said.link, 0)
+        if isinstance(said, EpochAnswer) and not waiting:
+            yield f"{said.link[1]} answered {said.link[0]} at {at(op)}, which had asked nothing", (op.index,)
+        asked[said.link] = max(0, waiting + (1 if isinstance(said, EpochQuestion) else -1))
 
 
 def _zookeeper(ops: PartOps, setup: Setup) -> Iterator[_Break]:
     """Yield states of ZooKeeper that are no change, and registrations that do not fit the end of the run."""
     last: dict[str, tuple[Op, Event]] = {}
-    for op in ops:
-        if op.source is not Source.ZOOKEEPER:
-            continue
-        event, before = op.event, last.get(op.f)
-        if before is not None and event == before[1]:
-            text = f"ZooKeeper's {op.f} at {at(op)} is as it was before, and only changes are recorded"
-            yield text, (before[0].index, op.index)
-        last[op.f] = op, event
-        if isinstance(event, Registrations | LeaderAndIsr):
-            names = event.nodes if isinstance(event, Registrations) else event.isr
-            if len({*names}) < len([*names]):
-                yield f"ZooKeeper's {op.f} names a node twice at {at(op)}", (op.index,)
+    for f in ("leaderAndISR", "controller", "registered"):
+        for op in ops.by_key.get((Source.ZOOKEEPER, f), ()):
+            event, before = op.event, last.get(f)
+            if before is not None and event == before[1]:
+                text = f"ZooKeeper's {f} at {at(op)} is as it was before, and only changes are recorded"
+                yield text, (before[0].index, op.index)
+            last[f] = op, event
+            if isinstance(event, Registrations | LeaderAndIsr):
+                names = event.nodes if isinstance(event, Registrations) else event.isr
+                if len({*names}) < len(names):
+                    yield f"ZooKeeper's {f} names a node twice at {at(op)}", (op.index,)
     if not any(op.type is OpType.OK for op, _ in events_of(ops, Healed)):
         return
     for kind, f in ((Registrations, "registered"), (ControllerNode, "controller")):

@@ -23,6 +23,7 @@ from harness.events import (
     SnapshotFailed,
     Step,
 )
+from harness.events.codec import key_of_kind
 from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
 
 
@@ -50,14 +51,15 @@ def unchecked(ops: Sequence[Op]) -> list[Anomaly]:
     ]
 
 
+_, _SNAPSHOT = key_of_kind(Snapshot)
+_, _HEALED = key_of_kind(Healed)
+
 _Lack = tuple[Kind, tuple[str, ...], str, tuple[int, ...]]
 
 
 def _logs(ops: Sequence[Op]) -> Iterator[_Lack]:
     logs = final_logs(ops)
-    lasts = {
-        op.process: op for op in ops if op.source is Source.LOG and isinstance(op.event, Snapshot | SnapshotFailed)
-    }
+    lasts = {op.process: op for op in ops if op.source is Source.LOG and op.f == _SNAPSHOT}
     setup = setup_of(ops)
     for node in sorted({*(setup.replicas if setup else ()), *lasts}):
         last = lasts.get(node)
@@ -82,7 +84,8 @@ def _one_log(log: FinalLog) -> Iterator[_Lack]:
 def _steps_and_faults(ops: Sequence[Op]) -> Iterator[_Lack]:
     explained = {op.process for op, _ in exits(ops)}
     for op in ops:
-        if op.source not in (Source.RUNNER, Source.NEMESIS):
+        # Most ops are lawful, and need not be decoded: only a failure, or the word that all is healed, says more.
+        if op.source not in (Source.RUNNER, Source.NEMESIS) or (op.type is not OpType.FAIL and op.f != _HEALED):
             continue
         match op.event:
             case Healed(unhealed=None | ()):
@@ -100,24 +103,23 @@ def _steps_and_faults(ops: Sequence[Op]) -> Iterator[_Lack]:
             case _:
                 why = f"{op.source.value} {op.f!r} failed"
         yield Kind.UNCHECKED, (), why, (op.index,)
-    said = {type(op.event) for op in ops if op.source is Source.RUNNER}
+    said = {op.f for op in ops if op.source is Source.RUNNER}
     for kind, text in (
         (Setup, "the history has no set-up"),
         (Healed, "the faults were not healed before the end"),
         (Done, "the history has no end: the run was cut short"),
     ):
-        if kind not in said:
+        if key_of_kind(kind)[1] not in said:
             yield Kind.UNCHECKED, (), text, ()
     if final_leader(ops) is None:
         yield Kind.UNCHECKED, (), "the history does not say which node leads at the end", ()
 
 
 def _clients(ops: Sequence[Op]) -> Iterator[_Lack]:
-    seen = {(type(op.event), op.type) for op in ops if op.source in (Source.CLIENT, Source.RUNNER)}
-    if (Produce, OpType.OK) not in seen:
+    if not any(op.type is OpType.OK for op, _ in events_of(ops, Produce)):
         yield Kind.UNCHECKED, (), "no produce was acknowledged, so nothing could be lost", ()
     # A leaderless partition cannot be read; `stuck` already reports it.
-    if (Healed, OpType.FAIL) in seen or _read_all_it_may(ops):
+    if any(op.type is OpType.FAIL for op, _ in events_of(ops, Healed)) or _read_all_it_may(ops):
         return
     reads = [op for op, _ in events_of(ops, Read) if op.type is not OpType.INVOKE]
     if not any(op.type is OpType.OK for op in reads):

@@ -6,13 +6,14 @@ Whether indexes and times rise is judged for all ops of a run at once (checkers/
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.unread import unread
-from checkers.facts.view import at, key_of, setup_of
+from checkers.facts.view import REASONS, at, key_of, setup_of
 from harness.events import (
     Commanded,
     ControllerNode,
@@ -43,8 +44,32 @@ _NAMED_MAX: Final = 5
 _ENDS: Final = frozenset({"*", "zookeeper"})
 # Sources of ops that the run waits for, so that none may come after its end.
 _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
+# Events in which null is no node, rather than a node that is not of the run.
+_MAY_BE_NONE: Final = frozenset({"controller"})
 # The target whose brokers emit events, and so must have emitted some.
 _TELLING: Final = "broker"
+
+# (source, f, field) -> the words that it may be, where docs/history.md lists them.
+_WORDS: Final[Mapping[tuple[Source, str, str], frozenset[object]]] = {
+    (Source.BROKER, "append", "role"): frozenset({"leader", "follower"}),
+    (Source.BROKER, "truncate", "reason"): frozenset(REASONS),
+    (Source.BROKER, "checkpoint", "what"): frozenset({"epochs"}),
+    (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "exiting"}),
+    (Source.RUNNER, "setup", "power_tier"): frozenset({"none", "loop", "watermark", "sim"}),
+    (Source.RUNNER, "setup", "message_format"): frozenset({"with_epochs", "without_epochs", None}),
+    (Source.FABRIC, "hold", "direction"): frozenset({"request", "answer"}),
+    (Source.CLIENT, "produce", "codec"): frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
+    (Source.LOG, "batch", "codec"): frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
+    (Source.LOG, "batch", "magic"): frozenset({0, 1, 2}),
+}
+
+# f of a broker's event -> the ids of brokers in it.
+_IDS: Final[Mapping[str, Callable[[Any], Sequence[int]]]] = {
+    "leader": lambda led: led.isr,
+    "follower": lambda follows: (follows.leader,),
+    "isr": lambda changed: changed.isr,
+    "elected": lambda chosen: (*chosen.isr, *((chosen.leader,) if chosen.leader >= 0 else ())),
+}
 
 KINDS: Final = (
     Definition(
@@ -86,7 +111,7 @@ def whole(ops: Sequence[Op]) -> list[Anomaly]:
             lacks.append((f"{len(unknown) - _NAMED_MAX} more ops cannot be read", (unknown[-1][0].index,)))
     else:
         searches: tuple[Callable[[PartOps], Iterator[_Lack]], ...]
-        searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames)
+        searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames, _words)
         lacks = [lack for search in searches for lack in islice(search(ops), _NAMED_MAX)]
     return [
         Anomaly(
@@ -136,12 +161,24 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
         if source is Source.CLIENT or f == "step":
             continue
         expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
-        if {name for op in group for name in _names(op)} <= expected | {None}:
+        if _all_names(source, f, group) <= (expected | {None} if f in _MAY_BE_NONE else expected):
             continue
         for op in group:
-            if strange := sorted({name for name in _names(op) if name is not None} - expected):
+            if strange := sorted(
+                {str(name) for name in _names(op) if name is not None or f not in _MAY_BE_NONE} - expected
+            ):
                 text = f"{source} {f!r} at {at(op)} names {', '.join(strange)}; the set-up names "
                 yield text + ", ".join(sorted(expected)), (op.index,)
+
+
+def _all_names(source: Source, f: str, group: Sequence[Op]) -> set[str | None]:
+    """Return the names of nodes in the ops of one source and f; there are many of brokers and of links."""
+    if source is Source.BROKER or source is Source.LOG:
+        return {op.process for op in group}
+    if source is Source.FABRIC and f != "commanded":
+        events: Iterator[Any] = (op.event for op in group)
+        return {end for event in events for end in event.link} - _ENDS
+    return {name for op in group for name in _names(op)}
 
 
 def _names(op: Op) -> Sequence[str | None]:
@@ -153,13 +190,13 @@ def _told(event: Event) -> Sequence[str | None]:
     """Return the names of nodes in an event."""
     match event:
         case Commanded(link=link, leader=leader, isr=isr):
-            return (*link, leader, *isr)
+            return (*link, *isr) if leader is None else (*link, leader, *isr)
         case OfLink(link=link):
             return [end for end in link if end not in _ENDS]
         case Injection(nodes=nodes) | Registrations(nodes=nodes):
             return nodes
         case LeaderAndIsr(leader=leader, isr=isr):
-            return (leader, *isr)
+            return isr if leader is None else (leader, *isr)
         case ControllerNode(node=node) | Exited(node=node) | RunnerNote(node=node):
             return (node,)
         case _:
@@ -311,6 +348,12 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
                 yield f"{op.process} reported {op.f!r} at {at(op)} before it started", (op.index,)
             if len(told) == len(ids):
                 break
+    known = {*ids.values()}
+    for f, of in _IDS.items():
+        for op in ops.by_key.get((Source.BROKER, f), ()):
+            if not known.issuperset(of(op.event)):
+                text = f"{op.process}'s {f!r} at {at(op)} names broker {max({*of(op.event)} - known)}"
+                yield f"{text}; the set-up names {', '.join(map(str, sorted(known)))}", (op.index,)
     for node in sorted(ids.keys() - told):
         yield f"nothing of {node} was recorded, though its process reports what it does", ()
 
@@ -321,3 +364,14 @@ def _frames(ops: PartOps) -> Iterator[_Lack]:
         link = " -> ".join(frame.link)
         text = f"a {frame.direction} of {frame.api} on {link} could not be read at {at(op)}: {frame.error}"
         yield text, (op.index,)
+
+
+def _words(ops: PartOps) -> Iterator[_Lack]:
+    """Yield words that no event has: what they mean is not known, as with an unknown event."""
+    for (source, f, name), known in _WORDS.items():
+        of = attrgetter(name)
+        for op in ops.by_key.get((source, f), ()):
+            if of(op.event) not in known:
+                expected = ", ".join(sorted(map(str, known)))
+                text = f"{source} {f!r} at {at(op)} has {name} {of(op.event)!r}; expected {expected}"
+                yield text, (op.index,)
