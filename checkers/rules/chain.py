@@ -176,8 +176,6 @@ def _next(node: _Node, op: Op, event: Event, stamps: bool) -> Iterator[str]:
             yield from _recovered(node, log)
         case Leader() | Follower() as word:
             yield from _follows(node, word.log_end_offset, "reported a log end of")
-            if node.role and word.epoch < node.epoch:
-                yield f"followed or led epoch {word.epoch} after epoch {node.epoch}"
             node.role, node.epoch = ("leader" if isinstance(word, Leader) else "follower"), word.epoch
             node.end, node.low = word.log_end_offset, min(node.low, word.log_end_offset)
         case Append() as added:
@@ -222,13 +220,10 @@ def _appended(node: _Node, added: Append, stamps: bool) -> Iterator[str]:
     yield from _follows(node, added.base, "appended from")
     if added.end <= added.base:
         yield f"appended from {added.base} to {added.end}"
-    if added.role != node.role:
+    if added.role != node.role and "leader" not in (added.role, node.role):  # `leaders` judges who leads
         yield f"appended as {added.role or 'nobody'} when it was {node.role or 'neither leader nor follower'}"
-    if stamps:
-        if added.role == "leader" and added.epoch != node.epoch:
-            yield f"appended in epoch {added.epoch} when it led epoch {node.epoch}"
-        if node.epochs and node.epochs[-1][0] != added.epoch:
-            yield f"appended in epoch {added.epoch} when its newest epoch was {node.epochs[-1][0]}"
+    if stamps and added.role == node.role == "follower" and node.epochs and node.epochs[-1][0] != added.epoch:
+        yield f"appended in epoch {added.epoch} when its newest epoch was {node.epochs[-1][0]}"
     node.end, node.low = added.end, added.end
     if node.kept is not None:
         node.kept.append((added.base, added.end, added.epoch, added.role))

@@ -159,7 +159,10 @@ class Edit:
         away = self.fault(after, down, node, effect=effect, band="down")
         back = self.fault(self.lines[self.at(away) + 1], "restart", node, heals=["down", "power-lost"])
         asked = self.lines[self.at(back) - 1]
-        started = self.insert(asked, Source.BROKER, "started", node, id=self.node_id(node), pid=1, protocol="p")
+        protocol = self.lines[0]["value"]["protocol"]
+        started = self.insert(
+            asked, Source.BROKER, "started", node, id=self.node_id(node), pid=1, protocol=protocol
+        )
         return self.event(
             started,
             node,
@@ -184,6 +187,10 @@ class Edit:
             if line["f"] in ("leaderAndISR", "isr"):
                 line["value"]["zk_version"] += by
         return self
+
+    def step(self, text: str) -> Line:
+        """Return the end of a step."""
+        return self.find(Source.RUNNER, "step", type="ok", text=text)
 
     def produces(self, name: str) -> list[Line]:
         """Return the lines of the produces of a group of records."""

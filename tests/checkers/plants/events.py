@@ -278,10 +278,12 @@ def _appends(node: str, *, nth: int = -1, **value: Any) -> Change:
     )
 
 
-APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS, Kind.NOT_REPLICATED)(_appends("C"))
+APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS, Kind.NOT_REPLICATED, Kind.UNCHECKED)(
+    _appends("C")
+)
 APPENDS_2 = plant("append-by-follower-2", "local-kip101-1", Kind.TWO_LEADERS, Kind.FALSE_ACK)(_appends("B"))
 APPENDS_3 = plant("append-by-follower-3", "sim-clean-8", Kind.TWO_LEADERS)(_appends("A", nth=0))
-APPENDS_4 = plant("append-in-another-epoch", "local-kip101-1", Kind.TWO_LEADERS)(
+APPENDS_4 = plant("append-in-another-epoch", "local-kip101-1", Kind.TWO_LEADERS, Kind.UNCHECKED)(
     lambda edit: edit.change(edit.find(BROKER, "append", "A", nth=-1), epoch=0)
 )
 APPENDS_5 = plant(
@@ -297,7 +299,7 @@ APPENDS_5 = plant(
 # --- the ISR ---------------------------------------------------------------------------------------------------
 STRANGE_1 = plant("isr-no-replica-1", "kafka-kip101-1", ISR)(_state(0, isr=["B", "A", "C"]))
 STRANGE_2 = plant("isr-no-replica-2", "kafka-kip101-2", ISR, Kind.PERMITTED)(_state(4, isr=["B", "A", "C"]))
-STRANGE_3 = plant("isr-no-replica-3", "sim-clean-8", ISR, Kind.FALSE_ACK)(
+STRANGE_3 = plant("isr-no-replica-3", "sim-clean-8", ISR, Kind.FALSE_ACK, Kind.UNCHECKED)(
     lambda edit: edit.change(line := edit.find(BROKER, "leader", "A"), isr=[*line["value"]["isr"], 7])
 )
 TWICE_1 = plant("isr-member-twice", "kafka-kip101-2", ISR, Kind.PERMITTED)(_state(4, isr=["B", "A", "A"]))
@@ -376,10 +378,20 @@ def _lag_allowed(edit: Edit) -> None:
     edit.lines[0]["value"]["replica_lag_ms"] = 1000
 
 
-JOINS_1 = plant("isr-joins-without-1", "sim-clean", ISR, HIGH_WATERMARK, Kind.NOT_REPLICATED)(_joins_without)
-JOINS_2 = plant("isr-joins-without-2", "sim-clean-8", ISR, HIGH_WATERMARK, Kind.NOT_REPLICATED)(_joins_without)
+JOINS_1 = plant("isr-joins-without-1", "sim-clean", ISR, HIGH_WATERMARK, Kind.NOT_REPLICATED, Kind.UNCHECKED)(
+    _joins_without
+)
+JOINS_2 = plant("isr-joins-without-2", "sim-clean-8", ISR, HIGH_WATERMARK, Kind.NOT_REPLICATED, Kind.UNCHECKED)(
+    _joins_without
+)
 JOINS_3 = plant(
-    "isr-joins-without-3", "sim-unpromised", ISR, HIGH_WATERMARK, Kind.UNPROMISED, Kind.NOT_REPLICATED
+    "isr-joins-without-3",
+    "sim-unpromised",
+    ISR,
+    HIGH_WATERMARK,
+    Kind.UNPROMISED,
+    Kind.NOT_REPLICATED,
+    Kind.UNCHECKED,
 )(_joins_without)
 LAG_1 = plant("isr-lagging-1", "sim-clean-8", ISR)(_lagging)
 LAG_2 = plant("isr-lagging-2", "sim-last-standing", ISR, Kind.LAST_STANDING)(_lagging)
@@ -410,7 +422,6 @@ ABOVE_2 = plant("high-watermark-above-end-2", "local-kip101-1", HIGH_WATERMARK)(
 ABOVE_3 = plant("high-watermark-above-end-3", "local-kip101-2", HIGH_WATERMARK, Kind.PERMITTED)(
     _set(BROKER, "recovered", "B", high_watermark=2)
 )
-ABOVE_OK = plant("high-watermark-at-end-lawful", "local-kip101-1")(_then("A", 5))
 
 
 def _early(edit: Edit) -> None:

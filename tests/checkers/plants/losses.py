@@ -90,11 +90,11 @@ def flushed_on_who_kept_it(edit: Edit) -> None:
 
 
 # --- spared by the power loss, and lost by a later recovery ------------------------------------------------------
-@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)
 def spared_then_lost(edit: Edit) -> None:
     found = edit.find(Source.BROKER, "recovered", "B")
     edit.change(found, log_end_offset=3)
-    edit.restart(found, "B", recovered=1, epochs=[(0, 0)])
+    edit.restart(edit.step("restart B"), "B", recovered=1, epochs=[(0, 0)])
 
 
 @plant("spared-by-the-first-of-two-losses", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
@@ -102,15 +102,15 @@ def spared_then_lost_power(edit: Edit) -> None:
     """What a recovery found after a power loss is on the disk: the next power loss cannot take it."""
     found = edit.find(Source.BROKER, "recovered", "B")
     edit.change(found, log_end_offset=3)
-    edit.restart(found, "B", down="power-loss", recovered=1, epochs=[(0, 0)])
+    edit.restart(edit.step("restart B"), "B", down="power-loss", recovered=1, epochs=[(0, 0)])
 
 
 @plant("lost-then-restarted-lawful", "local-kip101-2", Kind.PERMITTED)
 def lost_then_restarted(edit: Edit) -> None:
-    edit.restart(edit.find(Source.BROKER, "recovered", "B"), "B", recovered=1, epochs=[(0, 0)])
+    edit.restart(edit.step("restart B"), "B", recovered=1, epochs=[(0, 0)])
 
 
-@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
+@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)
 def lost_without_power_loss(edit: Edit) -> None:
     for line in edit.all(Source.NEMESIS, "power-loss"):
         line["f"], line["value"]["effect"] = "kill", "down"
@@ -282,7 +282,7 @@ def cut_and_copied_again(edit: Edit) -> None:
     edit.append(cut, "A", 3, 4, 0)
 
 
-@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED)
+@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED, Kind.UNCHECKED)
 def came_back_short(edit: Edit) -> None:
     """A kill loses nothing, and yet A's log is shorter after it."""
     edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)

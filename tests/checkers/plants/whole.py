@@ -197,19 +197,19 @@ def flush_after_end_lawful(edit: Edit) -> None:
 
 
 # --- one broker's story ----------------------------------------------------------------------------------------
-@plant("chain-append-missing", "local-kip101-1", UNKNOWN)
+@plant("chain-append-missing", "local-kip101-1", UNKNOWN, Kind.WRONG_HIGH_WATERMARK)
 def append_missing(edit: Edit) -> None:
     """Drop a follower's append."""
     edit.drop(edit.find(Source.BROKER, "append", role="follower"))
 
 
-@plant("chain-restart-keeps-less", "local-kip101-1", UNKNOWN)
+@plant("chain-restart-keeps-less", "local-kip101-1", UNKNOWN, Kind.WRONG_HIGH_WATERMARK)
 def restart_keeps_less(edit: Edit) -> None:
     """Let a broker that was killed find less than it had written, and report that from then on."""
     edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3)
 
 
-@plant("chain-epoch-of-an-append", "sim-clean", UNKNOWN)
+@plant("chain-epoch-of-an-append", "sim-clean", UNKNOWN, Kind.TWO_LEADERS)
 def epoch_of_an_append(edit: Edit) -> None:
     """Let a leader append in an epoch that it does not lead."""
     edit.change(edit.find(Source.BROKER, "append", role="leader", nth=1), epoch=3)
@@ -227,32 +227,19 @@ def power_loss_lawful(edit: Edit) -> None:
 
 
 # --- the harness's own story -----------------------------------------------------------------------------------
-@plant("plan-fault-of-another-node", "local-kip101-1", UNKNOWN)
-def fault_of_another_node(edit: Edit) -> None:
-    """Let the fault of a step hit another node than the step says."""
-    for line in edit.all(Source.NEMESIS, "expire"):
-        edit.change(line, nodes=["A"])
-
-
-@plant("plan-step-missing", "kafka-kip101-1", UNKNOWN)
-def step_missing(edit: Edit) -> None:
-    """Drop a step of the schedule, invoke and ok."""
-    edit.drop(*edit.all(Source.RUNNER, "step", text="produce m3 acks=all"))
-
-
-@plant("plan-held-without-hold", "sim-clean", UNKNOWN)
+@plant("links-held-without-hold", "sim-clean", UNKNOWN)
 def held_without_hold(edit: Edit) -> None:
     """Drop the rule that held a frame."""
     edit.drop(edit.find(Source.FABRIC, "hold"))
 
 
-@plant("plan-answer-without-question", "local-kip101-1", UNKNOWN)
+@plant("links-answer-without-question", "local-kip101-1", UNKNOWN)
 def answer_without_question(edit: Edit) -> None:
     """Drop a follower's question where an epoch ends."""
     edit.drop(edit.find(Source.FABRIC, "epoch-question"))
 
 
-@plant("plan-question-without-answer-lawful", "local-kip101-1")
+@plant("links-question-without-answer-lawful", "local-kip101-1")
 def question_without_answer_lawful(edit: Edit) -> None:
     """Ask once more, and get no answer, as when the leader dies."""
     edit.again(edit.find(Source.FABRIC, "epoch-question"))
