@@ -13,7 +13,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from checkers.judge import check_in_process
@@ -35,31 +35,37 @@ class Change:
     Attributes:
         group: source, f, key of the value ("" for the whole op) and sort of change.
         text: the change in words.
-        lines: the changed history.
+        lines: the changed history; an op stands for a line of it that is as it was.
     """
 
     group: tuple[str, str, str, str]
     text: str
-    lines: Sequence[Line]
+    lines: Sequence[Line | Op]
 
     @property
     def ops(self) -> list[Op]:
         """The changed history, numbered again; an op that cannot be written raises HistoryError."""
-        return [Op.from_json(json.dumps({**line, "index": index})) for index, line in enumerate(self.lines)]
+        return [_op(line, index) for index, line in enumerate(self.lines)]
+
+
+def _op(line: Line | Op, index: int) -> Op:
+    if isinstance(line, Op):
+        return line if line.index == index else replace(line, index=index)
+    return Op.from_json(json.dumps({**line, "index": index}))
 
 
 def changes(run: str) -> Iterator[Change]:
     """Yield every single change of a run, always in the same order."""
-    lines = Edit(run).lines
+    edit = Edit(run)
+    lines, ops = edit.lines, edit.ops
     nodes = sorted(lines[0]["value"]["nodes"])
     ids = lines[0]["value"]["nodes"]
     for place, line in enumerate(lines):
         source, f = line["source"], "*" if line["source"] == "nemesis" else line["f"]
         what = f"line {place}: {source} {line['f']} {line['type']}"
-        yield Change(
-            group=(source, f, "", "drop"), text=f"{what} dropped", lines=[*lines[:place], *lines[place + 1 :]]
-        )
-        yield Change(group=(source, f, "", "double"), text=f"{what} doubled", lines=_put(lines, place, line, line))
+        before, behind = ops[:place], ops[place + 1 :]
+        yield Change(group=(source, f, "", "drop"), text=f"{what} dropped", lines=[*before, *behind])
+        yield Change(group=(source, f, "", "double"), text=f"{what} doubled", lines=[*before, line, line, *behind])
         after = next((n for n in range(place + 1, len(lines)) if lines[n]["process"] == line["process"]), None)
         if after is not None and line["value"] != lines[after]["value"]:
             yield Change(
@@ -72,7 +78,7 @@ def changes(run: str) -> Iterator[Change]:
             yield Change(
                 group=(source, f, key, sort),
                 text=f"{what}: {'.'.join(map(str, path))} = {item!r:.60}",
-                lines=_put(lines, place, changed),
+                lines=[*ops[:place], changed, *ops[place + 1 :]],
             )
 
 
@@ -106,13 +112,9 @@ def _findings(ops: Sequence[Op]) -> Counter[str]:
     return Counter(found.kind.value for found in check_in_process(ops))
 
 
-def _put(lines: Sequence[Line], place: int, *those: Line) -> list[Line]:
-    return [*lines[:place], *those, *lines[place + 1 :]]
-
-
-def _swap(lines: Sequence[Line], one: int, other: int) -> list[Line]:
+def _swap(lines: Sequence[Line], one: int, other: int) -> list[Line | Op]:
     """Return the lines with two of them in each other's place, each with the time of that place."""
-    swapped = [*lines]
+    swapped: list[Line | Op] = [*lines]
     swapped[one] = {**lines[other], "time_ns": lines[one]["time_ns"]}
     swapped[other] = {**lines[one], "time_ns": lines[other]["time_ns"]}
     return swapped
