@@ -155,15 +155,7 @@ class Op:
                     raise TypeError(f"{name} is {raw[name]!r:.80}")
             if not (0 <= raw["index"] <= _INT64_MAX and 0 <= raw["time_ns"] <= _INT64_MAX):
                 raise ValueError(f"index {raw['index']}, time_ns {raw['time_ns']}")
-            return Op(
-                index=raw["index"],
-                time_ns=raw["time_ns"],
-                source=Source(raw["source"]),
-                process=raw["process"],
-                type=OpType(raw["type"]),
-                f=raw["f"],
-                value=raw["value"],
-            )
+            return Op(**{**raw, "source": Source(raw["source"]), "type": OpType(raw["type"])})
         # RecursionError: lists within lists, too deep for the reader of JSON.
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise HistoryError(
@@ -173,15 +165,7 @@ class Op:
 
 
 # The keys of a line, and the exact type of each.
-_OP_KEYS: Final[Mapping[str, type]] = {
-    "index": int,
-    "time_ns": int,
-    "source": str,
-    "process": str,
-    "type": str,
-    "f": str,
-    "value": dict,
-}
+_OP_KEYS: Final = dict(index=int, time_ns=int, source=str, process=str, type=str, f=str, value=dict)
 _INT64_MAX: Final = 2**63 - 1
 
 

@@ -44,7 +44,7 @@ _SILENT: Final = frozenset(
 )
 # Events that a broker reports when something has changed, so never the same twice in a row.
 _CHANGES: Final = frozenset(
-    {"leader", "follower", "recovered", "high-watermark", "checkpoint", "controller", "elected", "isr",
+    {"follower", "recovered", "high-watermark", "checkpoint", "controller", "elected", "isr",
      "ready", "fenced", "awaiting"}
 )  # fmt: skip
 _ENDING: Final = frozenset({"append", "truncate", "recovered", "leader", "follower", "checkpoint"})
@@ -115,6 +115,7 @@ class _Node:
         end: its log's end, None if it is not known.
         low: where its files may end at the earliest: a cut inside a batch removes all of the batch from them.
         epochs: its epoch checkpoint, None if it is not known.
+        wrote: whether it reported a checkpoint; in older histories brokers do not.
         role, epoch: of its last leader or follower event; "" before it.
         kept: the appends that are still in its log, in the order of offsets; None if not all are known.
         unsure: whether a fault may have cut its log since it last reported its end.
@@ -127,6 +128,7 @@ class _Node:
     end: int | None = None
     low: int = 0
     epochs: _Epochs | None = ()
+    wrote: bool = False
     role: str = ""
     epoch: int = -1
     kept: list[tuple[int, int, int, str]] | None = field(default_factory=list)
@@ -208,7 +210,12 @@ def _recovered(node: _Node, log: Recovered) -> Iterator[str]:
     found = log.log_end_offset
     if not node.unsure and node.end is not None and found < node.low:
         yield f"found {found} as its log's end, where it had {node.end}, and no power was lost,"
-    if not node.unsure and node.epochs is not None and _below(log.epochs, found) != _below(node.epochs, found):
+    if (
+        not node.unsure
+        and node.wrote
+        and node.epochs is not None
+        and _below(log.epochs, found) != _below(node.epochs, found)
+    ):
         yield f"found the epochs {_text(log.epochs)}, where it had {_text(node.epochs)}, and no power was lost,"
     if node.unsure or node.end is None or found != node.end:
         node.kept = None
@@ -249,7 +256,7 @@ def _cut(node: _Node, cut: Truncate) -> Iterator[str]:
 def _written(node: _Node, content: _Epochs) -> Iterator[str]:
     """Yield it if a checkpoint is not the one before, cut, with at most one more epoch."""
     before, same = node.epochs, 0
-    node.epochs = content
+    node.epochs, node.wrote = content, True
     if before is None:
         return
     for old, new in zip(before, content, strict=False):
@@ -344,7 +351,7 @@ def _final(node: _Node, log: FinalLog, stamps: bool) -> Iterator[_Break]:
         yield node.name, f"{node.name}'s log ends at {log.end}, and its events say {node.end}", proof
         return
     left = log.snapshot.epochs
-    if stamps and node.epochs is not None and left is not None and left != node.epochs:
+    if stamps and node.wrote and node.epochs is not None and left is not None and left != node.epochs:
         text = f"{node.name}'s checkpoint has {_text(left)}, and it wrote {_text(node.epochs)}"
         yield node.name, text, proof
     if node.kept is None:

@@ -100,7 +100,9 @@ def two_leaders() -> Story:
 
 def behind() -> Story:
     """Return a history in which B was killed before it copied m2; its log agrees with A's."""
-    story = Story(RECORDS, "kip101").started("A", "B", "C").elected("A", 0).leads("A", 0, 0)
+    story = (
+        Story(RECORDS, "kip101").started("A", "B", "C").elected("A", 0).leads("A", 0, 0).follows("B", "A", 0, 0)
+    )
     story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower").acked("m1", 0)
     story.fault("kill", "B").sends("m2", 1).append("A", 3, 5, 0, "leader").acked("m2", 3, acks=1).healed()
     return story.log("A", [(0, M1), (0, M2)], [(0, 0)]).log("B", [(0, M1)], [(0, 0)]).read(*M1, *M2).done()
@@ -142,7 +144,13 @@ def ends_itself(*, told: bool) -> Story:
 
 def random_run(*faults: str, seen_by_oracle: bool = False) -> Story:
     """Return a random run of one record with these faults; an oracle may report that A lacked the record."""
-    story = Story({"m1": ("x",)}, "kip101", random=True).started("A", "B", "C").elected("A", 0).leads("A", 0, 0)
+    story = (
+        Story({"m1": ("x",)}, "kip101", random=True)
+        .started("A", "B", "C")
+        .elected("A", 0)
+        .leads("A", 0, 0)
+        .follows("B", "A", 0, 0)
+    )
     story.sends("m1").append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").passes("A", 1)
     story.acked("m1", 0)
     for fault in faults:

@@ -12,12 +12,12 @@ import pytest
 
 from checkers import CHECKERS
 from checkers.checker import check, partitions
-from checkers.judge import judge
+from checkers.judge import check_in_process, judge
 from checkers.rules.diverged import diverged
 from checkers.rules.lost import lost
 from checkers.spark.runs import check_runs
 from checkers.spark.suspects import SUSPECTS, survey, suspicious_offsets
-from harness.history.file import History
+from harness.history.file import History, read_history
 from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.store import Run, create_suite, write_parquet
 from tests.checkers.golden import RECORDS, STORIES, ops_of
@@ -197,3 +197,37 @@ def _two_partitions() -> list[Op]:
         if op.value.get("topic") and op.source not in (Source.RUNNER, Source.NEMESIS):
             story.add(op.source, op.process, OpType(op.type), op.f, **{**op.value, "topic": "u", "partition": 7})
     return story.ops
+
+
+def test_what_cannot_be_read_in_one_run_touches_no_other_and_is_the_same_without_spark(
+    session: Any, tmp_path: Path
+) -> None:
+    ops = [*RUNS["lost-bad"]]
+    strange = [replace(op, value={**op.value, "partition": "0"}) if op.f == "append" else op for op in ops]
+    unset = [replace(op, value={**op.value, "topic": 7}) if op.f == "setup" else op for op in ops]
+    unknown = [replace(op, f="shrunk") if op.f == "high-watermark" else op for op in ops]
+    gap = [op for op in ops if op.index != 9]
+    again = [*ops[:9], ops[8], *ops[9:]]
+    late = [replace(op, time_ns=0) if op.index == 20 else op for op in ops]
+    runs = {"strange": strange, "unset": unset, "unknown": unknown, "gap": gap, "again": again, "late": late}
+    found = check_runs(session, [*_suite(tmp_path, {**runs, "whole": ops}).values()], CHECKERS)
+    assert {name: check_in_process(run) for name, run in runs.items()} == {name: found[name] for name in runs}
+    assert all(Kind.UNCHECKED in {anomaly.kind for anomaly in found[name]} for name in runs)
+    assert [Kind.LOST] == [anomaly.kind for anomaly in found["whole"]]
+
+
+def test_two_runs_of_one_name_in_two_suites_are_two_runs(session: Any, tmp_path: Path) -> None:
+    suites = {name: _suite(tmp_path / name, {"run": RUNS[name]})["run"] for name in ("lost-bad", "lost-ok")}
+    found = check_runs(session, [*suites.values()], CHECKERS)
+    assert {str(path.parent): _without_spark(RUNS[name]) for name, path in suites.items()} == found
+
+
+def test_line_that_is_no_op_makes_its_own_run_unknown(session: Any, tmp_path: Path) -> None:
+    paths = _suite(tmp_path, {"broken": RUNS["lost-ok"], "whole": RUNS["lost-ok"]})
+    run = Run(path=paths["broken"].parent)
+    lines = run.history.read_text(encoding="utf-8").splitlines()
+    run.history.write_text("\n".join([*lines[:5], lines[5][:-7], *lines[6:], ""]), encoding="utf-8")
+    found = check_runs(session, [write_parquet(run), paths["whole"]], CHECKERS)
+    assert [] == found["whole"]
+    assert {Kind.UNCHECKED} == {anomaly.kind for anomaly in found["broken"]}
+    assert check_in_process(read_history(run.history)) == found["broken"]
