@@ -149,6 +149,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=unchecked.unchecked,
         doc="Evidence that is missing from a run; without it, the other checkers' silence proves nothing.",
         source="Jepsen: a run without evidence is unknown",
+        kinds=unchecked.KINDS,
     ),
     "whole": Checker(
         name="whole",

@@ -165,7 +165,15 @@ class Op:
 
 
 # The keys of a line, and the exact type of each.
-_OP_KEYS: Final = dict(index=int, time_ns=int, source=str, process=str, type=str, f=str, value=dict)
+_OP_KEYS: Final[Mapping[str, type]] = {
+    "index": int,
+    "time_ns": int,
+    "source": str,
+    "process": str,
+    "type": str,
+    "f": str,
+    "value": dict,
+}
 _INT64_MAX: Final = 2**63 - 1
 
 

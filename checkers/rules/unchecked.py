@@ -7,7 +7,9 @@ Silence proves nothing. A run without an acknowledged produce loses nothing, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, setup_of
 from checkers.rules.exited import exits
 from harness.events import (
@@ -25,6 +27,27 @@ from harness.events import (
 )
 from harness.events.codec import key_of_kind
 from harness.model import Anomaly, Kind, Op, OpType, Source, events_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.UNREADABLE,
+        formula="replica n without a snapshot, or with a failed one, or with problems, or with fewer batches than "
+        "its snapshot says",
+        words="A replica's log, or part of it, could not be read at the end.",
+        evidence="setup; log: snapshot, batch",
+        unchecked="It is the finding itself.",
+        source="Jepsen: a run without evidence is unknown",
+    ),
+    Definition(
+        kind=Kind.UNCHECKED,
+        formula="a step, a fault or a heal failed; or no set-up, healed or done; or no ok(produce); or no last read "
+        "that succeeded; or no known final leader; or a rule raised, or a source that it needs is missing",
+        words="A check was not possible: a source is missing, a step failed, or the rule crashed.",
+        evidence="runner; nemesis; client: produce, read; zookeeper: leaderAndISR",
+        unchecked="It is the finding itself.",
+        source="Jepsen: a run without evidence is unknown",
+    ),
+)
 
 
 def unchecked(ops: Sequence[Op]) -> list[Anomaly]:
