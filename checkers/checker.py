@@ -65,10 +65,11 @@ def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], PartOps]:
     Ops of the runner and the nemesis are about the whole run, whatever partition they name. A run without ops of a
     partition has one part all the same, so that checkers report the missing evidence.
     """
+    ops = ops if isinstance(ops, PartOps) else PartOps(ops)
+    if len({(op.value.get("topic"), op.value.get("partition")) for op in ops} - {(None, None)}) == 1:
+        return {key_of(ops): ops}
     places = [partition_of(op) for op in ops]
     keys = dict.fromkeys(place for place in places if place is not None) or {key_of(ops): None}
-    if len(keys) == 1:
-        return {next(iter(keys)): ops if isinstance(ops, PartOps) else PartOps(ops)}
     return {
         key: PartOps(op for op, place in zip(ops, places, strict=True) if place in (None, key)) for key in keys
     }

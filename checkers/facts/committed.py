@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from checkers.facts.copies import ReplicaLog, copies_of
-from checkers.facts.fact import fact
+from checkers.facts.fact import fact, select
 from harness.events import Follower, HighWatermark, Leader, Started
 from harness.model import Op, Source
 
@@ -42,24 +42,19 @@ def commits_of(ops: Sequence[Op]) -> list[Commit]:
     leading: set[str] = set()
     done: dict[int, int] = {}  # the origin of an append -> the offset below which it is committed
     found: list[Commit] = []
-    for op in ops:
-        if op.source is not Source.BROKER:
-            continue
+    for op in select(ops, Source.BROKER, "leader", "follower", "started", "high-watermark"):
         while change is not None and change.op.index <= op.index:
             log = logs.setdefault(change.node, ReplicaLog())
             log.cut(change.first) if change.origin is None else log.put((change.first, change.end, change.origin))
             change = next(changes, None)
-        match op.f, op.event if op.f in _READ else None:
-            case _, Leader():
+        match op.event:
+            case Leader():
                 leading.add(op.process)
-            case _, Follower() | Started():
+            case Follower() | Started():
                 leading.discard(op.process)
-            case _, HighWatermark(to=to) if op.process in leading and op.process in logs:
+            case HighWatermark(to=to) if op.process in leading and op.process in logs:
                 found += _passed(logs[op.process], to, op, done)
     return found
-
-
-_READ = frozenset({"leader", "follower", "started", "high-watermark"})
 
 
 def _passed(log: ReplicaLog, to: int, op: Op, done: dict[int, int]) -> list[Commit]:

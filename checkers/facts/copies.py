@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from checkers.facts.fact import fact
+from checkers.facts.fact import fact, select
 from checkers.facts.view import names_of
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
@@ -115,9 +115,7 @@ class Copies:
             names: broker id -> node name.
         """
         self._steps: list[tuple[Op, _Step]] = [
-            (op, event)
-            for op in ops
-            if op.source is Source.BROKER and op.f in _REPLAYED and isinstance(event := op.event, _Step)
+            (op, event) for op in select(ops, Source.BROKER, *_REPLAYED) if isinstance(event := op.event, _Step)
         ]
         self.reported = any(op.f == "append" for op, _ in self._steps)
         self._wrote = [
@@ -246,7 +244,7 @@ class Copies:
         return Change(node=op.process, first=first, end=end, origin=origin, op=op, leader=leader)
 
 
-_REPLAYED: Final = frozenset({"append", "truncate", "recovered", "leader", "follower", "started", "stopped"})
+_REPLAYED: Final = ("append", "truncate", "recovered", "leader", "follower", "started", "stopped")
 
 
 def copied_by(ops: Sequence[Op], offset: int, origin: int, until: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from checkers.facts.fact import fact
+from checkers.facts.fact import fact, select
 from checkers.facts.view import names_of
 from harness.events import Elected, Leader, LeaderAndIsr, Started
 from harness.model import Op, Source, events_of
@@ -86,9 +86,7 @@ def _reported_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Ta
     unclean = _unclean(ops)
     incarnations: dict[str, int] = {}
     found: dict[tuple[str, int, int], Takeover] = {}
-    for op in ops:
-        if op.source is not Source.BROKER:
-            continue
+    for op in select(ops, Source.BROKER, "started", "leader"):
         match op.event:
             case Started():
                 incarnations[op.process] = incarnations.get(op.process, 0) + 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.fact import select
 from checkers.facts.outages import outages
 from checkers.facts.view import FinalLog, Leadership, at, final_leader, final_logs, key_of
 from harness.effect import Effect, nature_of
@@ -78,8 +79,8 @@ def caught_up(ops: Sequence[Op]) -> list[Anomaly]:
 def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting] | None:
     """Return the event with which the last leader restarted and waits for a newer epoch; None if it does not."""
     last: tuple[Op, Awaiting] | None = None
-    for op in ops:
-        if op.source is Source.BROKER and leader is not None and op.process == leader.node:
+    for op in select(ops, Source.BROKER, "awaiting", "leader", "follower", "started"):
+        if leader is not None and op.process == leader.node:
             match op.event:
                 case Awaiting() as awaiting:
                     last = (op, awaiting)
@@ -91,7 +92,8 @@ def _waiting(ops: Sequence[Op], leader: Leadership | None) -> tuple[Op, Awaiting
 def _replicas(ops: Sequence[Op], leader: Leadership | None, *, waited: bool) -> list[Anomaly]:
     logs = final_logs(ops)
     leading = logs.get(leader.node or "") if leader else None
-    said = {op.process: (op, why) for op in ops if (why := _stuck_word(op)) is not None}
+    words = select(ops, Source.BROKER, "stuck", "printed")
+    said = {op.process: (op, why) for op in words if (why := _stuck_word(op)) is not None}
     found: list[Anomaly] = []
     for node in sorted(logs.keys() | said.keys()):
         log = logs.get(node)

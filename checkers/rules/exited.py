@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.fact import fact
+from checkers.facts.fact import fact, select
 from checkers.facts.view import at, key_of
 from harness.effect import DOWN, nature_of
 from harness.events import Injection, Printed
-from harness.events.codec import key_of_kind
 from harness.model import Anomaly, Kind, Op, Source, events_of
 
-_, _PRINTED = key_of_kind(Printed)
+_PRINTED: Final = "printed"
 
 
 KINDS: Final = (
@@ -71,9 +70,10 @@ def _replayed(ops: Sequence[Op]) -> tuple[list[tuple[Op, Printed]], frozenset[st
     """Return the first exit line of each process that exited by itself, and the nodes that were not restarted."""
     words: list[tuple[Op, Printed]] = []
     ending: set[str] = set()
-    for op in ops:
-        if op.source is not Source.NEMESIS and op.f != _PRINTED:
-            continue  # decoding every op would be slow
+    printed_lines = select(ops, Source.BROKER, _PRINTED)
+    if not printed_lines:
+        return words, frozenset()
+    for op in sorted([*select(ops, Source.NEMESIS), *printed_lines], key=lambda op: op.index):
         match op.event:
             case Injection(nodes=nodes) if nature_of(op).heals & DOWN:
                 ending.difference_update(nodes)

@@ -40,8 +40,8 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.UNCHECKED,
-        formula="a step, a fault or a heal failed; or no set-up, healed or done; or no ok(produce); or no last read "
-        "that succeeded; or no known final leader; or a rule raised, or a source that it needs is missing",
+        formula="a step, a fault or a heal failed; or no set-up, healed or done; or no ok(produce); or no last "
+        "read that succeeded; or no known final leader; or a rule raised, or a source that it needs is missing",
         words="A check was not possible: a source is missing, a step failed, or the rule crashed.",
         evidence="runner; nemesis; client: produce, read; zookeeper: leaderAndISR",
         unchecked="It is the finding itself.",
