@@ -11,10 +11,14 @@ from checkers.rules import high_watermark as high_watermark_rule
 from checkers.rules import isr as isr_rule
 from checkers.rules.acknowledged import KINDS as ACKNOWLEDGED
 from checkers.rules.acknowledged import acknowledged
+from checkers.rules.batches import KINDS as BATCHES
+from checkers.rules.batches import batches
 from checkers.rules.caught_up import caught_up
 from checkers.rules.checkpoint import checkpoint
 from checkers.rules.committed import KINDS as COMMITTED
 from checkers.rules.committed import committed
+from checkers.rules.contents import KINDS as CONTENTS
+from checkers.rules.contents import contents
 from checkers.rules.diverged import diverged
 from checkers.rules.exited import exited
 from checkers.rules.holes import holes
@@ -79,6 +83,22 @@ CHECKERS: Final[dict[str, Checker]] = {
         rule=holes,
         doc="Offsets that a log jumps over.",
         source="KAFKA-6361",
+    ),
+    "contents": Checker(
+        name="contents",
+        needs=((Source.CLIENT,), (Source.LOG,)),
+        rule=contents,
+        doc="Records of final logs that no client sent, that differ from what was sent, or that are there twice.",
+        source="Jepsen's checks of Kafka: duplicates, garbage reads, aborted reads",
+        kinds=CONTENTS,
+    ),
+    "batches": Checker(
+        name="batches",
+        needs=((Source.LOG,),),
+        rule=batches,
+        doc="Batches and snapshots of final logs that claim offsets which the log does not hold.",
+        source="Apache Kafka, DefaultRecordBatch.java; KAFKA-6361",
+        kinds=BATCHES,
     ),
     "checkpoint": Checker(
         name="checkpoint",
