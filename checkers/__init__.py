@@ -7,10 +7,12 @@ from typing import Final
 from checkers.checker import Checker
 from checkers.rules import (
     acknowledged,
+    batches,
     caught_up,
     chain,
     checkpoint,
     committed,
+    contents,
     controllers,
     diverged,
     epochs,
@@ -87,6 +89,22 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Offsets that a log jumps over.",
         source="KAFKA-6361",
         kinds=holes.KINDS,
+    ),
+    "contents": Checker(
+        name="contents",
+        needs=((Source.CLIENT,), (Source.LOG,)),
+        rule=contents.contents,
+        doc="Records of final logs that no client sent, that differ from what was sent, or that are there twice.",
+        source="Jepsen's checks of Kafka: duplicates, garbage reads, aborted reads",
+        kinds=contents.KINDS,
+    ),
+    "batches": Checker(
+        name="batches",
+        needs=((Source.LOG,),),
+        rule=batches.batches,
+        doc="Batches and snapshots of final logs that claim offsets which the log does not hold.",
+        source="Apache Kafka, DefaultRecordBatch.java; KAFKA-6361",
+        kinds=batches.KINDS,
     ),
     "checkpoint": Checker(
         name="checkpoint",

@@ -21,6 +21,9 @@ class Produce(OfPartition):
     value: str = field(metadata=key("unique within the run"))
     offset: int | None = field(default=None, metadata=key("on ok, if the answer has one"))
     error: str = field(default="", metadata=key("on fail and info"))
+    digest: str = field(
+        default="", metadata=key("on invoke: of what was sent, as in a log's `batch`; absent in older histories")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,11 +19,10 @@ from typing import Final
 from harness.logdir import batch, records
 from harness.logdir.batch import Header, Walk
 from harness.logdir.codec import CodecError, decompress, fix_lz4_checksum
-from harness.logdir.records import Record, RecordError
+from harness.logdir.records import NO_TIMESTAMP, Record, RecordError
 
 OLD_MAGICS: Final = frozenset({0, 1})
 NO_EPOCH: Final = -1
-NO_TIMESTAMP: Final = -1
 
 # Offset and length; then checksum, magic and attributes.
 _HEAD: Final = struct.Struct(">qi")

@@ -18,6 +18,8 @@ from harness.logdir.codec import decompress
 
 _VARINT_BYTES_MAX: Final = 10
 _DIGEST_BYTES: Final = 8
+# The timestamp of a record that has none.
+NO_TIMESTAMP: Final = -1
 # Source: Apache Kafka, ControlRecordType.java.
 _MARKERS: Final = {0: "abort", 1: "commit"}
 _NULL: Final = struct.pack(">i", -1)
@@ -66,6 +68,11 @@ class Record:
         """The kind of a control batch's record, from its key: a commit, an abort, or another marker."""
         kind = int.from_bytes((self.key or b"")[2:4] or b"\xff")
         return f"{_MARKERS.get(kind, 'control')} marker"
+
+
+def sent_digest(value: str, timestamp: int = NO_TIMESTAMP) -> str:
+    """Return the digest of a record as a client sends it: this text and timestamp, no key and no headers."""
+    return Record(offset=0, timestamp=timestamp, key=None, value=value.encode()).digest
 
 
 def records_of(header: Header) -> tuple[Record, ...]:

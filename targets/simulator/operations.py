@@ -274,8 +274,10 @@ class Produce(Operation):
         if not self._left:
             self.end()
             return
-        for value in self._left[0]:
-            self.record(OpType.INVOKE, self._event(value))
+        timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS
+        self._batch = make_batch(self._left[0], codec=self._codec, timestamp_ms=timestamp_ms)
+        for digest, value in content_of(self._batch.payload).records:
+            self.record(OpType.INVOKE, self._event(value, digest=digest))
         self.ask()
 
     def target(self) -> str | None:
@@ -284,9 +286,7 @@ class Produce(Operation):
 
     def request(self) -> Request:
         """Return a request that appends the next batch."""
-        timestamp_ms = EPOCH_MS + self.world.clock.now_ns // NS_PER_MS
-        batch = make_batch(self._left[0], codec=self._codec, timestamp_ms=timestamp_ms)
-        part = ProducePartition(tp=self._tp, batches=(batch,))
+        part = ProducePartition(tp=self._tp, batches=(self._batch,))
         return ProduceRequest(acks=self._acks, timeout_ms=self.left_ms, partitions=(part,))
 
     def sent(self) -> None:
@@ -319,7 +319,9 @@ class Produce(Operation):
         else:
             self.end(error)
 
-    def _event(self, value: str, *, offset: int | None = None, error: str = "") -> events.Produce:
+    def _event(
+        self, value: str, *, offset: int | None = None, error: str = "", digest: str = ""
+    ) -> events.Produce:
         return events.Produce(
             topic=self._tp.topic,
             partition=self._tp.partition,
@@ -329,6 +331,7 @@ class Produce(Operation):
             value=value,
             offset=offset,
             error=error,
+            digest=digest,
         )
 
 

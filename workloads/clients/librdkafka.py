@@ -25,11 +25,13 @@ from harness.cluster.client import InThread, Underway
 from harness.events import Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended
+from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
 
 # Long enough that batches are sent when full or flushed, never because they waited.
 LINGER_MS: Final = 2_000
 POLL_S: Final = 0.05
+NS_PER_MS: Final = 1_000_000
 METADATA_S_MAX: Final = 2.0
 
 
@@ -110,9 +112,16 @@ class LibrdkafkaClient:
         ]
         for record in sent:
             value = record.value
-            self.history.record(process, OpType.INVOKE, record)
-            delivered = self._delivered(process, record, outcomes)
-            producer.produce(topic, value=value.encode(), partition=partition, on_delivery=delivered)
+            # The library would set the time by itself, and the history could not say which.
+            now_ms = time.time_ns() // NS_PER_MS
+            self.history.record(process, OpType.INVOKE, replace(record, digest=sent_digest(value, now_ms)))
+            producer.produce(
+                topic,
+                value=value.encode(),
+                partition=partition,
+                timestamp=now_ms,
+                on_delivery=self._delivered(process, record, outcomes),
+            )
             if singly:
                 self._await(producer, (value,), outcomes, wait_s)
         self._await(producer, values, outcomes, wait_s)

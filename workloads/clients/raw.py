@@ -29,7 +29,7 @@ from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
-from harness.logdir.records import RecordError
+from harness.logdir.records import RecordError, sent_digest
 from harness.model import OpType, PreconditionError
 from workloads.clients import questions
 from workloads.clients.batches import write_batch
@@ -132,7 +132,8 @@ class RawClient:
                 for value in group
             ]
             for record in sent:
-                self.history.record(process, OpType.INVOKE, record)
+                asked = replace(record, digest=sent_digest(record.value))  # write_batch writes no timestamp
+                self.history.record(process, OpType.INVOKE, asked)
             outcome = self._send(process, deadline, sent, via)
             for at, record in enumerate(sent):
                 offset = None if outcome.base is None else outcome.base + at

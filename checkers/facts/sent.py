@@ -1,0 +1,71 @@
+"""What clients sent: each value, how often it may have been appended, and its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from checkers.facts.fact import fact
+from checkers.facts.view import setup_of
+from harness.events import Produce
+from harness.logdir.records import sent_digest
+from harness.model import Op, OpType, events_of
+
+
+@dataclass(slots=True, kw_only=True)
+class Sent:
+    """
+    One value that clients sent.
+
+    Attributes:
+        name: the name of its group, else the value.
+        digests: the digest of each record that was sent with this value; empty if it is not known.
+        invokes: the ops that sent it.
+        failed: the ops that say that it was surely not appended.
+        ended: how many of the sends have an outcome.
+        acked: the offsets at which it was acknowledged, each with the op.
+    """
+
+    name: str
+    digests: set[str] = field(default_factory=set)
+    invokes: list[Op] = field(default_factory=list)
+    failed: list[Op] = field(default_factory=list)
+    ended: int = 0
+    acked: dict[int, Op] = field(default_factory=dict)
+
+    @property
+    def appends_max(self) -> int:
+        """How often it may have been appended, if no client sends it again: not at all if every send failed."""
+        return max(len(self.invokes), self.ended) - len(self.failed)
+
+
+@fact
+def sent_values(ops: Sequence[Op]) -> Mapping[str, Sent]:
+    """
+    Return every value that a client sent to the partition.
+
+    Older histories have no digests. The raw client sends neither a key nor headers nor a timestamp, so that the
+    digest of its records follows from their values.
+    """
+    found: dict[str, Sent] = {}
+    told = False
+    for op, record in events_of(ops, Produce):
+        sent = found.get(record.value)
+        if sent is None:
+            sent = found[record.value] = Sent(name=record.name or record.value)
+        if record.digest:
+            sent.digests.add(record.digest)
+            told = True
+        if op.type is OpType.INVOKE:
+            sent.invokes.append(op)
+            continue
+        sent.ended += 1
+        if op.type is OpType.FAIL:
+            sent.failed.append(op)
+        elif record.offset is not None and record.offset >= 0:
+            sent.acked.setdefault(record.offset, op)
+    setup = setup_of(ops)
+    if not told and setup is not None and setup.sends_once and setup.host != "sim":
+        for value, sent in found.items():
+            sent.digests.add(sent_digest(value))
+    return found

@@ -1,0 +1,125 @@
+"""A final log holds what it claims: each batch all records of its offsets, the snapshot what its batches hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from checkers.definition import Definition
+from checkers.facts.outages import outages
+from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text
+from harness.events import Append, Batch, Follower, Leader, Printed, Recovered, Truncate
+from harness.model import Anomaly, Kind, Op, events_of, ranges_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.INCOMPLETE,
+        formula="a batch of a final log with {offsets of its records} != {base, …, last}, or base below the first "
+        "offset of its segment; or a snapshot with log_end_offset != max(last + 1 of its batches, "
+        "log_start_offset), or log_start_offset > log_end_offset, or high_watermark > every end that the log ever "
+        "had",
+        words="A log claims offsets that it does not hold: records are missing inside a batch, or the end or the "
+        "high watermark's checkpoint lies where no batch is. There is no compaction here, so a batch has a record "
+        "for each of its offsets.",
+        evidence="log: snapshot, batch; broker: append, truncate, recovered, printed; nemesis: faults",
+        unchecked="A log with problems is unreadable; batches whose records could not be read are not judged.",
+        source="Apache Kafka, DefaultRecordBatch.java (lastOffsetDelta, record count); KAFKA-6361, case 3",
+    ),
+)
+
+
+def batches(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find batches and snapshots of final logs that claim offsets which the log does not hold.
+
+    Batches below the log's start are lawful: DeleteRecords moves the start, and the segment keeps its records.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for each contradiction of each log.
+
+    Source:  Apache Kafka, DefaultRecordBatch.java; KAFKA-6361, case 3: an end inside a batch that was removed.
+    """
+    topic, partition = key_of(ops)
+    return [
+        Anomaly(
+            kind=Kind.INCOMPLETE,
+            topic=topic,
+            partition=partition,
+            ranges=(span,),
+            nodes=(node,),
+            sentence=f"{node}'s {text}.",
+            proof=proof,
+        )
+        for node, log in final_logs(ops).items()
+        for span, text, proof in (*_in_batches(log), *_in_snapshot(ops, log))
+    ]
+
+
+_Lack = tuple[tuple[int, int], str, tuple[int, ...]]
+
+
+def _in_batches(log: FinalLog) -> Iterator[_Lack]:
+    for index, batch in log.batches:
+        span = (batch.base, max(batch.last, batch.base) + 1)
+        held = [offset for offset, _, _ in batch.records]
+        if held != list(range(batch.base, batch.last + 1)) and (held or not log.snapshot.problems):
+            yield span, f"batch at {offsets_text([span])} {_lack(batch, held)}", (index,)
+        first = _segment_start(batch)
+        if first is not None and batch.base < first:
+            text = f"batch at {offsets_text([span])} stands in a segment that begins at {first}"
+            yield span, text, (log.index, index)
+
+
+def _lack(batch: Batch, held: Sequence[int]) -> str:
+    missing = ranges_of(set(range(batch.base, batch.last + 1)).difference(held))
+    if missing:
+        return f"has no record at {offsets_text(missing)}"
+    return f"claims {batch.last - batch.base + 1} records and holds {len(held)}"
+
+
+def _segment_start(batch: Batch) -> int | None:
+    """Return the first offset of the batch's segment, which is its file's name; None for another name."""
+    name = batch.segment.partition(".")[0]
+    return int(name) if name.isdecimal() else None
+
+
+def _in_snapshot(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:
+    reached = max((batch.last + 1 for _, batch in log.batches), default=log.start)
+    proof = (log.index, *(index for index, batch in log.batches if batch.last + 1 == reached))
+    if log.start > log.end:
+        yield (log.end, log.start), f"log begins at {log.start}, above its end {log.end}", proof
+    elif log.end > max(reached, log.start) and not log.snapshot.problems:
+        yield (reached, log.end), f"log claims to end at {log.end}, and its batches end at {reached}", proof
+    elif log.end < reached:
+        yield (log.end, reached), f"log claims to end at {log.end}, and its batches reach {reached}", proof
+    mark = log.snapshot.high_watermark
+    if mark is not None and mark > max(log.end, reached):
+        ever = _furthest(ops, log.node)
+        if ever is not None and mark > ever:
+            text = f"checkpoint says that the high watermark was {mark}, and its log never had more than {ever}"
+            yield (max(log.end, reached), mark), f"{text} records", (log.index,)
+
+
+def _furthest(ops: Sequence[Op], node: str) -> int | None:
+    """
+    Return the furthest end that the node's log ever had; None if that is not known.
+
+    Only then is the checkpoint wrong: a log that was cut, or lost its end with the power, keeps the checkpoint of
+    its high watermark for some time.
+    """
+    ends = [appended.end for op, appended in events_of(ops, Append) if op.process == node]
+    ends += [each.start for op, each in events_of(ops, Truncate) if op.process == node]
+    ends += [led.log_end_offset for op, led in events_of(ops, Leader) if op.process == node]
+    ends += [each.log_end_offset for op, each in events_of(ops, Follower) if op.process == node]
+    ends += [each.log_end_offset for op, each in events_of(ops, Recovered) if op.process == node]
+    if ends:
+        return max(ends)
+    if any(op.process == node and printed.what == "truncate" for op, printed in events_of(ops, Printed)):
+        return None
+    if any(outage.node == node and outage.power_lost for outage in outages(ops)):
+        return None
+    log = final_logs(ops)[node]
+    return max((batch.last + 1 for _, batch in log.batches), default=log.start)

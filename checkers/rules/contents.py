@@ -1,0 +1,217 @@
+"""
+Final logs hold what clients sent, as they sent it, and each record once.
+
+Replicas that agree may all be wrong: the leader wrote it so. These rules compare logs with what clients sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from checkers.definition import Definition
+from checkers.facts.fact import fact
+from checkers.facts.sent import Sent, sent_values
+from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
+from harness.events import Batch
+from harness.model import Anomaly, Kind, Op, ranges_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.DUPLICATE,
+        formula="|{o : some final log holds v at o}| > |{produce(v) invoked, not failed}|, if clients send once; "
+        "or one batch holds v twice, or one log holds v at o in two batches, whatever clients do",
+        words="A record stands more often in the logs than clients sent it. If clients may send it again, that is "
+        "at-least-once delivery, and only a record twice in one batch or twice at one offset is wrong.",
+        evidence="log: snapshot, batch; client: produce; runner: setup (sends_once)",
+        unchecked="",
+        source="Kafka Replication Design V3: a follower appends what it fetched, once, at the same offset",
+    ),
+    Definition(
+        kind=Kind.PHANTOM,
+        formula="a final log holds v, and no produce(v) was invoked, or every produce(v) failed",
+        words="A log holds a record that no client sent, or one whose produce surely failed. Markers of "
+        "transactions are the broker's own and do not count.",
+        evidence="log: snapshot, batch; client: produce",
+        unchecked="",
+        source="Jepsen: kafka, garbage reads and aborted reads",
+    ),
+    Definition(
+        kind=Kind.ALTERED,
+        formula="a final log holds v with digest d, and produce(v) was invoked with digests D: d not in D; or two "
+        "logs hold the same records in a batch of the same offsets and format, with another CRC or codec",
+        words="A record's key, headers or timestamp are not those that were sent, even if all replicas agree; or "
+        "replicas hold the same records in other bytes, though a follower copies its leader's bytes. Message "
+        "format 0 has no timestamp, so its records are not compared with what was sent.",
+        evidence="log: batch; client: produce (digest)",
+        unchecked="A history without digests of what a client other than the raw one sent: then only the bytes of "
+        "replicas are compared.",
+        source="KIP-32; Apache Kafka, DefaultRecordBatch.java: the CRC covers all but offset and epoch",
+    ),
+)
+# Message format 0 drops the timestamp that a client sent (KIP-32).
+_WITHOUT_TIMESTAMP: Final = 0
+
+
+class Place(NamedTuple):
+    """Where a final log holds a record, and the index of its batch's op."""
+
+    node: str
+    offset: int
+    digest: str
+    magic: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wrong:
+    """
+    One value that is wrong in the same way at some places.
+
+    Attributes:
+        text: what is wrong, for the sentence.
+        proof: ops besides the batches that prove it.
+    """
+
+    kind: Kind
+    value: str | None
+    text: str
+    places: Sequence[Place]
+    proof: tuple[int, ...] = ()
+
+
+def contents(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find records of final logs that no client sent, that are not as they were sent, or that stand there twice.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        One anomaly for all records that are wrong in the same way in the same logs.
+
+    Source:  Jepsen's checks of Kafka: duplicates, garbage reads, aborted reads.
+    """
+    setup = setup_of(ops)
+    sends_once = setup is not None and bool(setup.sends_once)
+    sent = sent_values(ops)
+    groups: dict[tuple[Kind, str, tuple[str, ...]], list[_Wrong]] = {}
+    for value, places in places_of(ops).items():
+        for wrong in _judge(value, places, None if value is None else sent.get(value), sends_once=sends_once):
+            nodes = tuple(dict.fromkeys(place.node for place in wrong.places))
+            groups.setdefault((wrong.kind, wrong.text, nodes), []).append(wrong)
+    return [
+        *(_anomaly(ops, kind, text, nodes, group) for (kind, text, nodes), group in groups.items()),
+        *_other_bytes(ops),
+    ]
+
+
+@fact
+def places_of(ops: Sequence[Op]) -> dict[str | None, list[Place]]:
+    """Return where final logs hold each value that is no marker of a transaction, in the order of nodes."""
+    found: dict[str | None, list[Place]] = {}
+    for node, log in final_logs(ops).items():
+        for index, batch in log.batches:
+            magic = batch.magic
+            for offset, digest, value in batch.records:
+                if not batch.control or value is None or not value.endswith(" marker"):
+                    found.setdefault(value, []).append(Place(node, offset, digest, magic, index))
+    return found
+
+
+def _judge(value: str | None, places: Sequence[Place], sent: Sent | None, *, sends_once: bool) -> Iterator[_Wrong]:
+    """Yield what is wrong with one value."""
+    if sent is None:
+        text = "which no client sent"
+        yield _Wrong(kind=Kind.PHANTOM, value=value, text=text, places=places)
+        return
+    if not sent.appends_max:
+        text, proof = "though its produce surely failed", tuple(op.index for op in sent.failed)
+        yield _Wrong(kind=Kind.PHANTOM, value=value, text=text, places=places, proof=proof)
+    elif len({place.offset for place in places}) > sent.appends_max and sends_once:
+        proof = tuple(op.index for op in sent.invokes)
+        text = "more often than clients sent it"
+        yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=places, proof=proof)
+    twice = _twice(places)
+    if twice:
+        text = "twice in one batch or at one offset"
+        yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=twice)
+    if sent.digests:
+        other = [p for p in places if p.digest not in sent.digests and p.magic != _WITHOUT_TIMESTAMP]
+        if other:
+            proof = tuple(op.index for op in sent.invokes)
+            text = "not as it was sent: its key, headers or timestamp differ"
+            yield _Wrong(kind=Kind.ALTERED, value=value, text=text, places=other, proof=proof)
+
+
+def _twice(places: Sequence[Place]) -> list[Place]:
+    """Return the places of a value that one batch holds twice, or that one log holds twice at one offset."""
+    if (
+        len({place.batch for place in places})
+        == len({(place.node, place.offset) for place in places})
+        == len(places)
+    ):
+        return []
+    batches: dict[int, Place] = {}
+    offsets: dict[tuple[str, int], Place] = {}
+    found: list[Place] = []
+    for place in places:
+        before = batches.setdefault(place.batch, place), offsets.setdefault((place.node, place.offset), place)
+        found += [each for first in before if first is not place for each in (first, place)]
+    return list(dict.fromkeys(found))
+
+
+def _anomaly(ops: Sequence[Op], kind: Kind, text: str, nodes: tuple[str, ...], group: Sequence[_Wrong]) -> Anomaly:
+    topic, partition = key_of(ops)
+    first = group[0]
+    ranges = ranges_of(place.offset for wrong in group for place in wrong.places)
+    what = "a record without a value" if first.value is None else repr(first.value)
+    here = ranges_of(place.offset for place in first.places)
+    where = offsets_text(here) + ("" if here == ranges else f" (and others at {offsets_text(ranges)})")
+    verb = "holds" if len(nodes) == 1 else "hold"
+    return Anomaly(
+        kind=kind,
+        topic=topic,
+        partition=partition,
+        ranges=ranges,
+        nodes=nodes,
+        sentence=f"{_and(nodes)} {verb} {what} at {where}, {text}.",
+        proof=tuple(sorted({*(p.batch for wrong in group for p in wrong.places), *_proofs(group)})),
+    )
+
+
+def _proofs(group: Iterable[_Wrong]) -> Iterator[int]:
+    for wrong in group:
+        yield from wrong.proof
+
+
+def _and(nodes: Sequence[str]) -> str:
+    return nodes[0] if len(nodes) == 1 else f"{', '.join(nodes[:-1])} and {nodes[-1]}"
+
+
+def _other_bytes(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """
+    Yield batches that hold another replica's records in other bytes: a follower copies its leader's bytes.
+
+    A batch of another message format was converted. The CRC does not cover offset and epoch.
+    """
+    topic, partition = key_of(ops)
+    first: dict[tuple[int, int, int], tuple[str, int, Batch]] = {}
+    for node, log in final_logs(ops).items():
+        for index, batch in log.batches:
+            other, before, twin = first.setdefault((batch.base, batch.last, batch.magic), (node, index, batch))
+            unlike = batch.crc != twin.crc or batch.codec != twin.codec
+            if unlike and other != node and batch.records == twin.records:
+                span = (batch.base, max(batch.last, batch.base) + 1)
+                what = "CRC" if batch.codec == twin.codec else "codec"
+                yield Anomaly(
+                    kind=Kind.ALTERED,
+                    topic=topic,
+                    partition=partition,
+                    ranges=(span,),
+                    nodes=(other, node),
+                    sentence=f"{other} and {node} hold the same records at {offsets_text([span])}, and the {what} "
+                    f"of their batch differs: one of them changed its bytes.",
+                    proof=tuple(sorted((before, index))),
+                )
