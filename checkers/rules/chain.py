@@ -377,5 +377,12 @@ def _below(epochs: _Epochs, end: int) -> _Epochs:
     return tuple(entry for entry, until in zip(epochs, ends, strict=False) if entry[1] < min(until, end))
 
 
+def _from(epochs: _Epochs, start: int) -> _Epochs:
+    """Return the epochs of a log that begins at that offset; the last one below it begins there."""
+    below = [epoch for epoch, first in epochs if first <= start]
+    above = tuple(entry for entry in epochs if entry[1] > start)
+    return ((below[-1], start), *above) if start and below else epochs
+
+
 def _text(epochs: _Epochs) -> str:
     return ", ".join(f"{epoch} from {start}" for epoch, start in epochs) or "none"

@@ -11,11 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.view import FinalLog, final_logs, key_of, setup_of
-from harness.model import Anomaly, Kind, Op
+from harness.events import Elected, Follower, Leader, LeaderAndIsr
+from harness.model import Anomaly, Kind, Op, events_of
 
 _OFF = ("no", "false")
+
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.CHECKPOINT,
+        formula="entries (e, s), (f, t) next to each other with f <= e or t < s; or s outside the log; or the "
+        "first batch of e not at s; or a batch of e where the last entry at or below it is another epoch's; or "
+        "e that no leaderAndISR, elected, leader, follower or batch ever had",
+        words="A replica's epoch checkpoint contradicts its log, or names an epoch that never was.",
+        evidence="log: snapshot, batch; zookeeper: leaderAndISR; broker: elected, leader, follower",
+        unchecked="A state of ZooKeeper that the watch may have missed: then no epoch is called unknown.",
+        source="KIP-101, steps 3 and 4.4; KAFKA-16541",
+    ),
+)
 
 
 def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
@@ -35,9 +52,10 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     topic, partition = key_of(ops)
     setup = setup_of(ops)
     has_epochs = setup is None or setup.rules.get("epochs") not in _OFF
+    known = _known_epochs(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
-        complaints = _entries(log) + (_batches(log) if has_epochs else [])
+        complaints = _entries(log) + (_batches(log) + _strange(log, known) if has_epochs else [])
         if complaints:
             found.append(
                 Anomaly(
@@ -82,3 +100,24 @@ def _batches(log: FinalLog) -> list[tuple[str, int]]:
             text = f"the batch at {batch.base} has epoch {batch.epoch}, where the checkpoint has {says}"
             wrong.setdefault(batch.epoch, (text, index))
     return list(wrong.values())
+
+
+def _strange(log: FinalLog, known: frozenset[int] | None) -> list[tuple[str, int]]:
+    """Return (complaint, index) for each entry of an epoch that never was."""
+    entries = () if known is None else log.snapshot.epochs or ()
+    strange = [(epoch, start) for epoch, start in entries if known is not None and epoch not in known]
+    return [(f"entry {epoch}@{start} is of an epoch that never was", log.index) for epoch, start in strange]
+
+
+def _known_epochs(ops: Sequence[Op]) -> frozenset[int] | None:
+    """Return every epoch that ZooKeeper, a broker or a batch had; None if one may have been missed."""
+    states = list(events_of(ops, LeaderAndIsr))
+    elected = {decision.epoch for _, decision in events_of(ops, Elected)}
+    whole = bool(states) and all(b.zk_version == a.zk_version + 1 for (_, a), (_, b) in pairwise(states))
+    if not elected and not (whole and states[0][1].zk_version == 0):
+        return None
+    epochs = elected | {state.epoch for _, state in states}
+    epochs |= {led.epoch for _, led in events_of(ops, Leader)}
+    epochs |= {word.epoch for _, word in events_of(ops, Follower)}
+    epochs |= {batch.epoch for log in final_logs(ops).values() for _, batch in log.batches}
+    return frozenset(epochs)

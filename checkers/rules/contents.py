@@ -115,6 +115,8 @@ def places_of(ops: Sequence[Op]) -> dict[str | None, list[Place]]:
         for index, batch in log.batches:
             magic = batch.magic
             for offset, digest, value in batch.records:
+                if offset < log.start:
+                    continue  # retention or DeleteRecords removed it
                 if not batch.control or value is None or not value.endswith(" marker"):
                     found.setdefault(value, []).append(Place(node, offset, digest, magic, index))
     return found

@@ -10,10 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Final
 
+from checkers.definition import Definition
 from checkers.facts.view import FinalLog, epochs_text, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
 from harness.model import Anomaly, Kind, Op, ranges_of
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.DIVERGED,
+        formula="log(n)[o] and log(m)[o] are there, at or above both logs' starts, and differ in content; n "
+        "and m did not exit by themselves",
+        words="Two replicas hold different records at one offset.",
+        evidence="log: batch (digests over timestamp, key, value and headers)",
+        unchecked="A log that could not be read.",
+        source="KIP-101, Scenario 2; KAFKA-6361",
+    ),
+)
 
 
 def diverged(ops: Sequence[Op]) -> list[Anomaly]:
@@ -35,7 +49,13 @@ def diverged(ops: Sequence[Op]) -> list[Anomaly]:
     logs = [log for node, log in final_logs(ops).items() if node not in absent]
     for left, right in combinations(logs, 2):
         both = left.records.keys() & right.records.keys()
-        unlike = [offset for offset in both if left.records[offset].digest != right.records[offset].digest]
+        # What retention or DeleteRecords removed may still be in a segment; it is no longer part of the log.
+        start = max(left.start, right.start)
+        unlike = [
+            offset
+            for offset in both
+            if offset >= start and left.records[offset].digest != right.records[offset].digest
+        ]
         for first, end in ranges_of(unlike):
             ours, theirs = (_epochs(log, first, end) for log in (left, right))
             shared = ours[0] if len({*ours, *theirs}) == 1 and ours[0] >= 0 else None

@@ -113,7 +113,10 @@ def with_logs(*a: tuple[object, ...], epochs: list[tuple[int, int]] | None = Non
     story = Story({"m1": ("x",)}, "kip101", replicas=("A",)).started("A", "B", "C").elected("A", 0, isr="A")
     story.leads("A", 0, start, isr="A").sends("m1", 1).append("A", start, start + 1, 0, "leader").acked(
         "m1", start, acks=1
-    ).healed()
+    )
+    for epoch, _ in (epochs or [])[1:]:
+        story.elected("A", epoch, isr="A")
+    story.healed()
     return story.log("A", a, epochs, start).read("x").done()
 
 

@@ -443,7 +443,7 @@ TOLD_1 = plant("high-watermark-told-above-1", "sim-clean", HIGH_WATERMARK)(
 TOLD_2 = plant("high-watermark-told-and-shorter", "kafka-kip101-1", HIGH_WATERMARK)(
     _set(Source.CLIENT, "read", nth=-1, high_watermark=99)
 )
-TOLD_3 = plant("high-watermark-told-below", "local-kip101-1", HIGH_WATERMARK)(
+TOLD_3 = plant("high-watermark-told-below", "local-kip101-1", HIGH_WATERMARK, Kind.WRONG_READ)(
     lambda edit: _shorter(edit.find(Source.CLIENT, "read", nth=-1, type="ok"))
 )
 
@@ -466,9 +466,11 @@ def _reads_again(lower: int) -> Change:
     return change
 
 
-TOLD_4 = plant("high-watermark-told-and-lower-1", "kafka-kip101-2", HIGH_WATERMARK, Kind.PERMITTED)(
-    _reads_again(1)
+TOLD_4 = plant(
+    "high-watermark-told-and-lower-1", "kafka-kip101-2", HIGH_WATERMARK, Kind.PERMITTED, Kind.WRONG_READ
+)(_reads_again(1))
+TOLD_5 = plant("high-watermark-told-and-lower-2", "kafka-kip101-1", HIGH_WATERMARK, Kind.WRONG_READ)(
+    _reads_again(2)
 )
-TOLD_5 = plant("high-watermark-told-and-lower-2", "kafka-kip101-1", HIGH_WATERMARK)(_reads_again(2))
-TOLD_6 = plant("high-watermark-told-and-lower-3", "sim-clean-8", HIGH_WATERMARK)(_reads_again(1))
+TOLD_6 = plant("high-watermark-told-and-lower-3", "sim-clean-8", HIGH_WATERMARK, Kind.WRONG_READ)(_reads_again(1))
 TOLD_OK = plant("high-watermark-told-again-lawful", "kafka-kip101-2", Kind.PERMITTED)(_reads_again(0))

@@ -1,0 +1,117 @@
+"""
+After healing, a follower's log is its leader's: no longer than it, and with the same epochs for the same records.
+
+A truncation by epochs compares epochs alone, so records that two replicas stamp differently can be cut from one of
+them although both hold the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from checkers.definition import Definition
+from checkers.facts.outages import outages
+from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, offsets_text
+from checkers.rules.exited import gone
+from harness.events import Healed
+from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
+
+# The first message format that stores a leader epoch.
+_WITH_EPOCHS: Final = 2
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.LONGER,
+        formula="after healed: log(n).end > log(final leader).end, and n is up and did not exit by itself",
+        words="A follower's log ends above its leader's after healing, so it did not truncate what its leader "
+        "lacks.",
+        evidence="runner: healed; zookeeper: leaderAndISR; log: snapshot",
+        unchecked="A cluster that did not heal, or whose leader is not known: then nothing is found.",
+        source="KIP-101, Scenario 2; KAFKA-3924",
+    ),
+    Definition(
+        kind=Kind.EPOCHS_DIFFER,
+        formula="log(n)[o] = log(m)[o], epoch(n, o) >= 0, epoch(m, o) >= 0, epoch(n, o) != epoch(m, o)",
+        words="Two replicas hold the same record in batches of different leader epochs.",
+        evidence="log: batch, of message format 2",
+        unchecked="",
+        source="KIP-101, step 3: the leader stamps each message set, and followers copy it",
+    ),
+)
+
+
+def replicas(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find followers that are longer than their leader after healing, and records with two epochs.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets.
+
+    Source:  KIP-101, Scenario 2 and step 3.
+    """
+    return [*_longer(ops), *_stamped(ops)]
+
+
+def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    healed = [op for op, _ in events_of(ops, Healed)]
+    leader = final_leader(ops)
+    logs = final_logs(ops)
+    leading = logs.get(leader.node or "") if leader else None
+    if leading is None or not healed or any(op.type is not OpType.OK for op in healed):
+        return
+    topic, partition = key_of(ops)
+    away = {outage.node for outage in outages(ops) if outage.back is None} | gone(ops)
+    for node, log in logs.items():
+        if log.end > leading.end and node not in away and leading.node not in away:
+            span = (leading.end, log.end)
+            ends = f"above {leading.end}, where the log of its leader {leading.node} ends"
+            yield Anomaly(
+                kind=Kind.LONGER,
+                topic=topic,
+                partition=partition,
+                ranges=(span,),
+                nodes=(node,),
+                sentence=f"{node} ends at {log.end} after healing, {ends}: it kept {offsets_text([span])}.",
+                proof=tuple(sorted((healed[-1].index, log.index, leading.index))),
+            )
+
+
+def _stamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    topic, partition = key_of(ops)
+    for left, right in combinations(final_logs(ops).values(), 2):
+        epochs, others = _epochs(left), _epochs(right)
+        if epochs == others:
+            continue
+        unlike = [
+            offset
+            for offset in left.records.keys() & right.records.keys()
+            if offset >= max(left.start, right.start)
+            and left.records[offset].digest == right.records[offset].digest
+            and 0 <= epochs.get(offset, -1) != others.get(offset, -1) >= 0
+        ]
+        for first, end in ranges_of(unlike):
+            yield Anomaly(
+                kind=Kind.EPOCHS_DIFFER,
+                topic=topic,
+                partition=partition,
+                ranges=((first, end),),
+                nodes=(left.node, right.node),
+                sentence=f"{left.node} and {right.node} hold the same at {offsets_text([(first, end)])}, "
+                f"{left.node} in epoch {epochs[first]} and {right.node} in epoch {others[first]}.",
+                proof=tuple(sorted({log.records[o].index for log in (left, right) for o in range(first, end)})),
+            )
+
+
+def _epochs(log: FinalLog) -> dict[int, int]:
+    """Return the epoch of each record that is stored in a format with epochs."""
+    return {
+        offset: batch.epoch
+        for _, batch in log.batches
+        if batch.magic >= _WITH_EPOCHS
+        for offset, _, _ in batch.records
+    }
