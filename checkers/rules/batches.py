@@ -7,7 +7,8 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.outages import outages
-from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text
+from checkers.facts.sent import sent_values
+from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text, setup_of
 from harness.events import Append, Batch, Follower, Leader, Printed, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, events_of, ranges_of
 
@@ -117,9 +118,16 @@ def _furthest(ops: Sequence[Op], node: str) -> int | None:
     ends += [each.log_end_offset for op, each in events_of(ops, Recovered) if op.process == node]
     if ends:
         return max(ends)
-    if any(op.process == node and printed.what == "truncate" for op, printed in events_of(ops, Printed)):
-        return None
-    if any(outage.node == node and outage.power_lost for outage in outages(ops)):
-        return None
+    if _was_cut(ops, node):
+        # No log is longer than all records that were ever sent, if each was sent once.
+        setup = setup_of(ops)
+        sent = sum(max(len(each.invokes), each.ended) for each in sent_values(ops).values())
+        return sent if setup is not None and setup.sends_once and sent else None
     log = final_logs(ops)[node]
     return max((batch.last + 1 for _, batch in log.batches), default=log.start)
+
+
+def _was_cut(ops: Sequence[Op], node: str) -> bool:
+    """Return True if a node that emits no events printed that it truncated its log, or lost its power."""
+    printed = any(op.process == node and line.what == "truncate" for op, line in events_of(ops, Printed))
+    return printed or any(outage.node == node and outage.power_lost for outage in outages(ops))

@@ -351,8 +351,9 @@ def _final(node: _Node, log: FinalLog, stamps: bool) -> Iterator[_Break]:
         yield node.name, f"{node.name}'s log ends at {log.end}, and its events say {node.end}", proof
         return
     left = log.snapshot.epochs
-    if stamps and node.wrote and node.epochs is not None and left is not None and left != node.epochs:
-        text = f"{node.name}'s checkpoint has {_text(left)}, and it wrote {_text(node.epochs)}"
+    wrote = None if node.epochs is None else _from(node.epochs, log.start)
+    if stamps and node.wrote and wrote is not None and left is not None and left != wrote:
+        text = f"{node.name}'s checkpoint has {_text(left)}, and it wrote {_text(wrote)}"
         yield node.name, text, proof
     if node.kept is None:
         return

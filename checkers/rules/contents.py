@@ -135,8 +135,7 @@ def _judge(value: str | None, places: Sequence[Place], sent: Sent | None, *, sen
         proof = tuple(op.index for op in sent.invokes)
         text = "more often than clients sent it"
         yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=places, proof=proof)
-    twice = _twice(places)
-    if twice:
+    elif twice := _twice(places):
         text = "twice in one batch or at one offset"
         yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=twice)
     if sent.digests:

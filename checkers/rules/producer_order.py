@@ -13,8 +13,8 @@ from harness.model import Anomaly, Kind, Op
 KINDS: Final = (
     Definition(
         kind=Kind.REORDERED,
-        formula="ok(produce a, o) before invoke(produce b), ok(produce b, p), of one process, both in the "
-        "final log at o and p: p < o",
+        formula="invoke(produce a) before invoke(produce b) of one process, both ok and in the final log at o "
+        "and p: p < o; if clients may send again, only with ok(produce a) before invoke(produce b)",
         words="A record that a producer sent after another has a lower offset.",
         evidence="client: produce; log: batch",
         unchecked="A record that is not at its offset at the end: `lost` judges it.",
@@ -46,7 +46,11 @@ def producer_order(ops: Sequence[Op]) -> list[Anomaly]:
         held = log.records.get(acked.offset) if log else None
         if held is not None and held.value == acked.value:
             by_process.setdefault(acked.ok.process, []).append(acked)
-    return [_anomaly(ops, before, after) for theirs in by_process.values() for before, after in _pairs(theirs, in_turn=in_turn)]
+    return [
+        _anomaly(ops, before, after)
+        for theirs in by_process.values()
+        for before, after in _pairs(theirs, in_turn=in_turn)
+    ]
 
 
 def _pairs(theirs: Sequence[Acked], *, in_turn: bool) -> list[tuple[Acked, Acked]]:

@@ -50,9 +50,12 @@ def test_client_is_what_the_runner_needs(stage: Stage) -> None:
 def test_record_is_told_before_and_after_with_its_offset(stage: Stage) -> None:
     stage.client.produce(TOPIC, 0, "m1", ["m1.0", "m1.1"], acks=-1)
     told = [{**ABOUT, "value": f"m1.{n}"} for n in range(2)]
+    log = stage.world.nodes["A"].disk.replica_log(TP)
+    assert log is not None
+    stored = [digest for batch in log.batches for _, digest, _ in batch.records]
     assert [
-        ("client-1", "invoke", told[0]),
-        ("client-1", "invoke", told[1]),
+        ("client-1", "invoke", {**told[0], "digest": stored[0]}),
+        ("client-1", "invoke", {**told[1], "digest": stored[1]}),
         ("client-1", "ok", {**told[0], "offset": 0}),
         ("client-1", "ok", {**told[1], "offset": 1}),
     ] == stage.outcomes()

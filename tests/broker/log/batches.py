@@ -8,6 +8,7 @@ from pathlib import Path
 from crc32c import crc32c
 from hypothesis import HealthCheck, settings
 
+from harness.logdir.message_set import records_of, walk
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.batch import batch_of, parse_header
@@ -64,3 +65,9 @@ def offsets(batches: tuple[Batch, ...]) -> list[tuple[int, int]]:
 def all_of(log: FileLog) -> tuple[Batch, ...]:
     """Read the whole log."""
     return log.read(log.start_offset, log.end_offset, 1 << 30)
+
+
+def digests(batches: tuple[Batch, ...]) -> list[str]:
+    """Return the digest of every record, as the reader of logs computes it."""
+    headers = walk(b"".join(bytes(batch.payload) for batch in batches)).headers
+    return [record.digest for header in headers for record in records_of(header)]

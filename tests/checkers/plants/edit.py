@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, Final, Self
 
+from harness.logdir.records import sent_digest
 from harness.model import Op, Source
-from tests.checkers.story import digest
 
 RUNS: Final = Path(__file__).parents[1] / "runs"
 
@@ -226,10 +226,51 @@ class Edit:
         return twin
 
     def rewrite(self, node: str, offset: int, text: str, to: str | None = None) -> Self:
-        """Change the value of the record at the offset, with its digest (of `to` if given), in the node's log."""
+        """
+        Change the value of the record at the offset, with its digest (of `to` if given), in the node's log.
+
+        The digest is that of a record without key, headers and timestamp, as the raw client sends it.
+        """
         for record in self.batch_at(node, offset)["value"]["records"]:
             if record[0] == offset:
-                record[1], record[2] = digest(to or text), text
+                record[1], record[2] = sent_digest(to or text), text
+        return self
+
+    def redigest(self, offset: int, digest: str, *nodes: str) -> Self:
+        """Change the digest alone of the record at the offset, in these nodes' logs; in all without nodes."""
+        for node in nodes or self.lines[0]["value"]["replicas"]:
+            for record in self.batch_at(node, offset)["value"]["records"]:
+                if record[0] == offset:
+                    record[1] = digest
+        return self
+
+    def put_everywhere(self, offset: int, *records: tuple[int, str, str | None], **value: Any) -> Self:
+        """
+        Append a copy of the batch with that offset to every final log.
+
+        Args:
+            records: (offset, digest, value) of its records; those of the batch, moved to the log's end, if none.
+            value: other keys of the batch's value.
+        """
+        for node in self.lines[0]["value"]["replicas"]:
+            batch = self.batch_at(node, offset)
+            end = self.snapshot(node)["value"]["log_end_offset"]
+            own = batch["value"]["records"]
+            put = [list(each) for each in records] or [[end + at, *each[1:]] for at, each in enumerate(own)]
+            place = {"base": put[0][0], "last": put[-1][0], "records": put}
+            self.put_batch(node, batch, **{**place, **value})
+        return self
+
+    def tell_digests(self) -> Self:
+        """Let every invoke of a produce tell the digest that the final logs have for its value, as clients do."""
+        known = {
+            value: digest
+            for line in self.all(Source.LOG, "batch")
+            for _, digest, value in line["value"]["records"]
+        }
+        for line in self.all(Source.CLIENT, "produce", type="invoke"):
+            if line["value"]["value"] in known:
+                line["value"]["digest"] = known[line["value"]["value"]]
         return self
 
     def _recount(self, node: str) -> Self:

@@ -76,9 +76,7 @@ def _stamped(edit: Edit, nth: int) -> None:
     edit.change(batch, epoch=batch["value"]["epoch"] + 1)
 
 
-@plant(
-    "epochs-differ-1", "local-kip101-1", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT, Kind.DISORDER, Kind.UNCHECKED
-)
+@plant("epochs-differ-1", "local-kip101-1", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT, Kind.DISORDER, Kind.UNCHECKED)
 def stamped_1(edit: Edit) -> None:
     batch = edit.batches(_follower(edit))[0]
     edit.change(batch, epoch=2)

@@ -17,7 +17,7 @@ from harness.history.file import History, read_history
 from harness.model import Op, OpType, PreconditionError
 from targets.broker.core.messages import ErrorCode, ProducePartition, ProduceResult
 from targets.broker.wire import versions
-from tests.broker.log.batches import TP, all_of
+from tests.broker.log.batches import TP, all_of, digests
 from tests.broker.log.batches import offsets as spans
 from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.workloads.peers import peer
@@ -58,7 +58,9 @@ def test_records_of_one_call_are_one_batch_and_an_operation_each(
     assert [0, 1, 2] == produce(client, "a", "b", "c")
     assert [(0, 2)] == spans(all_of(broker.log))
     about = {"topic": TP.topic, "partition": 0, "name": "m1", "acks": -1, "codec": "none"}
-    assert [about | {"value": value} for value in "abc"] == [op.value for op in ops(client, OpType.INVOKE)]
+    asked = [dict(op.value) for op in ops(client, OpType.INVOKE)]
+    assert digests(all_of(broker.log)) == [each.pop("digest") for each in asked]
+    assert [about | {"value": value} for value in "abc"] == asked
     assert [about | {"value": value, "offset": offset} for offset, value in enumerate("abc")] == [
         op.value for op in ops(client, OpType.OK)
     ]
