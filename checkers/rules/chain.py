@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from typing import Final, TypeAlias
 
 from checkers.definition import Definition
-from checkers.facts.view import FinalLog, at, final_logs, key_of, setup_of
+from checkers.facts.view import at, key_of, setup_of
 from harness.effect import Effect, nature_of
 from harness.events import (
     Append,
@@ -56,12 +56,12 @@ KINDS: Final = (
         kind=Kind.UNCHECKED,
         formula="for one node, end(i) = the end after its last append, truncate or recovered before i: "
         "base(append at i) /= end(i), or from(truncate at i) /= end(i), or log-end-offset(leader or follower at "
-        "i) /= end(i), or log-end-offset(recovered at i) < end(i) without a power loss, or snapshot's end /= "
-        "end(i); likewise for its role, its leader epoch and its epoch checkpoint",
+        "i) /= end(i), or log-end-offset(recovered at i) < end(i) without a power loss; "
+        "likewise for its role, its leader epoch and its epoch checkpoint",
         words="What a broker reports contradicts what it reported before, so the history lacks an event of it, "
         "or has one that never was.",
         evidence="started, recovered, leader, follower, append, truncate, checkpoint, flushed, registered, "
-        "elected, snapshot, batch",
+        "elected; fabric: fetch, epoch-question",
         unchecked="It is the finding itself. After a power loss a log is not compared until it is recovered.",
         source="Jepsen: a history must be possible before it is judged",
     ),
@@ -70,7 +70,7 @@ KINDS: Final = (
 
 def chain(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find where a broker's events contradict each other, or the log that it left.
+    Find where a broker's events contradict each other.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -89,10 +89,6 @@ def chain(ops: Sequence[Op]) -> list[Anomaly]:
     found += islice(_registrations(ops), _NAMED_MAX)
     found += islice(_twice(ops), _NAMED_MAX)
     found += islice(_seen_on_links(ops), _NAMED_MAX)
-    if not found:
-        logs = final_logs(ops)
-        for name in sorted(nodes.keys() & logs.keys()):
-            found += islice(_final(nodes[name], logs[name], stamps), _NAMED_MAX)
     return [
         Anomaly(
             kind=Kind.UNCHECKED,
@@ -342,47 +338,10 @@ def _registrations(ops: Sequence[Op]) -> Iterator[_Break]:
                 yield op.process, f"{text} was {owners[czxid]}", (told[owners[czxid]][1].index, op.index)
 
 
-def _final(node: _Node, log: FinalLog, stamps: bool) -> Iterator[_Break]:
-    """Yield where the log that a node left is not the one that it reported."""
-    if node.unsure or node.silent or node.end is None:
-        return
-    proof = (node.last, log.index)
-    if not node.low <= log.end <= node.end:
-        yield node.name, f"{node.name}'s log ends at {log.end}, and its events say {node.end}", proof
-        return
-    left = log.snapshot.epochs
-    wrote = None if node.epochs is None else _from(node.epochs, log.start)
-    if stamps and node.wrote and wrote is not None and left is not None and left != wrote:
-        text = f"{node.name}'s checkpoint has {_text(left)}, and it wrote {_text(wrote)}"
-        yield node.name, text, proof
-    if node.kept is None:
-        return
-    place = 0
-    for index, batch in log.batches:
-        while place < len(node.kept) and node.kept[place][1] <= batch.base:
-            place += 1
-        if place == len(node.kept):
-            break
-        base, end, epoch, role = node.kept[place]
-        if not base <= batch.base <= batch.last < end:
-            text = f"{node.name}'s batch {batch.base}-{batch.last} is not in its append of {base}-{end - 1}"
-            yield node.name, text, (log.index, index)
-        elif stamps and role == "leader" and batch.epoch != epoch:
-            text = f"{node.name}'s batch {batch.base}-{batch.last} has epoch {batch.epoch}, and was appended in"
-            yield node.name, f"{text} epoch {epoch}", (log.index, index)
-
-
 def _below(epochs: _Epochs, end: int) -> _Epochs:
     """Return the epochs that have records in a log of that end; recovery may drop the others."""
     ends = (*(start for _, start in epochs[1:]), end)
     return tuple(entry for entry, until in zip(epochs, ends, strict=False) if entry[1] < min(until, end))
-
-
-def _from(epochs: _Epochs, start: int) -> _Epochs:
-    """Return the epochs of a log that begins at that offset; the last one below it begins there."""
-    below = [epoch for epoch, first in epochs if first <= start]
-    above = tuple(entry for entry in epochs if entry[1] > start)
-    return ((below[-1], start), *above) if start and below else epochs
 
 
 def _text(epochs: _Epochs) -> str:

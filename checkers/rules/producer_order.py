@@ -44,7 +44,7 @@ def producer_order(ops: Sequence[Op]) -> list[Anomaly]:
     by_process: dict[str, list[Acked]] = {}
     for acked in acked_records(ops):
         held = log.records.get(acked.offset) if log else None
-        if held is not None and held.value == acked.value:
+        if held is not None and held.value == acked.value and acked.invoked < acked.index:
             by_process.setdefault(acked.ok.process, []).append(acked)
     return [
         _anomaly(ops, before, after)
@@ -54,7 +54,7 @@ def producer_order(ops: Sequence[Op]) -> list[Anomaly]:
 
 
 def _pairs(theirs: Sequence[Acked], *, in_turn: bool) -> list[tuple[Acked, Acked]]:
-    """Return each record with the highest one sent, or if not in turn acknowledged, before it, if that is above."""
+    """Return each record that stands below one that was sent before it; acknowledged before it, if not in turn."""
     found: list[tuple[Acked, Acked]] = []
     by_ok = sorted(theirs, key=lambda acked: acked.invoked if in_turn else acked.index)
     place, highest = 0, None

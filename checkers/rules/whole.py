@@ -291,36 +291,13 @@ def _odd(type_: OpType, event: Produce | Read | Injection | Step) -> str:
 
 
 def _clients(ops: PartOps) -> Iterator[_Lack]:
-    """Yield what clients lack: an acknowledgement that promises something, the records that were to be sent."""
+    """Yield it if no acknowledgement promises anything."""
     acked = [(op, sent) for op, sent in events_of(ops, Produce) if op.type is OpType.OK]
     if acked and all(sent.acks == 0 for _, sent in acked):
         yield (
             "every record that was acknowledged had acks=0, which promises nothing",
             tuple(op.index for op, _ in acked)[:_NAMED_MAX],
         )
-    setup = setup_of(ops)
-    if setup is None:
-        return
-    once: set[str] = set()
-    place: dict[tuple[str, str], int] = {}
-    for op, sent in events_of(ops, Produce):
-        if op.type is not OpType.INVOKE:
-            continue
-        values = setup.records.get(sent.name, ())
-        if sent.value not in values:
-            text = f"{op.process} sent {sent.value!r} as {sent.name} at {at(op)}; the set-up has no such record"
-            yield text, (op.index,)
-            continue
-        if sent.value in once:
-            yield f"{op.process} sent {sent.value!r} at {at(op)}, which had been sent before", (op.index,)
-        once.add(sent.value)
-        now = values.index(sent.value)
-        if now < place.get((op.process, sent.name), 0):
-            yield (
-                f"{op.process} sent {sent.value!r} at {at(op)}, after what follows it in {sent.name}",
-                (op.index,),
-            )
-        place[op.process, sent.name] = now
 
 
 def _brokers(ops: PartOps) -> Iterator[_Lack]:

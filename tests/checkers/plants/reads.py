@@ -207,7 +207,7 @@ def retained(edit: Edit) -> None:
         edit.change(snapshot, log_end_offset=end)
 
 
-@plant("retention-removed-records-lawful", "local-kip101-1", Kind.LOST)
+@plant("retention-removed-records-lawful", "local-kip101-1")
 def removed(edit: Edit) -> None:
     """The last read still asks for all records: it began before the retention."""
     retained(edit)
