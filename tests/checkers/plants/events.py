@@ -278,12 +278,10 @@ def _appends(node: str, *, nth: int = -1, **value: Any) -> Change:
     )
 
 
-APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS, Kind.NOT_REPLICATED, Kind.UNCHECKED)(
-    _appends("C")
-)
+APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS, Kind.NOT_REPLICATED)(_appends("C"))
 APPENDS_2 = plant("append-by-follower-2", "local-kip101-1", Kind.TWO_LEADERS, Kind.FALSE_ACK)(_appends("B"))
 APPENDS_3 = plant("append-by-follower-3", "sim-clean-8", Kind.TWO_LEADERS)(_appends("A", nth=0))
-APPENDS_4 = plant("append-in-another-epoch", "local-kip101-1", Kind.TWO_LEADERS, Kind.UNCHECKED)(
+APPENDS_4 = plant("append-in-another-epoch", "local-kip101-1", Kind.TWO_LEADERS)(
     lambda edit: edit.change(edit.find(BROKER, "append", "A", nth=-1), epoch=0)
 )
 APPENDS_5 = plant(

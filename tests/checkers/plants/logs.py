@@ -337,20 +337,20 @@ def missing_in_batch(edit: Edit) -> None:
     _without(edit, 2)
 
 
-@plant("record-missing-at-a-batchs-end", "sim-unpromised", INCOMPLETE, Kind.UNPROMISED)
+@plant("record-missing-at-a-batchs-end", "sim-unpromised", INCOMPLETE, Kind.UNPROMISED, Kind.WRONG_READ)
 def missing_at_end(edit: Edit) -> None:
     """m5 was sent with acks=1, and its last record is not there."""
     _outcome(edit, "m5", "info", "no answer")
     _without(edit, 7)
 
 
-@plant("records-missing-in-a-batch-of-none", "local-kip101-1", INCOMPLETE)
+@plant("records-missing-in-a-batch-of-none", "local-kip101-1", INCOMPLETE, Kind.WRONG_READ)
 def batch_of_none(edit: Edit) -> None:
     _outcome(edit, "m3", "info", "no answer")
     _without(edit, 4)
 
 
-@plant("record-beyond-its-batch", "local-kip101-1", INCOMPLETE, Kind.DISORDER)
+@plant("record-beyond-its-batch", "local-kip101-1", INCOMPLETE, Kind.DISORDER, Kind.WRONG_READ)
 def beyond_batch(edit: Edit) -> None:
     _outcome(edit, "m3", "info", "no answer")
     for node in _replicas(edit):

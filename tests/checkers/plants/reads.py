@@ -54,7 +54,7 @@ def longer_2(edit: Edit) -> None:
     _longer(edit)
 
 
-@plant("longer-on-ours", "sim-clean", Kind.LONGER, Kind.LOST, Kind.UNCHECKED, Kind.WRONG_HIGH_WATERMARK)
+@plant("longer-on-ours", "sim-clean", Kind.LONGER, Kind.LOST, Kind.WRONG_HIGH_WATERMARK)
 def longer_3(edit: Edit) -> None:
     _longer(edit)
 
@@ -76,7 +76,7 @@ def _stamped(edit: Edit, nth: int) -> None:
     edit.change(batch, epoch=batch["value"]["epoch"] + 1)
 
 
-@plant("epochs-differ-1", "local-kip101-1", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT, Kind.DISORDER, Kind.UNCHECKED)
+@plant("epochs-differ-1", "local-kip101-1", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT, Kind.DISORDER)
 def stamped_1(edit: Edit) -> None:
     batch = edit.batches(_follower(edit))[0]
     edit.change(batch, epoch=2)
@@ -112,17 +112,17 @@ def _swapped(edit: Edit, process: str, one: int, other: int) -> None:
     edit.move(late, after=asked[late["value"]["value"]])
 
 
-@plant("reordered-1", "local-kip101-1", Kind.REORDERED, Kind.UNCHECKED)
+@plant("reordered-1", "local-kip101-1", Kind.REORDERED)
 def reordered_1(edit: Edit) -> None:
     _swapped(edit, "client-1", 0, 2)
 
 
-@plant("reordered-2", "kafka-kip101-1", Kind.REORDERED, Kind.UNCHECKED)
+@plant("reordered-2", "kafka-kip101-1", Kind.REORDERED)
 def reordered_2(edit: Edit) -> None:
     _swapped(edit, "client-1", 0, 1)
 
 
-@plant("reordered-3", "sim-clean", Kind.REORDERED, Kind.UNCHECKED)
+@plant("reordered-3", "sim-clean", Kind.REORDERED)
 def reordered_3(edit: Edit) -> None:
     lines = [line for line in edit.all(Source.CLIENT, "produce", type="ok") if line["value"]["acks"] == -1]
     first, second = lines[0], lines[1]
@@ -239,7 +239,7 @@ def _entry(edit: Edit, epoch: int, start: int) -> None:
     edit.change(snapshot, epochs=epochs)
 
 
-@plant("checkpoint-of-an-epoch-that-never-was", "local-kip101-1", Kind.CHECKPOINT, Kind.UNCHECKED)
+@plant("checkpoint-of-an-epoch-that-never-was", "local-kip101-1", Kind.CHECKPOINT)
 def never_was(edit: Edit) -> None:
     _entry(edit, 7, 5)
 
@@ -249,7 +249,7 @@ def beyond(edit: Edit) -> None:
     _entry(edit, 9, 99)
 
 
-@plant("checkpoint-falls", "local-kip101-2", Kind.CHECKPOINT, Kind.PERMITTED, Kind.UNCHECKED)
+@plant("checkpoint-falls", "local-kip101-2", Kind.CHECKPOINT, Kind.PERMITTED)
 def falls(edit: Edit) -> None:
     snapshot = edit.snapshot(_follower(edit))
     edit.change(snapshot, epochs=[*reversed(snapshot["value"]["epochs"])])

@@ -209,7 +209,7 @@ def restart_keeps_less(edit: Edit) -> None:
     edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3)
 
 
-@plant("chain-epoch-of-an-append", "sim-clean", UNKNOWN, Kind.TWO_LEADERS)
+@plant("chain-epoch-of-an-append", "sim-clean", Kind.TWO_LEADERS)
 def epoch_of_an_append(edit: Edit) -> None:
     """Let a leader append in an epoch that it does not lead."""
     edit.change(edit.find(Source.BROKER, "append", role="leader", nth=1), epoch=3)
