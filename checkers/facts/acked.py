@@ -104,6 +104,10 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
         # Two leaders may write at one offset at one time. Final logs show which append was another record's.
         others = _other_origins(ops, acked)
         found = [op for op in found if op.index not in others] or found
+    if len(found) > 1 and acked.by_all:
+        # What was acknowledged with acks=all is what its leader had committed by then.
+        passed = [(op, commit_of(ops, acked.offset, op.index)) for op in found]
+        found = [op for op, commit in passed if commit is not None and commit.index < acked.index] or found
     return found[-1] if found else None
 
 

@@ -26,7 +26,8 @@ from checkers.facts.isr import isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return, returned_unseen
 from checkers.facts.outages import Outage, outages
 from checkers.facts.view import at, names_of, setup_of
-from harness.events import Elected, Follower, Leader
+from harness.effect import nature_of
+from harness.events import Elected, Follower, Injection, Leader, Registered
 from harness.model import Op, events_of
 
 
@@ -208,8 +209,20 @@ def _first_command(case: Case, node: str, after: int) -> Op | None:
 
 
 def _serves(case: Case, node: str, index: int) -> bool:
+    """Return True if a node has the record, is up and has a session, so that a controller may elect it."""
     down = any(outage.node == node and outage.lasts_at(index) for outage in outages(case.ops))
-    return case.holds(node, index) and not down
+    return case.holds(node, index) and not down and not _away(case.ops, node, index)
+
+
+def _away(ops: Sequence[Op], node: str, index: int) -> bool:
+    """Return True if a fault ended the node's session, and the node has not registered since."""
+    left = [
+        op.index
+        for op, fault in events_of(ops, Injection)
+        if op.index < index and node in fault.nodes and nature_of(op).effect.leaves_zookeeper
+    ]
+    registered = [op.index for op, _ in events_of(ops, Registered) if op.process == node and op.index < index]
+    return bool(left) and max(left) > max(registered, default=-1)
 
 
 def _outage(case: Case, end: End) -> Outage:
