@@ -91,11 +91,11 @@ class ReplicaLog:
         return removed
 
     def lacks(self, piece: Piece) -> list[tuple[int, int]]:
-        """Return the [first, end) ranges of the piece at which the log does not hold records of its origin."""
+        """Return the [first, end) ranges of the piece at which the log surely lacks records of its origin."""
         first, end, origin = piece
         missing: list[tuple[int, int]] = []
         for start, stop, held in self.slice(first, end):
-            if held != origin:
+            if held not in (origin, UNKNOWN):
                 continue
             if start > first:
                 missing.append((first, start))
@@ -206,10 +206,17 @@ class Copies:
         first = step.base
         for start, stop, origin in (*theirs, (step.end, step.end, UNKNOWN)):
             if start > first:
-                found.append((first, start, self._later(place, leader, first)))
+                found.append((first, start, self._sent_before(leader, first, start, place)))
             found += [(start, stop, origin)] if start < stop else []
             first = stop
         return found
+
+    def _sent_before(self, leader: str, first: int, end: int, place: int) -> int:
+        """Return the origin of what a leader sent, and lost before its follower's copy was reported."""
+        for start, stop, origin in reversed(self._undone.get(leader, ())):
+            if start <= first and end <= stop:
+                return origin
+        return self._later(place, leader, first)
 
     def _later(self, place: int, leader: str, offset: int) -> int:
         """Return the origin of a leader's append that reaches the collector after its follower's copy."""

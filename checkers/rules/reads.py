@@ -13,7 +13,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text
-from harness.events import Read
+from harness.events import LeaderAndIsr, Read
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 
 KINDS: Final = (
@@ -104,12 +104,19 @@ def _skips(read: Read, log: FinalLog | None) -> Iterator[_Wrong]:
 
 
 def _short(ops: Sequence[Op], read: Read, log: FinalLog | None, since: int) -> Iterator[_Wrong]:
-    """Yield acknowledged records at or above the read's high watermark that the log holds."""
+    """
+    Yield acknowledged records at or above the read's high watermark that the log holds.
+
+    A new leader's high watermark is lawfully below the old one's until its followers have fetched, so only records
+    count that were acknowledged in the epoch in which the read began.
+    """
+    epochs = [(op.index, state.epoch) for op, state in events_of(ops, LeaderAndIsr) if op.index < since]
+    begun = next((index for index, epoch in epochs if epoch == epochs[-1][1]), since)
     short = [
         acked
         for acked in acked_records(ops)
         if acked.by_all
-        and acked.index < since
+        and begun < acked.index < since
         and acked.offset >= (read.high_watermark or 0)
         and log is not None
         and (held := log.records.get(acked.offset)) is not None
