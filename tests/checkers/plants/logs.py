@@ -1,4 +1,8 @@
-"""The contents of final logs: what is there twice, what nobody sent, what was altered, what is not complete."""
+"""
+The contents of final logs: what is there twice, what nobody sent, what was altered, what is not complete.
+
+Length:  the plants of one rule in one place, each beside its lawful twin.
+"""
 
 from __future__ import annotations
 
