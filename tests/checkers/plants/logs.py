@@ -354,6 +354,14 @@ def batch_of_none(edit: Edit) -> None:
     _without(edit, 4)
 
 
+@plant("batch-that-claims-too-many", "sim-clean", INCOMPLETE)
+def claims_too_many(edit: Edit) -> None:
+    """The last batch claims a million records, and the logs end where they would end."""
+    for node in _replicas(edit):
+        edit.change(edit.batch_at(node, 3), last=1_000_003)
+        edit.change(edit.snapshot(node), log_end_offset=1_000_004)
+
+
 @plant("record-beyond-its-batch", "local-kip101-1", INCOMPLETE, Kind.DISORDER)
 def beyond_batch(edit: Edit) -> None:
     _outcome(edit, "m3", "info", "no answer")
