@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from checkers.facts.fact import fact
-from checkers.facts.view import setup_of
+from checkers.facts.view import final_logs, setup_of
 from harness.events import Produce
 from harness.logdir.records import sent_digest
 from harness.model import Op, OpType, events_of
@@ -41,21 +41,14 @@ class Sent:
 
 @fact
 def sent_values(ops: Sequence[Op]) -> Mapping[str, Sent]:
-    """
-    Return every value that a client sent to the partition.
-
-    Older histories have no digests. The raw client sends neither a key nor headers nor a timestamp, so that the
-    digest of its records follows from their values.
-    """
+    """Return every value that a client sent to the partition."""
     found: dict[str, Sent] = {}
-    told = False
     for op, record in events_of(ops, Produce):
         sent = found.get(record.value)
         if sent is None:
             sent = found[record.value] = Sent(name=record.name or record.value)
         if record.digest:
             sent.digests.add(record.digest)
-            told = True
         if op.type is OpType.INVOKE:
             sent.invokes.append(op)
             continue
@@ -64,8 +57,23 @@ def sent_values(ops: Sequence[Op]) -> Mapping[str, Sent]:
             sent.failed.append(op)
         elif record.offset is not None and record.offset >= 0:
             sent.acked.setdefault(record.offset, op)
-    setup = setup_of(ops)
-    if not told and setup is not None and setup.sends_once and setup.host != "sim":
-        for value, sent in found.items():
-            sent.digests.add(sent_digest(value))
     return found
+
+
+@fact
+def sent_digests(ops: Sequence[Op]) -> Mapping[str, frozenset[str]]:
+    """
+    Return the digests of what was sent with each value, as far as they are known.
+
+    Older histories do not tell them. The raw client sends neither a key nor headers nor a timestamp, so that the
+    digest of its records follows from their values; that is believed if it is so of some record of a final log.
+    """
+    told = {value: frozenset(sent.digests) for value, sent in sent_values(ops).items() if sent.digests}
+    setup = setup_of(ops)
+    if setup is None or not setup.sends_once or setup.host == "sim" or len(told) == len(sent_values(ops)):
+        return told
+    guessed = {value: sent_digest(value) for value in sent_values(ops) if value not in told}
+    stored = (record for log in final_logs(ops).values() for record in log.records.values())
+    if any(guessed.get(record.value) == record.digest for record in stored):
+        told |= {value: frozenset((digest,)) for value, digest in guessed.items()}
+    return told

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from checkers.definition import Definition
 from checkers.facts.fact import fact
-from checkers.facts.sent import Sent, sent_values
+from checkers.facts.sent import Sent, sent_digests, sent_values
 from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
 from harness.events import Batch
 from harness.model import Anomaly, Kind, Op, ranges_of
@@ -95,10 +95,14 @@ def contents(ops: Sequence[Op]) -> list[Anomaly]:
     """
     setup = setup_of(ops)
     sends_once = setup is not None and bool(setup.sends_once)
-    sent = sent_values(ops)
+    sent, digests = sent_values(ops), sent_digests(ops)
     groups: dict[tuple[Kind, str, tuple[str, ...]], list[_Wrong]] = {}
     for value, places in places_of(ops).items():
-        for wrong in _judge(value, places, None if value is None else sent.get(value), sends_once=sends_once):
+        known = sent.get(value or "")
+        for wrong in (
+            *_as_sent(value, places, known, sends_once=sends_once),
+            *_altered(value, places, known, digests.get(value or "", frozenset())),
+        ):
             nodes = tuple(dict.fromkeys(place.node for place in wrong.places))
             groups.setdefault((wrong.kind, wrong.text, nodes), []).append(wrong)
     return [
@@ -122,28 +126,34 @@ def places_of(ops: Sequence[Op]) -> dict[str | None, list[Place]]:
     return found
 
 
-def _judge(value: str | None, places: Sequence[Place], sent: Sent | None, *, sends_once: bool) -> Iterator[_Wrong]:
-    """Yield what is wrong with one value."""
-    if sent is None:
-        text = "which no client sent"
-        yield _Wrong(kind=Kind.PHANTOM, value=value, text=text, places=places)
-        return
-    if not sent.appends_max:
+def _as_sent(
+    value: str | None, places: Sequence[Place], sent: Sent | None, *, sends_once: bool
+) -> Iterator[_Wrong]:
+    """Yield a value that no client sent, or that is there more often than it was sent."""
+    if sent is None or value is None:
+        yield _Wrong(kind=Kind.PHANTOM, value=value, text="which no client sent", places=places)
+    elif not sent.appends_max:
         text, proof = "though its produce surely failed", tuple(op.index for op in sent.failed)
         yield _Wrong(kind=Kind.PHANTOM, value=value, text=text, places=places, proof=proof)
-    elif len({place.offset for place in places}) > sent.appends_max and sends_once:
-        proof = tuple(op.index for op in sent.invokes)
-        text = "more often than clients sent it"
+    elif sends_once and len({place.offset for place in places}) > sent.appends_max:
+        text, proof = "more often than clients sent it", tuple(op.index for op in sent.invokes)
         yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=places, proof=proof)
     elif twice := _twice(places):
         text = "twice in one batch or at one offset"
         yield _Wrong(kind=Kind.DUPLICATE, value=value, text=text, places=twice)
-    if sent.digests:
-        other = [p for p in places if p.digest not in sent.digests and p.magic != _WITHOUT_TIMESTAMP]
-        if other:
-            proof = tuple(op.index for op in sent.invokes)
-            text = "not as it was sent: its key, headers or timestamp differ"
-            yield _Wrong(kind=Kind.ALTERED, value=value, text=text, places=other, proof=proof)
+
+
+def _altered(
+    value: str | None, places: Sequence[Place], sent: Sent | None, digests: frozenset[str]
+) -> Iterator[_Wrong]:
+    """Yield a value that is not stored as it was sent; nothing if it is not known how it was sent."""
+    if sent is None or not digests:
+        return
+    other = [p for p in places if p.digest not in digests and p.magic != _WITHOUT_TIMESTAMP]
+    if other:
+        text = "not as it was sent: its key, headers or timestamp differ"
+        proof = tuple(op.index for op in sent.invokes)
+        yield _Wrong(kind=Kind.ALTERED, value=value, text=text, places=other, proof=proof)
 
 
 def _twice(places: Sequence[Place]) -> list[Place]:

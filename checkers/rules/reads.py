@@ -22,7 +22,7 @@ KINDS: Final = (
         formula="ok(read R, high watermark h): offsets of R that do not rise; or an offset below h that R "
         "skips and the final leader's log holds; or an offset of R at or above h; or R[o] that no final log "
         "holds at o, or that the final leader's log or another read has otherwise; or ok(produce r, acks=all, "
-        "o) before R began and h <= o, r in the final log",
+        "o) before R began, in its epoch, and h <= o, r in the final log",
         words="A read goes back, skips a record, stops short of what is committed, or shows a record that is "
         "rewritten or gone later, or that no log ever held.",
         evidence="client: read, produce; log: batch; zookeeper: leaderAndISR",

@@ -1,4 +1,8 @@
-"""The contents of final logs: what is there twice, what nobody sent, what was altered, what is not complete."""
+"""
+The contents of final logs: what is there twice, what nobody sent, what was altered, what is not complete.
+
+Length:  the plants of one rule in one place, each beside its lawful twin.
+"""
 
 from __future__ import annotations
 
@@ -348,6 +352,14 @@ def missing_at_end(edit: Edit) -> None:
 def batch_of_none(edit: Edit) -> None:
     _outcome(edit, "m3", "info", "no answer")
     _without(edit, 4)
+
+
+@plant("batch-that-claims-too-many", "sim-clean", INCOMPLETE)
+def claims_too_many(edit: Edit) -> None:
+    """The last batch claims a million records, and the logs end where they would end."""
+    for node in _replicas(edit):
+        edit.change(edit.batch_at(node, 3), last=1_000_003)
+        edit.change(edit.snapshot(node), log_end_offset=1_000_004)
 
 
 @plant("record-beyond-its-batch", "local-kip101-1", INCOMPLETE, Kind.DISORDER, Kind.WRONG_READ)
