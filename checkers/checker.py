@@ -66,7 +66,7 @@ def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], PartOps]:
     partition has one part all the same, so that checkers report the missing evidence.
     """
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
-    if len({(op.value.get("topic"), op.value.get("partition")) for op in ops} - {(None, None)}) == 1:
+    if len({op.place for op in ops} - {None}) == 1:
         return {key_of(ops): ops}
     places = [partition_of(op) for op in ops]
     keys = dict.fromkeys(place for place in places if place is not None) or {key_of(ops): None}

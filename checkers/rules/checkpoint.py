@@ -78,13 +78,14 @@ def _entries(log: FinalLog) -> list[tuple[str, int]]:
     for (epoch, start), (next_epoch, next_start) in pairwise(entries):
         if next_epoch <= epoch or next_start < start:
             found.append((f"entry {next_epoch}@{next_start} after {epoch}@{start} does not rise", log.index))
-    firsts = {batch.epoch: (index, batch) for index, batch in reversed(log.batches)}
+    firsts = {batch.epoch: (index, batch) for index, batch in reversed(log.batches) if batch.last >= log.start}
     for epoch, start in entries:
-        if not log.start <= start <= log.end:
+        # A checkpoint may be trimmed some time after the log's start has moved.
+        if start > log.end or (start < log.start and not log.start):
             text = f"entry {epoch}@{start} lies outside the log, which spans {log.start} to {log.end}"
             found.append((text, log.index))
         index, first = firsts.get(epoch, (0, None))
-        if first is not None and start != max(first.base, log.start):
+        if first is not None and start != max(first.base, log.start) and not start < log.start:
             found.append((f"entry {epoch}@{start}, but its first batch is at {first.base}", index))
     return found
 
@@ -93,6 +94,8 @@ def _batches(log: FinalLog) -> list[tuple[str, int]]:
     """Return (complaint, index) for each epoch with a batch to which the checkpoint assigns another epoch."""
     wrong: dict[int, tuple[str, int]] = {}
     for index, batch in log.batches:
+        if batch.last < log.start:
+            continue  # retention or DeleteRecords removed it; its segment is still there
         below = [epoch for epoch, start in log.snapshot.epochs or () if start <= max(batch.base, log.start)]
         said = below[-1] if below else None
         if batch.epoch >= 0 and said != batch.epoch:

@@ -211,6 +211,8 @@ def _other_bytes(ops: Sequence[Op]) -> Iterator[Anomaly]:
     first: dict[tuple[int, int, int], tuple[str, int, Batch]] = {}
     for node, log in final_logs(ops).items():
         for index, batch in log.batches:
+            if batch.last < log.start:
+                continue
             other, before, twin = first.setdefault((batch.base, batch.last, batch.magic), (node, index, batch))
             unlike = batch.crc != twin.crc or batch.codec != twin.codec
             if unlike and other != node and batch.records == twin.records:

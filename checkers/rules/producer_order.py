@@ -1,21 +1,25 @@
-"""One producer's records stand in the log in the order in which they were acknowledged."""
+"""Records stand in the log in the order in which they were sent and acknowledged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records
 from checkers.facts.view import at, final_leader, final_logs, key_of, setup_of
 from harness.model import Anomaly, Kind, Op
 
+# The index of a record's ok -> the record, and one above it that came before it.
+_Pairs: TypeAlias = dict[int, tuple[Acked, Acked]]
+
 KINDS: Final = (
     Definition(
         kind=Kind.REORDERED,
-        formula="invoke(produce a) before invoke(produce b) of one process, both ok and in the final log at o "
-        "and p: p < o; if clients may send again, only with ok(produce a) before invoke(produce b)",
-        words="A record that a producer sent after another has a lower offset.",
+        formula="ok(produce a, o) before invoke(produce b), ok(produce b, p), both in the final log: p < o; if "
+        "clients send once, also invoke(a) before invoke(b), or ok(a) before ok(b), of one process",
+        words="A record that was sent after another was acknowledged has a lower offset; or one producer's "
+        "records are not in the order in which it sent them, or in which they were acknowledged.",
         evidence="client: produce; log: batch",
         unchecked="A record that is not at its offset at the end: `lost` judges it.",
         source="Apache Kafka's documentation: messages of one producer are appended in the order in which they "
@@ -26,7 +30,7 @@ KINDS: Final = (
 
 def producer_order(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find records of one producer that stand below a record that it sent before.
+    Find records that stand below a record that was acknowledged before, or that their producer sent before.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -37,34 +41,44 @@ def producer_order(ops: Sequence[Op]) -> list[Anomaly]:
     Source:  Apache Kafka's documentation, guarantees.
     """
     setup = setup_of(ops)
-    # A client that sends again may have two batches under way, of which the first is written last.
-    in_turn = setup is not None and bool(setup.sends_once)
     leader = final_leader(ops)
     log = final_logs(ops).get(leader.node or "") if leader else None
+    kept: list[Acked] = []
     by_process: dict[str, list[Acked]] = {}
     for acked in acked_records(ops):
         held = log.records.get(acked.offset) if log else None
         if held is not None and held.value == acked.value and acked.invoked < acked.index:
+            kept.append(acked)
             by_process.setdefault(acked.ok.process, []).append(acked)
-    return [
-        _anomaly(ops, before, after)
-        for theirs in by_process.values()
-        for before, after in _pairs(theirs, in_turn=in_turn)
-    ]
+    # In real time: what was acknowledged before another record was sent, by any client, stands before it.
+    pairs = _pairs(kept, _index, _invoked)
+    if setup is not None and setup.sends_once:
+        # A client that never sends again has one request under way: its records are sent and answered in turn.
+        for theirs in by_process.values():
+            pairs |= _pairs(theirs, _invoked, _invoked) | _pairs(theirs, _index, _index)
+    return [_anomaly(ops, before, after) for after, before in pairs.values()]
 
 
-def _pairs(theirs: Sequence[Acked], *, in_turn: bool) -> list[tuple[Acked, Acked]]:
-    """Return each record that stands below one that was sent before it; acknowledged before it, if not in turn."""
-    found: list[tuple[Acked, Acked]] = []
-    by_ok = sorted(theirs, key=lambda acked: acked.invoked if in_turn else acked.index)
+def _index(acked: Acked) -> int:
+    return acked.index
+
+
+def _invoked(acked: Acked) -> int:
+    return acked.invoked
+
+
+def _pairs(records: Sequence[Acked], ended: Callable[[Acked], int], begun: Callable[[Acked], int]) -> _Pairs:
+    """Return each record that stands below one that ended before it began, with the highest such record."""
+    found: _Pairs = {}
+    earlier = sorted(records, key=ended)
     place, highest = 0, None
-    for acked in sorted(theirs, key=lambda each: each.invoked):
-        while place < len(by_ok) and (by_ok[place].invoked if in_turn else by_ok[place].index) < acked.invoked:
-            if highest is None or by_ok[place].offset > highest.offset:
-                highest = by_ok[place]
+    for acked in sorted(records, key=begun):
+        while place < len(earlier) and ended(earlier[place]) < begun(acked):
+            if highest is None or earlier[place].offset > highest.offset:
+                highest = earlier[place]
             place += 1
         if highest is not None and acked.offset < highest.offset:
-            found.append((highest, acked))
+            found[acked.index] = acked, highest
     return found
 
 
@@ -75,7 +89,7 @@ def _anomaly(ops: Sequence[Op], before: Acked, after: Acked) -> Anomaly:
         topic=topic,
         partition=partition,
         ranges=((after.offset, after.offset + 1),),
-        sentence=f"{after.ok.process} sent {after.value!r} after {before.value!r}, which was acknowledged at "
-        f"offset {before.offset} at {at(before.ok)}; it stands below it, at offset {after.offset}.",
+        sentence=f"{after.ok.process}'s {after.value!r} stands at offset {after.offset}, below {before.value!r} "
+        f"of {before.ok.process} at {before.offset}, which came before it: it was acknowledged at {at(before.ok)}.",
         proof=(before.index, after.invoked, after.index),
     )

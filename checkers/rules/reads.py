@@ -61,7 +61,7 @@ def reads(ops: Sequence[Op]) -> list[Anomaly]:
             *_short(ops, read, log, since),
             *_changed(ops, read, logs, log),
         ]
-        wrongs += _other_reads(op, read, shown)
+        wrongs += _other_reads(ops, op, read, shown)
         for text, offsets, proof in wrongs:
             ranges = ranges_of(offsets)
             found.append(
@@ -147,15 +147,17 @@ def _changed(ops: Sequence[Op], read: Read, logs: dict[str, FinalLog], log: Fina
         yield "shows what no log holds at", tuple(never), (log.index,)
 
 
-def _other_reads(op: Op, read: Read, shown: Sequence[tuple[Op, Read]]) -> Iterator[_Wrong]:
-    """Yield what an earlier read showed otherwise below both high watermarks."""
+def _other_reads(ops: Sequence[Op], op: Op, read: Read, shown: Sequence[tuple[Op, Read]]) -> Iterator[_Wrong]:
+    """Yield what an earlier read showed otherwise below both high watermarks; `lost` has acknowledged records."""
+    told = {(acked.offset, acked.value) for acked in acked_records(ops)}
     mine = dict(read.records or ())
     for other, earlier in shown:
         if other.index >= op.index:
             continue
-        unlike = [offset for offset, value in earlier.records or () if mine.get(offset, value) != value]
+        before = [(offset, value) for offset, value in earlier.records or () if (offset, value) not in told]
+        unlike = [offset for offset, value in before if mine.get(offset, value) != value]
         low, high = min(mine, default=0), read.high_watermark or 0
-        gone = [offset for offset, _ in earlier.records or () if offset not in mine and low <= offset < high]
+        gone = [offset for offset, _ in before if offset not in mine and low <= offset < high]
         if unlike or gone:
             text = f"shows otherwise than {other.process}'s read at {at(other)} did, at"
             yield text, tuple(unlike + gone), (other.index,)

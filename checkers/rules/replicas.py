@@ -15,7 +15,7 @@ from checkers.definition import Definition
 from checkers.facts.outages import outages
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
-from harness.events import Healed
+from harness.events import Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 
 # The first message format that stores a leader epoch.
@@ -67,7 +67,8 @@ def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
     topic, partition = key_of(ops)
     away = {outage.node for outage in outages(ops) if outage.back is None} | gone(ops)
     for node, log in logs.items():
-        if log.end > leading.end and node not in away and leading.node not in away:
+        lawful = node in away or leading.node in away or _in_flight(ops, leading, log)
+        if log.end > leading.end and not lawful:
             span = (leading.end, log.end)
             ends = f"above {leading.end}, where the log of its leader {leading.node} ends"
             yield Anomaly(
@@ -79,6 +80,19 @@ def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
                 sentence=f"{node} ends at {log.end} after healing, {ends}: it kept {offsets_text([span])}.",
                 proof=tuple(sorted((healed[-1].index, log.index, leading.index))),
             )
+
+
+def _in_flight(ops: Sequence[Op], leading: FinalLog, log: FinalLog) -> bool:
+    """Return True if the leader may have appended what the follower has more after its own log was read."""
+    if log.index < leading.index:
+        return False
+    late = [op for op, append in events_of(ops, Append) if append.end > leading.end and op.index > leading.index]
+    if any(True for _ in events_of(ops, Append)) and not any(op.process == leading.node for op in late):
+        return False
+    sent = {record.value for _, record in events_of(ops, Produce)}
+    acked = {record.value for op, record in events_of(ops, Produce) if op.type is OpType.OK}
+    more = [record.value for offset, record in log.records.items() if offset >= leading.end]
+    return bool(more) and all(value in sent and value not in acked for value in more)
 
 
 def _stamped(ops: Sequence[Op]) -> Iterator[Anomaly]:

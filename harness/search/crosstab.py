@@ -21,12 +21,27 @@ from harness.run.result import RunResult
 # The kind of a run is the first of these that was found in it.
 _WORST_FIRST: Final = (
     Kind.LOST,
+    Kind.COMMITTED_LOST,
     Kind.DIVERGED,
+    Kind.ALTERED,
+    Kind.PHANTOM,
+    Kind.DUPLICATE,
     Kind.TWO_LEADERS,
     Kind.LED_TWICE,
     Kind.DISORDER,
+    Kind.REORDERED,
     Kind.HOLE,
+    Kind.INCOMPLETE,
+    Kind.LONGER,
+    Kind.EPOCHS_DIFFER,
     Kind.CHECKPOINT,
+    Kind.WRONG_READ,
+    Kind.FALSE_ACK,
+    Kind.NOT_REPLICATED,
+    Kind.WRONG_LEADER,
+    Kind.WRONG_CONTROLLER,
+    Kind.WRONG_ISR,
+    Kind.WRONG_HIGH_WATERMARK,
     Kind.EXITED,
 )
 KINDS: Final = ("valid", "permitted", *(kind.value for kind in reversed(_WORST_FIRST)), "hang", "unknown")

@@ -168,4 +168,6 @@ def test_events_that_only_some_brokers_emit_are_left_out_where_two_are_compared(
         op(2, Source.BROKER, "stuck"),
         op(3, Source.LOG, "batch"),
     ]
-    assert [1, 2, 3] == [one.index for one in seen_of_any(ops)]
+    seen = seen_of_any(ops)
+    assert ["printed", "stuck", "batch"] == [one.f for one in seen]
+    assert [0, 1, 2] == [one.index for one in seen], "a history with gaps in its indexes proves nothing"

@@ -136,7 +136,8 @@ def reordered_3(edit: Edit) -> None:
 
 @plant("answered-in-another-order-lawful", "local-kip101-1")
 def answered_otherwise(edit: Edit) -> None:
-    """Records that were under way together may be answered in any order."""
+    """Records of a client that sends again, under way together, may be answered in any order."""
+    edit.change(edit.lines[0], sends_once=False)
     first, second = edit.all(Source.CLIENT, "produce", "client-1", "ok")[:2]
     edit.move(first, after=second)
 
