@@ -90,6 +90,6 @@ def _anomaly(ops: Sequence[Op], before: Acked, after: Acked) -> Anomaly:
         partition=partition,
         ranges=((after.offset, after.offset + 1),),
         sentence=f"{after.ok.process}'s {after.value!r} stands at offset {after.offset}, below {before.value!r} "
-        f"of {before.ok.process} at {before.offset}, which came before it: it was acknowledged at {at(before.ok)}.",
+        f"of {before.ok.process} at {before.offset}, which came before it, acknowledged at {at(before.ok)}.",
         proof=(before.index, after.invoked, after.index),
     )

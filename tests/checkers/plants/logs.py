@@ -396,7 +396,7 @@ def end_below(edit: Edit) -> None:
         line["value"]["log_end_offset"] -= 1
 
 
-@plant("start-beyond-the-end", "local-kip101-1", INCOMPLETE, Kind.CHECKPOINT)
+@plant("start-beyond-the-end", "local-kip101-1", INCOMPLETE)
 def start_beyond(edit: Edit) -> None:
     for line in _snapshots(edit):
         line["value"] |= {"log_start_offset": 9}

@@ -112,17 +112,17 @@ def _swapped(edit: Edit, process: str, one: int, other: int) -> None:
     edit.move(late, after=asked[late["value"]["value"]])
 
 
-@plant("reordered-1", "local-kip101-1", Kind.REORDERED)
+@plant("producer-order-1", "local-kip101-1", Kind.REORDERED)
 def reordered_1(edit: Edit) -> None:
     _swapped(edit, "client-1", 0, 2)
 
 
-@plant("reordered-2", "kafka-kip101-1", Kind.REORDERED)
+@plant("producer-order-2", "kafka-kip101-1", Kind.REORDERED)
 def reordered_2(edit: Edit) -> None:
     _swapped(edit, "client-1", 0, 1)
 
 
-@plant("reordered-3", "sim-clean", Kind.REORDERED)
+@plant("producer-order-3", "sim-clean", Kind.REORDERED)
 def reordered_3(edit: Edit) -> None:
     lines = [line for line in edit.all(Source.CLIENT, "produce", type="ok") if line["value"]["acks"] == -1]
     first, second = lines[0], lines[1]
