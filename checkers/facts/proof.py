@@ -202,10 +202,29 @@ def _stays(case: Case) -> Iterator[Breach]:
 
 
 def _first_command(case: Case, node: str, after: int) -> Op | None:
-    """Return the first command that the node obeyed after its return, before the election."""
-    obeyed = (op for kind in (Leader, Follower) for op, _ in events_of(case.ops, kind))
-    theirs = [op for op in obeyed if op.process == node and after < op.index < case.elected]
+    """Return the first command that a node obeyed after its return, and that should know of the return."""
+    told = [(op, led.epoch) for op, led in events_of(case.ops, Leader)]
+    told += [(op, word.epoch) for op, word in events_of(case.ops, Follower)]
+    theirs = [
+        op
+        for op, epoch in told
+        if op.process == node and after < op.index < case.elected and _knows(case.ops, node, epoch, op.index)
+    ]
     return min(theirs, key=lambda op: op.index, default=None)
+
+
+def _knows(ops: Sequence[Op], node: str, epoch: int, index: int) -> bool:
+    """
+    Return True if a command was decided by a controller that had seen the node return, or never would.
+
+    Before KIP-380 a controller cannot tell a registration from the one that it replaced (KAFKA-1120).
+    """
+    setup = setup_of(ops)
+    if setup is None or setup.rules.get("fence_broker_epoch") != "yes":
+        return True
+    registered = [r.czxid for op, r in events_of(ops, Registered) if op.process == node and op.index < index]
+    saw = [decision.saw or () for _, decision in events_of(ops, Elected) if decision.epoch == epoch]
+    return bool(registered) and any(czxid == registered[-1] for each in saw for _, czxid in each)
 
 
 def _serves(case: Case, node: str, index: int) -> bool:

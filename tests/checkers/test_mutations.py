@@ -83,3 +83,23 @@ def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
     told = {anomaly.kind for story in STORIES for anomaly in _found(ops_of(story), CHECKERS)}
     # One rule returns what all oracles recorded.
     assert {*Kind} - planted - told - ORACLES == set()
+
+
+@pytest.mark.parametrize(
+    ("checker", "plant"),
+    [
+        ("acknowledged", "ack-before-a-member-copied"),
+        ("batches", "end-beyond-the-batches"),
+        ("chain", "chain-append-missing"),
+        ("committed", "cut-and-copied-again"),
+        ("contents", "value-never-sent"),
+        ("controllers", "controller-epoch-falls-1"),
+        ("links", "links-held-without-hold"),
+        ("producer-order", "producer-order-1"),
+        ("reads", "read-goes-back"),
+        ("replicas", "longer-on-kafka-1"),
+        ("whole", "whole-ok-without-invoke"),
+    ],
+)
+def test_checker_without_stories_finds_its_plant(checker: str, plant: str) -> None:
+    assert checker in {anomaly.checker for anomaly in _found(_ops(plant), CHECKERS)}

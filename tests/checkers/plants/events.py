@@ -1,4 +1,7 @@
-"""Controllers, leadership, the ISR and the high watermark: who may write, lead, join and pass what."""
+"""Controllers, leadership, the ISR and the high watermark: who may write, lead, join and pass what.
+
+Length: one list of changes, a few lines each.
+"""
 
 from __future__ import annotations
 
