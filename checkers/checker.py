@@ -8,13 +8,14 @@ cannot run (a source is missing, or the rule raises) returns UNCHECKED; it is ne
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkers.definition import Definition
 from checkers.facts.unread import unread
 from checkers.facts.view import key_of
-from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source
+from harness.events import LineUnreadable
+from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source, Verdict, events_of
 
 Rule = Callable[[Sequence[Op]], list[Anomaly]]
 
@@ -55,7 +56,24 @@ def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[s
     """
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     sources = frozenset(op.source for op in ops)
-    return [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources, clean)]
+    found = [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources, clean)]
+    readable = not unread(ops) and not any(True for _ in events_of(ops, LineUnreadable))
+    return found if readable else unproven(found)
+
+
+def unproven(anomalies: Iterable[Anomaly]) -> list[Anomaly]:
+    """
+    Return what was found in a history that lacks a line, or has one that cannot be read.
+
+    What the missing line would have said may contradict a violation, so that none is proven.
+    """
+    why = "The history lacks a line, so this is not proven."
+    return [
+        replace(each, kind=Kind.UNCHECKED, sentence=f"{each.sentence} {why}")
+        if each.verdict > Verdict.UNKNOWN
+        else each
+        for each in anomalies
+    ]
 
 
 def partitions(ops: Sequence[Op]) -> dict[tuple[str, int], PartOps]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers import CHECKERS
-from checkers.checker import check, partitions
+from checkers.checker import check, partitions, unproven
 from checkers.facts.activity import activity_of
 from checkers.facts.sequence import breaks_in, in_order
 from checkers.facts.unread import readable
@@ -81,7 +81,8 @@ def check_in_process(ops: Sequence[Op]) -> list[Anomaly]:
     """Apply every checker to a run's history in this process, with the same rules as Spark."""
     broken = breaks_in([op.index for op in ops], [op.time_ns for op in ops])
     parts = partitions(in_order(ops) if broken else ops).items()
-    return [*broken, *(found for _, part in sorted(parts) for found in check(part, CHECKERS, frozenset()))]
+    found = [found for _, part in sorted(parts) for found in check(part, CHECKERS, frozenset())]
+    return [*broken, *(unproven(found) if broken else found)]
 
 
 def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tuple[Status, str]:

@@ -81,7 +81,7 @@ def _next(term: _Term | None, moment: Moment, ends: dict[str, int]) -> _Term | N
         if isinstance(event, IsrChanged):
             term.members = after.isr - {node}
             term.behind = {m: each for m, each in term.behind.items() if m in term.members}
-        for member in term.members:
+        for member in sorted(term.members):
             if ends.get(member, 0) < ends.get(node, 0):
                 term.behind.setdefault(member, _Behind(since=op, need=ends[node]))
     elif node in term.behind and ends.get(node, 0) >= term.behind[node].need:

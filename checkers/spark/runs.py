@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from checkers.checker import Checker, check
+from checkers.checker import Checker, check, unproven
 from checkers.facts.sequence import breaks_in
 from checkers.facts.view import NO_KEY
 from checkers.spark.executor import ANOMALY_SCHEMA, KEY, KEY_FIELDS, Key, judge_of, key_of_row
@@ -69,7 +69,8 @@ def check_runs(
         found[row["run"]].append(Anomaly.from_dict(json.loads(row["anomaly"])))
     for anomalies in found.values():
         anomalies.sort(key=lambda anomaly: (anomaly.topic, anomaly.partition))
-    return {run: [*_breaks(path), *found[run]] for path, run in runs.items()}
+    breaks = {run: _breaks(path) for path, run in runs.items()}
+    return {run: [*broken, *(unproven(found[run]) if broken else found[run])] for run, broken in breaks.items()}
 
 
 def _keys(paths: Sequence[Path]) -> dict[Path, str]:
