@@ -83,6 +83,6 @@ def _ops(kept: bool) -> list[Op]:
         ("A", batch),
     ]
     return [
-        Op.of(event, index=index, time_ns=index, process=process, type=OpType.OK)
+        Op.of(event, index=index, time_ns=index, process=process, type=event.TYPES[0] if index < 2 else OpType.OK)
         for index, (process, event) in enumerate(recorded if kept else recorded[:-1])
     ]
