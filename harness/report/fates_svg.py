@@ -66,7 +66,7 @@ def _draw_marks(
     plot: ET.Element, fates: Fates, ops: Mapping[int, Op], xs: Mapping[int, float], height: float
 ) -> None:
     for row, (index, text) in enumerate(fates.marks):
-        svg.line(plot, (xs[index], 4, xs[index], height), "at")
+        svg.line(plot, (xs[index], 4, xs[index], height), "grid")
         svg.label(plot, xs[index] + 4, 14 + 15 * (row % 2), f"{seconds(ops[index].time_ns)} {text}", "quiet")
 
 

@@ -25,9 +25,9 @@ def losing_twin(play_one: PlayOne) -> Done:
     return play_one("kip101-1", "hw", name="-teeth")
 
 
-def broken(name: str) -> dict[str, Checker]:
-    """Return the checkers, with one replaced by a checker that finds nothing."""
-    return {**CHECKERS, name: replace(CHECKERS[name], rule=lambda _: [])}
+def broken(*names: str) -> dict[str, Checker]:
+    """Return the checkers, with these replaced by checkers that find nothing."""
+    return CHECKERS | {name: replace(CHECKERS[name], rule=lambda _: []) for name in names}
 
 
 def test_losing_twin_loses_exactly_m2(losing_twin: Done) -> None:
@@ -39,13 +39,15 @@ def test_losing_twin_loses_exactly_m2(losing_twin: Done) -> None:
 
 
 def test_losing_twin_called_valid_fails_the_suite(losing_twin: Done) -> None:
-    cell = judged(losing_twin, broken("lost"))
+    """A judge that misses the loss sees on the way that A lacked m2; one that misses both finds nothing."""
+    assert "not-replicated m2 A" == judged(losing_twin, broken("lost")).found
+    cell = judged(losing_twin, broken("lost", "committed"))
     assert (Status.MISMATCH, Verdict.VALID, "none") == (cell.status, cell.verdict, cell.found)
     assert EXIT_CODES["invalid"] == exit_code([cell])
 
 
 def test_checker_that_crashes_leaves_the_cell_unknown(losing_twin: Done) -> None:
-    crashing = {**CHECKERS, "lost": replace(CHECKERS["lost"], rule=lambda ops: [ops[len(ops)]])}  # type: ignore[list-item]
+    crashing = {**broken("committed"), "lost": replace(CHECKERS["lost"], rule=lambda ops: [ops[len(ops)]])}  # type: ignore[list-item]
     cell = judged(losing_twin, crashing)
     assert Status.UNKNOWN is cell.status
     assert "IndexError" in cell.reason
