@@ -67,6 +67,6 @@ def _judgement(loss: Loss) -> str:
             return "not permitted, as " + " and ".join(breach.text for breach in loss.breaches)
         case _ if loss.owing and loss.takeover:
             others = f" ({excuses})" if excuses else ""
-            return f"not permitted, as {' and '.join(loss.owing)} had it and no fault took it{others}"
+            return f"not permitted, as no fault excuses {' and '.join(loss.owing)}{others}"
         case _:
             return "not permitted, as nothing excuses it"
