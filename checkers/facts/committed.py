@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from checkers.facts.copies import ReplicaLog, copies_of
+from checkers.facts.copies import Replay, ReplicaLog, copies_of
 from checkers.facts.fact import fact, select
 from harness.events import Follower, HighWatermark, Leader, Started
 from harness.model import Op, Source
@@ -36,24 +36,19 @@ class Commit:
 @fact
 def commits_of(ops: Sequence[Op]) -> list[Commit]:
     """Return every commit that brokers reported, in index order; no record twice."""
-    changes = iter(copies_of(ops).in_order)
-    change = next(changes, None)
-    logs: dict[str, ReplicaLog] = {}
+    replay = Replay(copies_of(ops).in_order)
     leading: set[str] = set()
     done: dict[int, int] = {}  # the origin of an append -> the offset below which it is committed
     found: list[Commit] = []
     for op in select(ops, Source.BROKER, "leader", "follower", "started", "high-watermark"):
-        while change is not None and change.op.index <= op.index:
-            log = logs.setdefault(change.node, ReplicaLog())
-            log.cut(change.first) if change.origin is None else log.put((change.first, change.end, change.origin))
-            change = next(changes, None)
+        replay.to(op.index)
         match op.event:
             case Leader():
                 leading.add(op.process)
             case Follower() | Started():
                 leading.discard(op.process)
-            case HighWatermark(to=to) if op.process in leading and op.process in logs:
-                found += _passed(logs[op.process], to, op, done)
+            case HighWatermark(to=to) if op.process in leading and op.process in replay.logs:
+                found += _passed(replay.logs[op.process], to, op, done)
     return found
 
 

@@ -8,7 +8,7 @@ the record in its leader's log. Origins distinguish two records at one offset wi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -90,6 +90,13 @@ class ReplicaLog:
             self.pieces.append(piece)
         return removed
 
+    def follow(self, change: Change) -> None:
+        """Hold from now on what the change left at its offsets."""
+        if change.origin is None:
+            self.cut(change.first)
+        else:
+            self.put((change.first, change.end, change.origin))
+
     def lacks(self, piece: Piece) -> list[tuple[int, int]]:
         """Return the [first, end) ranges of the piece at which the log surely lacks records of its origin."""
         first, end, origin = piece
@@ -101,6 +108,22 @@ class ReplicaLog:
                 missing.append((first, start))
             first = stop
         return [*missing, (first, end)] if first < end else missing
+
+
+class Replay:
+    """The replicas' logs as they were at an op, which moves forward through the changes."""
+
+    def __init__(self, changes: Iterable[Change]) -> None:
+        """Begin before the first change; the changes are in index order."""
+        self.logs: dict[str, ReplicaLog] = {}
+        self._changes = iter(changes)
+        self._next = next(self._changes, None)
+
+    def to(self, index: int) -> None:
+        """Follow all changes up to that index, that op's own among them."""
+        while self._next is not None and self._next.op.index <= index:
+            self.logs.setdefault(self._next.node, ReplicaLog()).follow(self._next)
+            self._next = next(self._changes, None)
 
 
 class Copies:

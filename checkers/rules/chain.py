@@ -13,7 +13,8 @@ from itertools import islice, pairwise
 from typing import Final, TypeAlias
 
 from checkers.definition import Definition
-from checkers.facts.view import at, key_of, setup_of
+from checkers.facts.moments import anomaly
+from checkers.facts.view import at, setup_of
 from harness.effect import Effect, nature_of
 from harness.events import (
     Append,
@@ -80,7 +81,6 @@ def chain(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  Jepsen: a history must be possible before it is judged.
     """
-    topic, partition = key_of(ops)
     nodes: dict[str, _Node] = {}
     setup = setup_of(ops)
     stamps = setup is not None and setup.rules.get("epochs") == "yes"
@@ -90,14 +90,7 @@ def chain(ops: Sequence[Op]) -> list[Anomaly]:
     found += islice(_twice(ops), _NAMED_MAX)
     found += islice(_seen_on_links(ops), _NAMED_MAX)
     return [
-        Anomaly(
-            kind=Kind.UNCHECKED,
-            topic=topic,
-            partition=partition,
-            nodes=(node,),
-            sentence=f"The history contradicts itself: {text}.",
-            proof=proof,
-        )
+        anomaly(ops, Kind.UNCHECKED, f"the history contradicts itself: {text}", proof, [node])
         for node, text, proof in found
     ]
 
@@ -113,7 +106,7 @@ class _Node:
         epochs: its epoch checkpoint, None if it is not known.
         wrote: whether it reported a checkpoint; in older histories brokers do not.
         role, epoch: of its last leader or follower event; "" before it.
-        kept: the appends that are still in its log, in the order of offsets; None if not all are known.
+        kept: the [base, end) of the appends still in its log, in the order of offsets; None if not all are known.
         unsure: whether a fault may have cut its log since it last reported its end.
         silent: whether it was restarted with a log, and has not reported it.
         down: whether a fault took it down, so that it may start.
@@ -127,7 +120,7 @@ class _Node:
     wrote: bool = False
     role: str = ""
     epoch: int = -1
-    kept: list[tuple[int, int, int, str]] | None = field(default_factory=list)
+    kept: list[tuple[int, int]] | None = field(default_factory=list)
     unsure: bool = False
     silent: bool = False
     down: bool = True
@@ -229,7 +222,7 @@ def _appended(node: _Node, added: Append, stamps: bool) -> Iterator[str]:
         yield f"appended in epoch {added.epoch} when its newest epoch was {node.epochs[-1][0]}"
     node.end, node.low = added.end, added.end
     if node.kept is not None:
-        node.kept.append((added.base, added.end, added.epoch, added.role))
+        node.kept.append((added.base, added.end))
 
 
 def _cut(node: _Node, cut: Truncate) -> Iterator[str]:
@@ -242,11 +235,11 @@ def _cut(node: _Node, cut: Truncate) -> Iterator[str]:
         yield f"cut its log from {cut.start} to {cut.to}, and it ends at {cut.end},"
     left = 0 if cut.reason == "full" else min(cut.to, cut.end)
     if cut.to < cut.start:
-        inside = None if node.kept is None else [base for base, end, _, _ in node.kept if base < left < end]
+        inside = None if node.kept is None else [base for base, end in node.kept if base < left < end]
         node.low = min(0 if inside is None else left, *(inside or (left,)))
     node.end = cut.to
     if node.kept is not None:
-        node.kept = [(base, min(end, left), epoch, role) for base, end, epoch, role in node.kept if base < left]
+        node.kept = [(base, min(end, left)) for base, end in node.kept if base < left]
 
 
 def _written(node: _Node, content: _Epochs) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
 from checkers.facts.committed import Commit, commits_by_origin, commits_of
-from checkers.facts.copies import Change, ReplicaLog, copies_of
+from checkers.facts.copies import Change, Replay, ReplicaLog, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return
@@ -86,11 +86,9 @@ def _taken(ops: Sequence[Op]) -> Iterator[_Missing]:
     for change in copies_of(ops).in_order:
         log = logs.setdefault(change.node, ReplicaLog())
         before = log.slice(change.first, change.end)
+        log.follow(change)
         if change.origin is not None:
-            log.put((change.first, change.end, change.origin))
             begun[change.node, change.origin] = change.op.index
-        else:
-            log.cut(change.first)
         for first, end, origin in before:
             for commit in by_origin.get(origin, ()):
                 start, stop = max(first, commit.first), min(end, commit.end)
@@ -126,20 +124,15 @@ def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
     """Yield what replicas lacked of committed records when they joined the ISR, while their leader had it."""
     setup = setup_of(ops)
     exact = setup is not None and setup.host == "sim"
-    changes = iter(copies_of(ops).in_order)
-    change = next(changes, None)
-    logs: dict[str, ReplicaLog] = {}
+    replay = Replay(copies_of(ops).in_order)
     for state in isr_states(ops):
-        while change is not None and change.op.index < state.op.index:
-            log = logs.setdefault(change.node, ReplicaLog())
-            log.cut(change.first) if change.origin is None else log.put((change.first, change.end, change.origin))
-            change = next(changes, None)
+        replay.to(state.op.index - 1)
         known = [commit for commit in commits if commit.op.index < state.op.index] if state.joined else []
         for node in state.joined:
             if joined_before_return(ops, node, state.op) or state.leader in (None, node):
                 continue
             for commit in known:
-                yield from _lacked(ops, state, node, commit, logs, exact=exact)
+                yield from _lacked(ops, state, node, commit, replay.logs, exact=exact)
 
 
 def _lacked(
@@ -193,7 +186,7 @@ def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
     final = ReplicaLog()
     for change in copies_of(ops).in_order:
         if change.node == leader.node:
-            (final.cut(change.first) if change.origin is None else final.put(_piece(change)))
+            final.follow(change)
     told = {(acked.offset, op.index) for acked in acked_records(ops) if (op := written_by(ops, acked)) is not None}
     origins = {op.index: op for op in ops}
     losses = [
@@ -205,8 +198,3 @@ def _lost(ops: Sequence[Op], commits: Sequence[Commit]) -> list[Anomaly]:
         if (offset, commit.origin) not in told
     ]
     return anomalies_of(ops, losses)
-
-
-def _piece(change: Change) -> tuple[int, int, int]:
-    assert change.origin is not None, "a removal has no piece"
-    return change.first, change.end, change.origin

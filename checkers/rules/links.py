@@ -14,7 +14,8 @@ from itertools import islice, pairwise
 from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
-from checkers.facts.view import at, key_of, setup_of
+from checkers.facts.moments import anomaly
+from checkers.facts.view import at, setup_of
 from harness.events import (
     Cut,
     Delay,
@@ -84,17 +85,10 @@ def links(ops: Sequence[Op]) -> list[Anomaly]:
     setup = setup_of(ops)
     if setup is None:
         return []  # `unchecked` says so
-    topic, partition = key_of(ops)
     searches: tuple[Callable[[PartOps, Setup], Iterator[_Break]], ...]
     searches = (_links, _frames, _zookeeper)
     return [
-        Anomaly(
-            kind=Kind.UNCHECKED,
-            topic=topic,
-            partition=partition,
-            sentence=f"The history contradicts itself: {text}.",
-            proof=proof,
-        )
+        anomaly(ops, Kind.UNCHECKED, f"the history contradicts itself: {text}", proof)
         for search in searches
         for text, proof in islice(search(ops, setup), _NAMED_MAX)
     ]

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
+from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
 from checkers.facts.view import REASONS, at, key_of, setup_of
 from harness.events import (
@@ -103,7 +104,6 @@ def whole(ops: Sequence[Op]) -> list[Anomaly]:
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     if not ops:
         return []  # `unchecked` says what is missing
-    topic, partition = key_of(ops)
     if unknown := unread(ops):
         # What an op that cannot be read would have said, the other searches would miss.
         lacks: list[_Lack] = [(why, (op.index,)) for op, why in unknown[:_NAMED_MAX]]
@@ -113,16 +113,7 @@ def whole(ops: Sequence[Op]) -> list[Anomaly]:
         searches: tuple[Callable[[PartOps], Iterator[_Lack]], ...]
         searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames, _words)
         lacks = [lack for search in searches for lack in islice(search(ops), _NAMED_MAX)]
-    return [
-        Anomaly(
-            kind=Kind.UNCHECKED,
-            topic=topic,
-            partition=partition,
-            sentence=f"The history is not whole: {text}.",
-            proof=proof,
-        )
-        for text, proof in lacks
-    ]
+    return [anomaly(ops, Kind.UNCHECKED, f"the history is not whole: {text}", proof) for text, proof in lacks]
 
 
 def _frame_of_run(ops: PartOps) -> Iterator[_Lack]:
