@@ -25,7 +25,6 @@ from checkers.rules import (
     lost,
     oracles,
     order,
-    power_loss_evidence,
     producer_order,
     reads,
     replicas,
@@ -41,7 +40,7 @@ CHECKERS: Final[dict[str, Checker]] = {
     "lost": Checker(
         name="lost",
         needs=((Source.CLIENT,), (Source.LOG,), _LEADERS),
-        rule=power_loss_evidence.proven_losses,
+        rule=lost.lost,
         doc="Acknowledged records that the final log does not hold, and whether their loss was permitted.",
         source='KIP-101, Scenario 1; "Why does Kafka need the leader epoch?"',
         kinds=lost.KINDS,

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
+from checkers.facts.keepers import Standing, keepers_of
 from checkers.facts.outages import outages
 from checkers.facts.served import has_served, leadership_span
 from checkers.facts.view import final_logs
@@ -46,9 +47,34 @@ def _lacks(ops: Sequence[Op], takeover: Takeover, offset: int, value: str, writt
         since, until = leadership_span(takeover, takeovers(ops), outages(ops))
         if has_served(ops, takeover.node, (offset, value), since, until):
             return False
+        had = _must_have_had(ops, takeover, (offset, value), until)
+        if had is not None:
+            return not had
         log = final_logs(ops).get(takeover.node)
         record = log.records.get(offset) if log else None
         return log is not None and (record is None or record.value != value)
     theirs = copies_of(ops).changes(offset).get(takeover.node, ())
     before = [change for change in theirs if change.op.index < takeover.op.index]
     return not before or before[-1].origin != written.index
+
+
+def _must_have_had(
+    ops: Sequence[Op], takeover: Takeover, record: tuple[int, str], until: int | None
+) -> bool | None:
+    """
+    Return whether a leader that reports nothing had a record, None if its final log is the best evidence of that.
+
+    It had the record if it must have had it when it took over, if nothing was seen against that while it led, and
+    if a fault may have changed its log since.
+    """
+    keepers = keepers_of(ops, *record)
+    if keepers is None:
+        return None
+    now = takeover.op.time_ns
+    end = next((op.time_ns for op in ops if op.index == until), None) if until is not None else None
+    found = keepers.at(takeover.node, now)
+    if found is None or found.standing is Standing.EXCUSED:
+        return None
+    if keepers.seen_gone(takeover.node, now, end):
+        return False
+    return None if keepers.stays_due(takeover.node, now) else True

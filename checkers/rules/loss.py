@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from checkers.facts.acked import Acked, Promise, acknowledged_at, broken_promises, promise_of, written_by
 from checkers.facts.committed import commit_of
 from checkers.facts.copies import Change, copies_of
-from checkers.facts.durable import flushed
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.fates import Cause, fates_of
+from checkers.facts.keepers import keepers_of
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.losing import losing_takeover
-from checkers.facts.outages import Outage, outages
+from checkers.facts.outages import outages
 from checkers.facts.proof import Breach, Case, Excuse, breaches, copies_gone, election_breaches, missing_evidence
 from checkers.facts.view import FinalLog, at
+from checkers.rules.unreported import Unreported, judged
 from harness.model import Kind, Op
 
 
@@ -164,7 +165,7 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
     if takeover is None:
         return loss
     if not copies_of(ops).reported:
-        return _by_logs(ops, loss, record.promise, takeover)
+        return _by_sightings(ops, loss, record.promise, takeover)
     if written is None:
         if not any(change.origin is not None for theirs in _changes(ops, offset) for change in theirs):
             return replace(loss, breaches=(Breach(text="no broker ever appended anything there"),))
@@ -243,39 +244,25 @@ def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:
 
 
 # --- brokers report nothing ----------------------------------------------------------------------------------
-def _by_logs(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeover) -> Loss:
-    """Judge by final logs, ZooKeeper and outages alone; power_loss_evidence.py voids what they do not show."""
-    excuses = {member: _excuse(ops, member, loss.record, takeover, promise.index) for member in promise.isr}
-    excused = tuple(excuse for excuse in excuses.values() if excuse is not None)
-    owing = tuple(member for member, excuse in excuses.items() if excuse is None)
+def _by_sightings(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeover) -> Loss:
+    """Judge by what clients, links, faults and ZooKeeper saw, and by final logs."""
     broken = tuple(election_breaches(ops, takeover))
-    found = replace(loss, excused=excused, owing=owing, breaches=broken)
     if broken:
-        return found
+        return replace(loss, breaches=broken)
     if takeover.unclean:
-        return replace(found, kind=Kind.UNCLEAN)
-    if excused and not owing:
-        return replace(found, kind=Kind.PERMITTED)
-    return found
-
-
-def _excuse(ops: Sequence[Op], member: str, record: Record, takeover: Takeover, promised: int) -> Excuse | None:
-    """Return why the member need not hold the record when the losing leader was elected; None if it must."""
-    theirs = [outage for outage in reversed(outages(ops)) if outage.node == member]
-    for outage in theirs:
-        if outage.lasts_at(takeover.elected):
-            return Excuse(member=member, text=f"was down since {at(outage.op)}", op=outage.op)
-    for outage in theirs:
-        if _may_have_taken(ops, outage, record, takeover, promised):
-            text = f"lost unflushed bytes with its power at {at(outage.op)}"
-            return Excuse(member=member, text=text, op=outage.op)
-    return None
-
-
-def _may_have_taken(ops: Sequence[Op], outage: Outage, record: Record, takeover: Takeover, promised: int) -> bool:
-    between = promised < outage.op.index and outage.begun < takeover.elected
-    durable = flushed(ops, outage.node, record.offset, record.ok.index, outage.op.index)
-    return outage.power_lost and between and durable is None
+        return replace(loss, kind=Kind.UNCLEAN)
+    keepers = keepers_of(ops, loss.record.offset, loss.record.value)
+    if keepers is None:
+        return replace(loss, owing=promise.isr)
+    found = judged(Unreported(ops=ops, keepers=keepers, isr=promise.isr, takeover=takeover))
+    return replace(
+        loss,
+        kind=found.kind,
+        excused=found.excused,
+        owing=found.owing,
+        breaches=found.breaches,
+        lacking=found.lacking,
+    )
 
 
 def _epoch_of(ops: Sequence[Op], written: Op | None) -> int | None:

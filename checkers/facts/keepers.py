@@ -1,0 +1,297 @@
+"""
+Who must still have a promised record, if the protocol is right: what is seen where brokers report nothing.
+
+A promise puts the record on every member of the ISR. From then on a replica keeps it, until a fault may have taken
+it: its own power loss, or a leader that need not have it and that it follows. A replica that must have the record
+and is seen without it lost it by no fault. Every doubt is an excuse: a doubt proves nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from operator import attrgetter
+from typing import Final
+
+from checkers.facts.assured import Assured, assured_records
+from checkers.facts.durable import flushed
+from checkers.facts.fact import fact
+from checkers.facts.moments import margin_ns
+from checkers.facts.seen import Away, Back, Deleted, Lead, Obeyed, Seen, timeline
+from checkers.facts.sightings import Sighting
+from checkers.facts.view import at, final_logs, setup_of
+from harness.events import Snapshot
+from harness.model import Op, events_of
+
+
+class Standing(Enum):
+    """What is known of one replica and one record."""
+
+    DUE = auto()  # it must have the record
+    EXCUSED = auto()  # it need not have it
+    GONE = auto()  # it had to have it, and is without it by no fault
+
+
+class Why(Enum):
+    """Why a replica need not have a record."""
+
+    OUTSIDE = auto()  # it was not surely in the ISR
+    POWER = auto()  # it lost its power
+    DELETED = auto()  # the harness deleted it
+    FOLLOWED = auto()  # it may have followed a leader that need not have it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeping:
+    """
+    A replica's standing from a time on.
+
+    Attributes:
+        op: what shows it: the fault, or the op that shows that the record is gone.
+        begun: the index of the op from which on the replica surely had it, if it is due.
+        leader: a leader that it may have followed since, and that need not have the record; "" if none.
+        text: how it was without it, after the node's name, if it is gone.
+    """
+
+    since_ns: int
+    standing: Standing
+    op: Op | None = None
+    why: Why | None = None
+    begun: int = -1
+    leader: str = ""
+    text: str = ""
+
+
+class Keepers:
+    """Every replica's standing over time, about one promised record."""
+
+    def __init__(self, ops: Sequence[Op], assured: Assured) -> None:
+        """Follow the replicas through the history."""
+        setup = setup_of(ops)
+        self.assured = assured
+        self._ops = ops
+        self._margin = margin_ns(ops)
+        self._offset = assured.acked.offset
+        self._now: dict[str, Keeping] = {}
+        self._past: dict[str, list[Keeping]] = {}
+        self._leading: set[str] = set()
+        self._down: set[str] = set()
+        self._last: dict[str, Sighting] = {}
+        for node in setup.replicas if setup else ():
+            self._set(node, Keeping(since_ns=-1, standing=Standing.EXCUSED, why=Why.OUTSIDE))
+        begun = False
+        for seen in timeline(ops):
+            if not begun and seen.time_ns >= assured.begun_ns:
+                begun = True
+                self._promise()
+            self._take(seen)
+        if not begun:
+            self._promise()
+        self._read_logs()
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The replicas."""
+        return tuple(self._now)
+
+    def at(self, node: str, time_ns: int) -> Keeping | None:
+        """Return the node's standing at that time, None if it is no replica."""
+        past = self._past.get(node, [])
+        place = bisect_right(past, time_ns, key=_SINCE)
+        return past[place - 1] if place else None
+
+    def before(self, node: str, leader: str, time_ns: int) -> Keeping | None:
+        """Return the node's standing at that time, as it was before the node may have followed that leader."""
+        past = self._past.get(node, [])
+        place = bisect_right(past, time_ns, key=_SINCE)
+        while place > 1 and past[place - 1].why is Why.FOLLOWED and past[place - 1].leader == leader:
+            place -= 1
+        return past[place - 1] if place else None
+
+    def at_end(self, node: str) -> Keeping | None:
+        """Return the node's last standing."""
+        return self._now.get(node)
+
+    def stays_due(self, node: str, since_ns: int) -> bool:
+        """Return True if no fault may have taken the record from the node from that time to the end."""
+        now = self.at(node, since_ns)
+        later = [each for each in self._past.get(node, ()) if each.since_ns > since_ns]
+        return now is not None and all(each.standing is not Standing.EXCUSED for each in (now, *later))
+
+    def seen_gone(self, node: str, since_ns: int, until_ns: int | None) -> bool:
+        """Return True if the node was seen without the record, by no fault, at some time between the two."""
+        first = self.at(node, since_ns)
+        later = [each for each in self._past.get(node, ()) if each.since_ns > since_ns]
+        between = [each for each in later if until_ns is None or each.since_ns < until_ns]
+        return any(each is not None and each.standing is Standing.GONE for each in (first, *between))
+
+    def gone(self) -> Iterator[tuple[str, Keeping]]:
+        """Yield each time that a node was seen without the record by no fault, in the order of nodes."""
+        for node, past in sorted(self._past.items()):
+            yield from ((node, each) for each in past if each.standing is Standing.GONE)
+
+    # --- one thing after another -----------------------------------------------------------------------------
+    def _promise(self) -> None:
+        assured = self.assured
+        for node in assured.members & self._now.keys() - self._down:
+            due = Keeping(since_ns=assured.begun_ns, standing=Standing.DUE, begun=assured.acked.index)
+            self._set(node, due)
+        for leader in self._leading:
+            self._lead(leader, assured.begun_ns)
+
+    def _take(self, seen: Seen) -> None:
+        match seen.event:
+            case Lead() as lead:
+                self._elect(lead, seen.time_ns)
+            case Away(node=node):
+                self._down.add(node)
+                if seen.event.power_lost and not self._durable(node, seen.event.op):
+                    self._excuse(node, Why.POWER, seen.time_ns, seen.event.op)
+            case Back(node=node):
+                self._down.discard(node)
+                self._last.pop(node, None)
+                self._lead(node, seen.time_ns)
+                for leader in self._leading:
+                    self._follow(node, leader, seen.time_ns)
+            case Deleted(node=node, op=op):
+                self._excuse(node, Why.DELETED, seen.time_ns, op)
+            case Obeyed(node=node, leader=leader):
+                self._follow(node, leader, seen.time_ns)
+            case Sighting() as sighting:
+                self._see(sighting)
+            case Assured() as other:
+                self._refuted_by(other)
+
+    def _elect(self, lead: Lead, now: int) -> None:
+        leader, state = lead.state.leader, lead.state
+        if not lead.alone:
+            if lead.missed:  # who led in between is not known
+                for node in lead.missed:
+                    self._lead(node, now)
+            if leader is not None:
+                self._leading.add(leader)
+                self._lead(leader, now)
+            return
+        self._leading = set() if leader is None else {leader}
+        if leader is None or not self._is_due(leader):
+            return
+        for node in state.isr:
+            if node in state.joined:
+                self._joined(node, leader, state.op)
+            now_is = self._now.get(node)
+            settled = state.op.time_ns - self._margin >= self.assured.acked.ok.time_ns
+            if settled and now_is is not None and now_is.why is Why.OUTSIDE and not now_is.leader:
+                self._set(node, Keeping(since_ns=now, standing=Standing.DUE, begun=state.op.index))
+
+    def _joined(self, node: str, leader: str, op: Op) -> None:
+        """A follower that was last seen without the record joins the ISR, while its leader has it."""
+        last = self._last.get(node)
+        if last is None or node in self._down or last.leader != leader or last.end > self._offset:
+            return
+        if last.sent_ns > self.assured.acked.ok.time_ns and not self._is_gone(node):
+            self._lose(node, op.time_ns, op, f"joined the ISR at {at(op)} without it")
+
+    def _see(self, sighting: Sighting) -> None:
+        node, leader, offset = sighting.node, sighting.leader, self._offset
+        before, now = self._last.get(node), self._now.get(node)
+        time_ns, told = sighting.op.time_ns, self.assured.acked.ok.time_ns
+        if sighting.fresh:
+            self._last[node] = sighting
+        self._follow(node, leader, time_ns)
+        if now is None or not self._is_due(leader):
+            return
+        if sighting.end > offset:
+            rose = before is not None and before.leader == leader and before.end <= offset
+            kept = now.why is Why.POWER and not now.leader
+            if sighting.fresh and now.standing is not Standing.DUE and (rose or kept):
+                self._set(node, Keeping(since_ns=time_ns, standing=Standing.DUE, begun=sighting.op.index))
+        elif now.standing is Standing.DUE and sighting.sent_ns > max(told, now.since_ns):
+            text = f"fetched from offset {sighting.end} of {leader} at {at(sighting.op)}, after it had it"
+            self._lose(node, time_ns, sighting.op, text)
+
+    def _refuted_by(self, other: Assured) -> None:
+        """Another record is acknowledged at or below the offset: whoever promised that one lacks this one."""
+        mine, acked = self.assured.acked, other.acked
+        below = acked.offset < self._offset and acked.invoked > mine.index
+        same = acked.offset == self._offset and acked.value != mine.value and acked.index > mine.index
+        if not below and not same:
+            return
+        for node in other.members:
+            now = self._now.get(node)
+            if now is not None and now.standing is Standing.DUE and now.since_ns < other.begun_ns:
+                text = f"has {acked.name} at offset {acked.offset}, acknowledged at {at(acked.ok)}"
+                self._lose(node, acked.ok.time_ns, acked.ok, text)
+
+    def _read_logs(self) -> None:
+        """A replica that must have the record at the end has it in its final log."""
+        read = {op.process: op for op, _ in events_of(self._ops, Snapshot)}
+        for node, log in final_logs(self._ops).items():
+            now = self._now.get(node)
+            if now is None or now.standing is not Standing.DUE:
+                continue
+            if log.snapshot.problems or log.start > self._offset:
+                continue  # it could not be read, or retention removed the record
+            held, op = log.records.get(self._offset), read[node]
+            if held is None or held.value != self.assured.acked.value:
+                self._lose(node, op.time_ns, op, "lacks it in its final log, though no fault can have taken it")
+
+    # --- standings -------------------------------------------------------------------------------------------
+    def _set(self, node: str, keeping: Keeping) -> None:
+        self._now[node] = keeping
+        self._past.setdefault(node, []).append(keeping)
+
+    def _lose(self, node: str, now: int, op: Op, text: str) -> None:
+        self._set(node, Keeping(since_ns=now, standing=Standing.GONE, op=op, text=text))
+        if node in self._leading:
+            self._lead(node, now)
+
+    def _excuse(self, node: str, why: Why, now: int, op: Op) -> None:
+        if node in self._now and not self._is_gone(node):
+            self._set(node, Keeping(since_ns=now, standing=Standing.EXCUSED, why=why, op=op))
+
+    def _lead(self, leader: str, now: int) -> None:
+        """Excuse all that may follow the leader, if it leads and need not have the record."""
+        if leader in self._leading and leader not in self._down:
+            for node in self._now.keys() - {leader} - self._down:
+                self._follow(node, leader, now)
+
+    def _follow(self, node: str, leader: str, now: int) -> None:
+        was = self._now.get(node)
+        if was is None or node == leader or self._is_due(leader):
+            return
+        if was.standing is Standing.DUE:
+            self._set(node, Keeping(since_ns=now, standing=Standing.EXCUSED, why=Why.FOLLOWED, leader=leader))
+        elif was.standing is Standing.EXCUSED and not was.leader:
+            self._set(node, replace(was, since_ns=now, leader=leader))
+
+    def _is_due(self, node: str) -> bool:
+        return node in self._now and self._now[node].standing is Standing.DUE
+
+    def _is_gone(self, node: str) -> bool:
+        return self._now[node].standing is Standing.GONE
+
+    def _durable(self, node: str, fault: Op) -> bool:
+        now = self._now.get(node)
+        if now is None or now.standing is not Standing.DUE:
+            return False
+        return flushed(self._ops, node, self._offset, now.begun, fault.index) is not None
+
+
+def keepers_of(ops: Sequence[Op], offset: int, value: str) -> Keepers | None:
+    """Return the standings about a record, None if it was not acknowledged with acks=all at that offset."""
+    known = _known(ops)
+    if (offset, value) not in known:
+        same = (a for a in assured_records(ops) if (a.acked.offset, a.acked.value) == (offset, value))
+        assured = next(same, None)
+        known[offset, value] = None if assured is None else Keepers(ops, assured)
+    return known[offset, value]
+
+
+@fact
+def _known(_ops: Sequence[Op]) -> dict[tuple[int, str], Keepers | None]:
+    return {}
+
+
+_SINCE: Final = attrgetter("since_ns")

@@ -1,0 +1,101 @@
+"""
+Where replicas' logs ended, as the fabric saw it: the only view of a log in between, if brokers report nothing.
+
+A follower fetches from the end of its own log. So when a fetch was sent, the follower had everything below its
+offset and nothing at or above it. A fetch that was held or delayed on its way shows an older log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from checkers.facts.fact import fact
+from harness.events import Delay, Fetch, Heal, Held, Release
+from harness.model import Op, events_of
+
+# How long after its release a held frame may be recorded, and what a delay takes more than its seconds.
+_SLACK_NS: Final = 250_000_000
+_REQUEST: Final = "request"
+_ANY: Final = "*"
+
+Link: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """
+    The end of a follower's log.
+
+    Attributes:
+        leader: the node that it fetched from.
+        sent_ns: the earliest time at which the fetch may have been sent.
+    """
+
+    node: str
+    leader: str
+    end: int
+    op: Op
+    sent_ns: int
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the log ended there when the fetch was recorded."""
+        return self.sent_ns == self.op.time_ns
+
+
+@fact
+def sightings(ops: Sequence[Op]) -> list[Sighting]:
+    """Return the ends of followers' logs that the fabric saw, in index order."""
+    return list(_sightings(ops))
+
+
+def _sightings(ops: Sequence[Op]) -> Iterator[Sighting]:
+    told: list[tuple[Op, Fetch | Held | Release | Delay | Heal]] = [*events_of(ops, Fetch), *events_of(ops, Held)]
+    told += [*events_of(ops, Release), *events_of(ops, Delay), *events_of(ops, Heal)]
+    passing = _Passing()
+    for op, event in sorted(told, key=lambda each: each[0].index):
+        if isinstance(event, Fetch):
+            follower, leader = event.link
+            sent = passing.sent_ns(event.link, op.time_ns)
+            yield Sighting(node=follower, leader=leader, end=event.offset, op=op, sent_ns=sent)
+        else:
+            passing.rule(op, event)
+
+
+class _Passing:
+    """How old a request may be when the fabric passes it on, link by link."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Link, int] = {}  # when the first frame that still waits was held
+        self._late: dict[Link, tuple[int, int]] = {}  # (until, since): what is passed on until then
+        self._slow: dict[Link, int] = {}  # how much later frames are passed on; a link may have a `*`
+
+    def rule(self, op: Op, event: Held | Release | Delay | Heal) -> None:
+        """Take into account what happened to a link."""
+        now, link = op.time_ns, event.link
+        match event:
+            case Held(direction=direction) if direction == _REQUEST:
+                self._waiting.setdefault(event.link, now)
+            case Release(direction=direction) if direction == _REQUEST:
+                for each in [each for each in self._waiting if _matches(link, each)]:
+                    self._late[each] = (now + _SLACK_NS, self._waiting.pop(each))
+            case Delay(seconds=seconds):
+                self._slow[link] = max(self._slow.get(link, 0), round(seconds * 1e9) + _SLACK_NS)
+            case Heal() if link in self._slow:
+                by = self._slow.pop(link)
+                self._late[link] = (now + by, now - by)
+            case _:
+                pass
+
+    def sent_ns(self, link: Link, now: int) -> int:
+        """Return the earliest time at which a request that is passed on now may have been sent."""
+        sent = [now, self._waiting.get(link, now)]
+        sent += [since for each, (until, since) in self._late.items() if _matches(each, link) and now <= until]
+        sent += [now - by for each, by in self._slow.items() if _matches(each, link)]
+        return min(sent)
+
+
+def _matches(pattern: Link, link: Link) -> bool:
+    return all(asked in (_ANY, end) for asked, end in zip(pattern, link, strict=True))
