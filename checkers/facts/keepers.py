@@ -22,7 +22,7 @@ from checkers.facts.moments import margin_ns
 from checkers.facts.seen import Away, Back, Deleted, Lead, Obeyed, Seen, timeline
 from checkers.facts.sightings import Sighting
 from checkers.facts.view import at, final_logs, setup_of
-from harness.events import Snapshot
+from harness.events import Fetched, Snapshot
 from harness.model import Op, events_of
 
 
@@ -79,6 +79,7 @@ class Keepers:
         self._leading: set[str] = set()
         self._down: set[str] = set()
         self._last: dict[str, Sighting] = {}
+        self._back: dict[str, int] = {}
         for node in setup.replicas if setup else ():
             self._set(node, Keeping(since_ns=-1, standing=Standing.EXCUSED, why=Why.OUTSIDE))
         begun = False
@@ -152,6 +153,7 @@ class Keepers:
             case Back(node=node):
                 self._down.discard(node)
                 self._last.pop(node, None)
+                self._back[node] = seen.time_ns
                 self._lead(node, seen.time_ns)
                 for leader in self._leading:
                     self._follow(node, leader, seen.time_ns)
@@ -186,9 +188,12 @@ class Keepers:
                 self._set(node, Keeping(since_ns=now, standing=Standing.DUE, begun=state.op.index))
 
     def _joined(self, node: str, leader: str, op: Op) -> None:
-        """A follower that was last seen without the record joins the ISR, while its leader has it."""
+        """A follower joins the ISR whose last fetch, from below the record, was not answered yet."""
         last = self._last.get(node)
         if last is None or node in self._down or last.leader != leader or last.end > self._offset:
+            return
+        answers = [told for told, fetched in events_of(self._ops, Fetched) if fetched.link == (node, leader)]
+        if not answers or any(last.op.index < told.index < op.index for told in answers):
             return
         if last.sent_ns > self.assured.acked.ok.time_ns and not self._is_gone(node):
             self._lose(node, op.time_ns, op, f"joined the ISR at {at(op)} without it")
@@ -197,6 +202,8 @@ class Keepers:
         node, leader, offset = sighting.node, sighting.leader, self._offset
         before, now = self._last.get(node), self._now.get(node)
         time_ns, told = sighting.op.time_ns, self.assured.acked.ok.time_ns
+        if node in self._down or time_ns < self._back.get(node, -_WIRE_NS) + _WIRE_NS:
+            return  # a process that has ended sent it
         if sighting.fresh:
             self._last[node] = sighting
         self._follow(node, leader, time_ns)
@@ -294,4 +301,6 @@ def _known(_ops: Sequence[Op]) -> dict[tuple[int, str], Keepers | None]:
     return {}
 
 
+# How long a frame of a process may be on its way after its end.
+_WIRE_NS: Final = 100_000_000
 _SINCE: Final = attrgetter("since_ns")

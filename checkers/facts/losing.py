@@ -64,17 +64,20 @@ def _must_have_had(
     """
     Return whether a leader that reports nothing had a record, None if its final log is the best evidence of that.
 
-    It had the record if it must have had it when it took over, if nothing was seen against that while it led, and
-    if a fault may have changed its log since.
+    It had the record if it must have had it when it took over, if no replica was without it at the end of its
+    leadership by no fault, and if a fault may have changed its log since.
     """
     keepers = keepers_of(ops, *record)
     if keepers is None:
         return None
     now = takeover.op.time_ns
-    end = next((op.time_ns for op in ops if op.index == until), None) if until is not None else None
+    end = None if until is None else next(op.time_ns for op in ops if op.index == until)
     found = keepers.at(takeover.node, now)
     if found is None or found.standing is Standing.EXCUSED:
         return None
     if keepers.seen_gone(takeover.node, now, end):
         return False
+    broken = (keepers.at_end(node) if end is None else keepers.at(node, end) for node in keepers.nodes)
+    if any(each is not None and each.standing is Standing.GONE for each in broken):
+        return None
     return None if keepers.stays_due(takeover.node, now) else True

@@ -77,7 +77,8 @@ class _Passing:
         now, link = op.time_ns, event.link
         match event:
             case Held(direction=direction) if direction == _REQUEST:
-                self._waiting.setdefault(event.link, now)
+                # A frame that one rule lets go may be held again by another.
+                self._waiting.setdefault(event.link, self.sent_ns(event.link, now))
             case Release(direction=direction) if direction == _REQUEST:
                 for each in [each for each in self._waiting if _matches(link, each)]:
                     self._late[each] = (now + _SLACK_NS, self._waiting.pop(each))

@@ -21,6 +21,7 @@ from checkers.facts.known_gaps import joined_before_return
 from checkers.facts.view import at, final_leader, final_logs, key_of, offsets_text, setup_of
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
+from checkers.rules.seen_without import seen_without
 from harness.events import Follower, Leader
 from harness.model import Anomaly, Kind, Op, events_of, ranges_of
 
@@ -70,6 +71,8 @@ def committed(ops: Sequence[Op]) -> list[Anomaly]:
     Returns:
         One NOT_REPLICATED anomaly for each node and event; then the losses, as `lost` returns them.
     """
+    if not copies_of(ops).reported:
+        return seen_without(ops)
     commits = commits_of(ops)
     if not commits:
         return []

@@ -1,0 +1,67 @@
+"""
+Members of the ISR that are seen without a promised record, where brokers report nothing.
+
+What a client was told with acks=all is on every member of the ISR, at every moment. The fabric sees where a
+follower's log ends; so it sees a member that cut a promised record, even if it copies the record again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checkers.facts.assured import Assured, assured_records
+from checkers.facts.isr import isr_states
+from checkers.facts.keepers import Keeping, keepers_of
+from checkers.facts.moments import margin_ns
+from checkers.facts.sightings import sightings
+from checkers.facts.view import at, key_of, offsets_text
+from harness.events import Fetch, LeaderAndIsr
+from harness.model import Anomaly, Kind, Op, ranges_of
+
+
+def seen_without(ops: Sequence[Op]) -> list[Anomaly]:
+    """Return one NOT_REPLICATED anomaly for each node and op that shows it without records it had to have."""
+    groups: dict[tuple[str, int], list[tuple[Assured, Keeping]]] = {}
+    for assured in assured_records(ops):
+        if not _suspicious(ops, assured):
+            continue
+        keepers = keepers_of(ops, assured.acked.offset, assured.acked.value)
+        for node, keeping in keepers.gone() if keepers else ():
+            if keeping.op is not None and _in_isr(ops, node, keeping.op):
+                groups.setdefault((node, keeping.op.index), []).append((assured, keeping))
+    return [_anomaly(ops, node, group) for (node, _), group in sorted(groups.items(), key=lambda each: each[0][1])]
+
+
+def _suspicious(ops: Sequence[Op], assured: Assured) -> bool:
+    """Return True if any follower was seen without the record's offset after it was promised."""
+    acked = assured.acked
+    return any(each.op.index > acked.index and each.end <= acked.offset for each in sightings(ops))
+
+
+def _in_isr(ops: Sequence[Op], node: str, op: Op) -> bool:
+    """Return True if the node was surely in the ISR when its log was seen, or joined it just then."""
+    if isinstance(op.event, LeaderAndIsr):
+        return True
+    if not isinstance(op.event, Fetch):
+        return False  # what clients and final logs show is judged as a loss
+    margin, states = margin_ns(ops), isr_states(ops)
+    before = [state for state in states if state.op.time_ns <= op.time_ns - margin][-1:]
+    around = [state for state in states if abs(state.op.time_ns - op.time_ns) <= margin]
+    return bool(before or around) and all(node in state.isr for state in (*before, *around))
+
+
+def _anomaly(ops: Sequence[Op], node: str, group: Sequence[tuple[Assured, Keeping]]) -> Anomaly:
+    topic, partition = key_of(ops)
+    first, keeping = group[0]
+    ranges = ranges_of(sorted({assured.acked.offset for assured, _ in group}))
+    shown = {keeping.op.index} if keeping.op is not None else set()
+    return Anomaly(
+        kind=Kind.NOT_REPLICATED,
+        topic=topic,
+        partition=partition,
+        ranges=ranges,
+        nodes=(node,),
+        sentence=f"{node}, of the ISR, lacks what was acknowledged (acks=all) at {offsets_text(ranges)} at "
+        f"{at(first.acked.ok)}: it {keeping.text}.",
+        proof=tuple(sorted({*shown, *(assured.acked.index for assured, _ in group)})),
+    )
