@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from checkers.facts.fact import fact
-from harness.events import Delay, Fetch, Heal, Held, Release
+from harness.events import Delay, Fetch, Heal, Held, Hold, Release
 from harness.model import Op, events_of
 
 # How long after its release a held frame may be recorded, and what a delay takes more than its seconds.
@@ -52,8 +52,9 @@ def sightings(ops: Sequence[Op]) -> list[Sighting]:
 
 
 def _sightings(ops: Sequence[Op]) -> Iterator[Sighting]:
-    told: list[tuple[Op, Fetch | Held | Release | Delay | Heal]] = [*events_of(ops, Fetch), *events_of(ops, Held)]
-    told += [*events_of(ops, Release), *events_of(ops, Delay), *events_of(ops, Heal)]
+    told: list[tuple[Op, Fetch | Hold | Held | Release | Delay | Heal]] = [*events_of(ops, Fetch)]
+    told += [*events_of(ops, Hold), *events_of(ops, Held), *events_of(ops, Release)]
+    told += [*events_of(ops, Delay), *events_of(ops, Heal)]
     passing = _Passing()
     for op, event in sorted(told, key=lambda each: each[0].index):
         if isinstance(event, Fetch):
@@ -68,20 +69,24 @@ class _Passing:
     """How old a request may be when the fabric passes it on, link by link."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Link, int] = {}  # when the first frame that still waits was held
+        self._waiting: dict[tuple[Link, str], int] = {}  # when the first frame of an api that still waits was held
+        self._holds: list[tuple[Link, str]] = []
         self._late: dict[Link, tuple[int, int]] = {}  # (until, since): what is passed on until then
         self._slow: dict[Link, int] = {}  # how much later frames are passed on; a link may have a `*`
 
-    def rule(self, op: Op, event: Held | Release | Delay | Heal) -> None:
+    def rule(self, op: Op, event: Hold | Held | Release | Delay | Heal) -> None:
         """Take into account what happened to a link."""
         now, link = op.time_ns, event.link
         match event:
-            case Held(direction=direction) if direction == _REQUEST:
+            case Held(direction=direction, api=api) if direction == _REQUEST:
                 # A frame that one rule lets go may be held again by another.
-                self._waiting.setdefault(event.link, self.sent_ns(event.link, now))
-            case Release(direction=direction) if direction == _REQUEST:
-                for each in [each for each in self._waiting if _matches(link, each)]:
-                    self._late[each] = (now + _SLACK_NS, self._waiting.pop(each))
+                self._waiting.setdefault((link, api), self.sent_ns(link, now))
+            case Hold(direction=direction, api=api) if direction == _REQUEST:
+                self._holds.append((link, api))
+            case Release(direction=direction, api=api) if direction == _REQUEST:
+                self._holds = [hold for hold in self._holds if hold != (link, api)]
+                for each in [key for key in self._waiting if not any(_holds(hold, key) for hold in self._holds)]:
+                    self._late[each[0]] = (now + _SLACK_NS, self._waiting.pop(each))
             case Delay(seconds=seconds):
                 self._slow[link] = max(self._slow.get(link, 0), round(seconds * 1e9) + _SLACK_NS)
             case Heal() if link in self._slow:
@@ -92,10 +97,14 @@ class _Passing:
 
     def sent_ns(self, link: Link, now: int) -> int:
         """Return the earliest time at which a request that is passed on now may have been sent."""
-        sent = [now, self._waiting.get(link, now)]
+        sent = [now, *(since for (each, _), since in self._waiting.items() if each == link)]
         sent += [since for each, (until, since) in self._late.items() if _matches(each, link) and now <= until]
         sent += [now - by for each, by in self._slow.items() if _matches(each, link)]
         return min(sent)
+
+
+def _holds(hold: tuple[Link, str], frame: tuple[Link, str]) -> bool:
+    return _matches(hold[0], frame[0]) and hold[1] in (_ANY, frame[1])
 
 
 def _matches(pattern: Link, link: Link) -> bool:
