@@ -50,29 +50,31 @@ def assured_records(ops: Sequence[Op]) -> list[Assured]:
 
 
 def _members(ops: Sequence[Op], acked: Acked, begun_ns: int) -> frozenset[str]:
-    margin = margin_ns(ops)
-    during = _between(isr_states(ops), begun_ns - margin, acked.ok.time_ns + margin)
-    always = frozenset.intersection(*(frozenset(state.isr) for state in during)) if during else frozenset()
-    return always | _copied(ops, acked, _between(isr_states(ops), begun_ns - margin, acked.ok.time_ns))
+    margin, told = margin_ns(ops), acked.ok.time_ns
+    around = _between(isr_states(ops), begun_ns - margin, told + margin)
+    always = frozenset.intersection(*(frozenset(state.isr) for state in around)) if around else frozenset()
+    return always | _copied(ops, acked, around)
 
 
-def _copied(ops: Sequence[Op], acked: Acked, during: Sequence[IsrState]) -> frozenset[str]:
-    """Return the followers in the ISR that copied the offset from the only leader of that time, and the leader."""
-    leaders = {state.leader for state in during}
-    leader = during[0].leader if during else None
-    if leader is None or len(leaders) != 1:
-        return frozenset()
-    ends: dict[str, int] = {}
-    found: set[str] = set()
+def _copied(ops: Sequence[Op], acked: Acked, around: Sequence[IsrState]) -> frozenset[str]:
+    """Return the followers in the ISR that copied the offset from the leader that answered, and that leader."""
+    before = [state for state in around if state.op.index < acked.index]
+    ends: dict[tuple[str, str], int] = {}
+    copied: dict[str, set[str]] = {}
     for sighting in sightings(ops):
         if sighting.op.index >= acked.index:
             break
-        if sighting.leader == leader:
-            passed = ends.get(sighting.node, 0) <= acked.offset < sighting.end
-            if passed and sighting.fresh and sighting.op.index > acked.invoked:
-                found |= {sighting.node, leader}
-            ends[sighting.node] = sighting.end
-    return frozenset(found) & frozenset(during[-1].isr)
+        link = (sighting.node, sighting.leader)
+        passed = ends.get(link, 0) <= acked.offset < sighting.end
+        if passed and sighting.fresh and sighting.op.index > acked.invoked:
+            copied.setdefault(sighting.leader, set()).add(sighting.node)
+        ends[link] = sighting.end
+    # A leader that is not alone in its ISR answers once a follower has copied the record from it.
+    certain = len({state.leader for state in before}) == 1 or all(len(state.isr) > 1 for state in around)
+    if len(copied) != 1 or not certain or not before:
+        return frozenset()
+    ((leader, followers),) = copied.items()
+    return frozenset({leader, *followers}) & frozenset(before[-1].isr)
 
 
 def _between(states: Sequence[IsrState], since_ns: int, until_ns: int) -> list[IsrState]:

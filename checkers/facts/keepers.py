@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from checkers.facts.assured import Assured, assured_records
@@ -77,6 +77,7 @@ class Keepers:
         self._now: dict[str, Keeping] = {}
         self._past: dict[str, list[Keeping]] = {}
         self._leading: set[str] = set()
+        self._led: list[tuple[int, frozenset[str]]] = []
         self._down: set[str] = set()
         self._last: dict[str, Sighting] = {}
         self._back: dict[str, int] = {}
@@ -169,15 +170,14 @@ class Keepers:
     def _elect(self, lead: Lead, now: int) -> None:
         leader, state = lead.state.leader, lead.state
         if not lead.alone:
-            if lead.missed:  # who led in between is not known
-                for node in lead.missed:
+            for node in (*lead.missed, leader):  # who led in a state that the watch missed is not known
+                if node is not None:
+                    self._leading.add(node)
                     self._lead(node, now)
-            if leader is not None:
-                self._leading.add(leader)
-                self._lead(leader, now)
-            return
-        self._leading = set() if leader is None else {leader}
-        if leader is None or not self._is_due(leader):
+        else:
+            self._leading = set() if leader is None else {leader}
+        self._led.append((now, frozenset(self._leading)))
+        if not lead.alone or leader is None or not self._is_due(leader):
             return
         for node in state.isr:
             if node in state.joined:
@@ -202,11 +202,13 @@ class Keepers:
         node, leader, offset = sighting.node, sighting.leader, self._offset
         before, now = self._last.get(node), self._now.get(node)
         time_ns, told = sighting.op.time_ns, self.assured.acked.ok.time_ns
-        if node in self._down or time_ns < self._back.get(node, -_WIRE_NS) + _WIRE_NS:
+        if node in self._down or self._was_back(node, time_ns):
             return  # a process that has ended sent it
+        self._follow(node, leader, time_ns)
+        if not self._led_at(leader, sighting.sent_ns) or self._was_back(leader, sighting.sent_ns):
+            return  # it may have waited until that broker was there again
         if sighting.fresh:
             self._last[node] = sighting
-        self._follow(node, leader, time_ns)
         if now is None or not self._is_due(leader):
             return
         if sighting.end > offset:
@@ -278,6 +280,15 @@ class Keepers:
 
     def _is_gone(self, node: str) -> bool:
         return self._now[node].standing is Standing.GONE
+
+    def _was_back(self, node: str, now: int) -> bool:
+        """Return True if the node has just started, so that a frame from before may still be on its way."""
+        return now < self._back.get(node, -_WIRE_NS) + _WIRE_NS
+
+    def _led_at(self, node: str, time_ns: int) -> bool:
+        """Return True if the node may have led at that time, which is not in the future."""
+        place = bisect_right(self._led, time_ns, key=itemgetter(0))
+        return place > 0 and node in self._led[place - 1][1]
 
     def _durable(self, node: str, fault: Op) -> bool:
         now = self._now.get(node)
