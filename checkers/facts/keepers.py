@@ -137,10 +137,10 @@ class Keepers:
     # --- one thing after another -----------------------------------------------------------------------------
     def _promise(self) -> None:
         assured = self.assured
-        for node in assured.members & self._now.keys() - self._down:
+        for node in sorted(assured.members & self._now.keys() - self._down):
             due = Keeping(since_ns=assured.begun_ns, standing=Standing.DUE, begun=assured.acked.index)
             self._set(node, due)
-        for leader in self._leading:
+        for leader in sorted(self._leading):
             self._lead(leader, assured.begun_ns)
 
     def _take(self, seen: Seen) -> None:
@@ -156,7 +156,7 @@ class Keepers:
                 self._last.pop(node, None)
                 self._back[node] = seen.time_ns
                 self._lead(node, seen.time_ns)
-                for leader in self._leading:
+                for leader in sorted(self._leading):
                     self._follow(node, leader, seen.time_ns)
             case Deleted(node=node, op=op):
                 self._excuse(node, Why.DELETED, seen.time_ns, op)
@@ -170,7 +170,7 @@ class Keepers:
     def _elect(self, lead: Lead, now: int) -> None:
         leader, state = lead.state.leader, lead.state
         if not lead.alone:
-            for node in (*lead.missed, leader):  # who led in a state that the watch missed is not known
+            for node in (*sorted(lead.missed), leader):  # who led in a state that the watch missed is not known
                 if node is not None:
                     self._leading.add(node)
                     self._lead(node, now)
@@ -227,9 +227,9 @@ class Keepers:
         same = acked.offset == self._offset and acked.value != mine.value and acked.index > mine.index
         if not below and not same:
             return
-        for node in other.members:
-            now = self._now.get(node)
-            if now is not None and now.standing is Standing.DUE and now.since_ns < other.begun_ns:
+        due = {node: self._now[node] for node in sorted(other.members) if self._is_due(node)}
+        for node, now in due.items():
+            if now.since_ns < other.begun_ns:
                 text = f"has {acked.name} at offset {acked.offset}, acknowledged at {at(acked.ok)}"
                 self._lose(node, acked.ok.time_ns, acked.ok, text)
 
@@ -263,12 +263,12 @@ class Keepers:
     def _lead(self, leader: str, now: int) -> None:
         """Excuse all that may follow the leader, if it leads and need not have the record."""
         if leader in self._leading and leader not in self._down:
-            for node in self._now.keys() - {leader} - self._down:
+            for node in sorted(self._now.keys() - {leader} - self._down):
                 self._follow(node, leader, now)
 
     def _follow(self, node: str, leader: str, now: int) -> None:
         was = self._now.get(node)
-        if was is None or node == leader or self._is_due(leader):
+        if was is None or node == leader or leader in self._down or self._is_due(leader):
             return
         if was.standing is Standing.DUE:
             self._set(node, Keeping(since_ns=now, standing=Standing.EXCUSED, why=Why.FOLLOWED, leader=leader))

@@ -10,8 +10,8 @@ import pytest
 
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
-from checkers.facts import acked, fates, proof
-from checkers.rules import loss
+from checkers.facts import acked, fates, keepers, losing, proof
+from checkers.rules import loss, seen_without, unreported
 from harness.model import ORACLES, Anomaly, Kind, Op
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
@@ -26,6 +26,16 @@ PARTS: list[tuple[Any, str, Any]] = [
     (loss, "returned_unseen", lambda *_: False),
     (loss, "last_standing", lambda *_: False),
     (loss, "missing_evidence", lambda *_: ""),
+    (losing, "_must_have_had", lambda *_: None),
+    (seen_without, "_in_isr", lambda *_: True),
+    (unreported, "_breaches", lambda *_: ()),
+    (unreported, "_excuse", lambda *_: None),
+    (keepers.Keepers, "_durable", lambda *_: False),
+    (keepers.Keepers, "_excuse", lambda *_: None),
+    (keepers.Keepers, "_follow", lambda *_: None),
+    (keepers.Keepers, "_joined", lambda *_: None),
+    (keepers.Keepers, "_read_logs", lambda *_: None),
+    (keepers.Keepers, "_refuted_by", lambda *_: None),
 ]
 
 
