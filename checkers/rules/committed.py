@@ -29,12 +29,14 @@ KINDS: Final = (
     Definition(
         kind=Kind.NOT_REPLICATED,
         formula="commit(r, o) at c, and a node n of the ISR whose copy of r at o ended at e > c by no fault; or "
-        "n joined the ISR at e > c without r, while its leader had it",
+        "n joined the ISR at e > c without r, while its leader had it; where brokers emit no events, commit(r, o) "
+        "is ok(produce r, acks=all, o), and e is a fetch of n from at or below o",
         words="A replica that may be elected lacks a record that a leader's high watermark had passed, and no "
         "fault took it.",
         evidence="broker: append, truncate, recovered, high-watermark, leader, follower; zookeeper: leaderAndISR; "
-        "fabric: fetch",
-        unchecked="Brokers that emit no events: then nothing is found, and only final logs are judged.",
+        "fabric: fetch, fetched, hold, held, release, delay, commanded; client: produce; nemesis",
+        unchecked="never; but where brokers emit no events, a cut that no fetch shows, or that a fault, a late "
+        "watch of ZooKeeper or a held fetch may explain, is not found.",
         source="hachikuji/kafka-specification, StrongIsr",
     ),
     Definition(

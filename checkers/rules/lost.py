@@ -23,12 +23,13 @@ from harness.model import Anomaly, CopyFate, Fates, Kind, Op, OpType, events_of,
 
 _EVIDENCE: Final = (
     "client: produce, read; log; zookeeper: leaderAndISR; broker: append, truncate, recovered, leader, follower, "
-    "high-watermark, isr, flush, flushed; nemesis; fabric: fetch"
+    "high-watermark, isr, flush, flushed; nemesis; fabric: fetch, hold, held, release, delay, commanded"
 )
 _UNCHECKED: Final = (
     "A copy whose origin is unknown, or a leader that reported no append of it: the loss is unchecked. Where "
-    "brokers emit no events, final logs stand for the logs with which leaders led; a power loss voids that, and "
-    "the loss is unchecked."
+    "brokers emit no events, a copy is followed by followers' fetches, acknowledgements, faults, the ISR and final "
+    "logs: a replica that must have the record and is seen without it proves the loss; what none of these shows is "
+    "unchecked."
 )
 
 KINDS: Final = (

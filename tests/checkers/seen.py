@@ -1,4 +1,4 @@
-"""Short histories of brokers that report nothing: what clients, links, faults and ZooKeeper saw, in milliseconds."""
+"""Short histories of brokers that report nothing: what clients, links, faults and ZooKeeper saw."""
 
 from __future__ import annotations
 

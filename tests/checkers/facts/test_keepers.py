@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkers.facts import keepers
-from checkers.facts.keepers import Standing, Why, keepers_of
+from checkers.facts.keepers import Keepers, Standing, Why, keepers_of
 from checkers.facts.sightings import Sighting, sightings
 from tests.checkers.seen import Seen
 
@@ -90,20 +89,20 @@ def _held() -> Seen:
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "instead", "story", "right"),
+    ("condition", "story", "right"),
     [
         # A process that has ended sent it.
-        (keepers.Keepers, "_was_back", lambda *_: False, restarted("B").fetches("BA", 1, ms=45), Standing.EXCUSED),
+        ((Keepers, "_was_back", lambda *_: False), restarted("B").fetches("BA", 1, ms=45), Standing.EXCUSED),
         # C does not lead: the fetch may have waited for C since B followed it.
-        (keepers.Keepers, "_led_at", lambda *_: True, promised().fetches("BC", 0, ms=50), Standing.DUE),
-        (Sighting, "fresh", True, _held(), Standing.EXCUSED),
+        ((Keepers, "_led_at", lambda *_: True), promised().fetches("BC", 0, ms=50), Standing.DUE),
+        ((Sighting, "fresh", True), _held(), Standing.EXCUSED),
     ],
 )
 def test_an_old_fetch_shows_nothing(
-    owner: Any, name: str, instead: Any, story: Seen, right: Standing, monkeypatch: pytest.MonkeyPatch
+    condition: tuple[Any, str, Any], story: Seen, right: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert right is standing(story, "B")[0]
-    monkeypatch.setattr(owner, name, instead)
+    monkeypatch.setattr(*condition)
     assert right is not standing(story, "B")[0]
 
 
