@@ -93,7 +93,7 @@ def test_loss_is_not_blamed_on_a_leader_that_gave_the_record_on_before_its_power
     (found,) = all_lose_power(fetches(silent(), "A", "B", 3, 5))
     assert (Kind.PERMITTED, ("A",), 2) == (found.kind, found.nodes, found.epoch)
     (doubtful,) = all_lose_power(silent())
-    assert (Kind.LOST, ("B",), 1) == (doubtful.kind, doubtful.nodes, doubtful.epoch)
+    assert (Kind.UNCHECKED, ("B",), 1) == (doubtful.kind, doubtful.nodes, doubtful.epoch)
 
 
 @pytest.mark.parametrize("between", ["", "kill"])
@@ -103,5 +103,5 @@ def test_leader_that_leads_on_in_a_new_epoch_has_what_it_gave_in_the_last_unless
     if between:
         story.fault("kill", "B").fault("restart", "B")
     (found,) = all_lose_power(story.elected("B", 2), epoch=3)
-    blamed = (Kind.LOST, ("B",), 2) if between else (Kind.PERMITTED, ("A",), 3)
+    blamed = (Kind.UNCHECKED, ("B",), 2) if between else (Kind.PERMITTED, ("A",), 3)
     assert blamed == (found.kind, found.nodes, found.epoch)
