@@ -10,58 +10,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum, auto
+from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Final
 
 from checkers.facts.assured import Assured, assured_records
 from checkers.facts.durable import flushed
 from checkers.facts.fact import fact
+from checkers.facts.keeping import Keeping, Standing, Why
 from checkers.facts.moments import margin_ns
 from checkers.facts.seen import Away, Back, Deleted, Lead, Obeyed, Seen, timeline
 from checkers.facts.sightings import Sighting
 from checkers.facts.view import at, final_logs, setup_of
 from harness.events import Fetched, Snapshot
 from harness.model import Op, events_of
-
-
-class Standing(Enum):
-    """What is known of one replica and one record."""
-
-    DUE = auto()  # it must have the record
-    EXCUSED = auto()  # it need not have it
-    GONE = auto()  # it had to have it, and is without it by no fault
-
-
-class Why(Enum):
-    """Why a replica need not have a record."""
-
-    OUTSIDE = auto()  # it was not surely in the ISR
-    POWER = auto()  # it lost its power
-    DELETED = auto()  # the harness deleted it
-    FOLLOWED = auto()  # it may have followed a leader that need not have it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keeping:
-    """
-    A replica's standing from a time on.
-
-    Attributes:
-        op: what shows it: the fault, or the op that shows that the record is gone.
-        begun: the index of the op from which on the replica surely had it, if it is due.
-        leader: a leader that it may have followed since, and that need not have the record; "" if none.
-        text: how it was without it, after the node's name, if it is gone.
-    """
-
-    since_ns: int
-    standing: Standing
-    op: Op | None = None
-    why: Why | None = None
-    begun: int = -1
-    leader: str = ""
-    text: str = ""
 
 
 class Keepers:

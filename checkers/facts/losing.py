@@ -7,7 +7,8 @@ from itertools import accumulate
 
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
-from checkers.facts.keepers import Standing, keepers_of
+from checkers.facts.keepers import keepers_of
+from checkers.facts.keeping import Standing
 from checkers.facts.outages import outages
 from checkers.facts.served import has_served, leadership_span
 from checkers.facts.view import final_logs

@@ -27,9 +27,9 @@ _EVIDENCE: Final = (
 )
 _UNCHECKED: Final = (
     "A copy whose origin is unknown, or a leader that reported no append of it: the loss is unchecked. Where "
-    "brokers emit no events, a copy is followed by followers' fetches, acknowledgements, faults, the ISR and final "
-    "logs: a replica that must have the record and is seen without it proves the loss; what none of these shows is "
-    "unchecked."
+    "brokers emit no events, a copy is followed by followers' fetches, acknowledgements, faults, the ISR and "
+    "final logs: a replica that must have the record and is seen without it proves the loss; what none of these "
+    "shows is unchecked."
 )
 
 KINDS: Final = (

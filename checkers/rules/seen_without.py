@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from checkers.facts.assured import Assured, assured_records
 from checkers.facts.isr import isr_states
-from checkers.facts.keepers import Keeping, keepers_of
+from checkers.facts.keepers import keepers_of
+from checkers.facts.keeping import Keeping
 from checkers.facts.moments import margin_ns
 from checkers.facts.sightings import sightings
 from checkers.facts.view import at, key_of, offsets_text

@@ -13,7 +13,8 @@ from typing import Final
 
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.isr import isr_states
-from checkers.facts.keepers import Keepers, Keeping, Standing, Why
+from checkers.facts.keepers import Keepers
+from checkers.facts.keeping import Keeping, Standing, Why
 from checkers.facts.outages import outages
 from checkers.facts.proof import Breach, Excuse
 from checkers.facts.view import at

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from checkers.facts.keepers import Keepers, Standing, Why, keepers_of
+from checkers.facts.keepers import Keepers, keepers_of
+from checkers.facts.keeping import Standing, Why
 from checkers.facts.sightings import Sighting, sightings
 from tests.checkers.seen import Seen
 
