@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from checkers.facts.fact import fact
+from checkers.facts.view import setup_of
 from harness.events import Delay, Fetch, Heal, Held, Hold, Release
 from harness.model import Op, events_of
 
@@ -47,8 +48,14 @@ class Sighting:
 
 @fact
 def sightings(ops: Sequence[Op]) -> list[Sighting]:
-    """Return the ends of followers' logs that the fabric saw, in index order."""
-    return list(_sightings(ops))
+    """
+    Return the ends of followers' logs that the fabric saw, in index order.
+
+    There are none under the rule that KIP-101 rejects, by which a follower fetches before it has truncated.
+    """
+    setup = setup_of(ops)
+    early = setup is not None and setup.rules.get("truncate_to") == "first_fetch"
+    return [] if early else list(_sightings(ops))
 
 
 def _sightings(ops: Sequence[Op]) -> Iterator[Sighting]:

@@ -16,7 +16,7 @@ from checkers.facts.losing import losing_takeover
 from checkers.facts.outages import outages
 from checkers.facts.proof import Breach, Case, Excuse, breaches, copies_gone, election_breaches, missing_evidence
 from checkers.facts.view import FinalLog, at
-from checkers.rules.unreported import Unreported, judged
+from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
 from harness.model import Kind, Op
 
 
@@ -163,7 +163,7 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
     if record.promise is None:
         return _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
     if takeover is None:
-        return loss
+        return loss if copies_of(ops).reported or log is None else _without_election(ops, loss)
     if not copies_of(ops).reported:
         return _by_sightings(ops, loss, record.promise, takeover)
     if written is None:
@@ -244,6 +244,17 @@ def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:
 
 
 # --- brokers report nothing ----------------------------------------------------------------------------------
+def _without_election(ops: Sequence[Op], loss: Loss) -> Loss:
+    """Judge a loss of which no election is to blame: a broker that lost its power may have led on in its epoch."""
+    keepers = keepers_of(ops, loss.record.offset, loss.record.value)
+    if keepers is None or not faults_since(ops, keepers.assured.begun_ns):
+        return loss
+    broken = tuple(gone_at_end(keepers))
+    if broken:
+        return replace(loss, breaches=broken)
+    return replace(loss, kind=Kind.UNCHECKED, lacking="a fault may have taken it, and no broker reported whether")
+
+
 def _by_sightings(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeover) -> Loss:
     """Judge by what clients, links, faults and ZooKeeper saw, and by final logs."""
     broken = tuple(election_breaches(ops, takeover))

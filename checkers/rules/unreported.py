@@ -75,6 +75,14 @@ def faults_since(ops: Sequence[Op], since_ns: int) -> bool:
     )
 
 
+def gone_at_end(keepers: Keepers) -> Iterator[Breach]:
+    """Yield each replica that is without the record by no fault at the end."""
+    for node in keepers.nodes:
+        last = keepers.at_end(node)
+        if last is not None and last.standing is Standing.GONE and last.op is not None:
+            yield Breach(text=f"{node} {last.text}", ops=(last.op,))
+
+
 def _breaches(case: Unreported) -> Iterator[Breach]:
     """Each replica that had to have it at the election, or while the losing leader led, and is seen without it."""
     keepers, takeover = case.keepers, case.takeover

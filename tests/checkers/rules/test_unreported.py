@@ -82,3 +82,13 @@ def test_loss_is_unchecked_where_members_may_have_followed_a_leader_that_lost_it
 def test_loss_after_the_harness_deleted_files_is_not_blamed_on_the_protocol() -> None:
     story = replicated().fault("delete-active-segment", "B", ms=30, effect="log-cut").leads("B", 1, ms=100)
     assert Kind.LOST is not without_m2(story).kind
+
+
+def test_loss_by_a_leader_that_leads_on_after_its_power_loss_is_unchecked_and_without_one_proven() -> None:
+    """No election is seen: the broker restarts and goes on leading its epoch."""
+    lost_power = replicated().fault("power-loss", "ABC", ms=30).fault("restart", "A", ms=40)
+    assert Kind.UNCHECKED is without_m2(lost_power).kind
+    killed = replicated().fault("power-loss", "C", ms=25).fault("kill", "A", ms=30).fault("restart", "A", ms=40)
+    found = without_m2(killed)
+    assert Kind.LOST is found.kind
+    assert "A lacks it in its final log, though no fault can have taken it" in found.sentence
