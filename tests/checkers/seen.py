@@ -11,16 +11,17 @@ from tests.events.filled import filled
 
 class Seen:
     """
-    Builds the ops of a simulated run, in which ZooKeeper's watch is never late.
+    Builds the ops of a run in which A leads, and A, B and C are the ISR. Method names say what is seen, `ms` when.
 
-    A leads, and A, B and C are the ISR. Method names say what is seen; `ms` is when.
+    Args:
+        host: `sim`, in which ZooKeeper's watch is never late, or another.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "sim") -> None:
         self.ops: list[Op] = []
         self._version = 0
         nodes = {"A": 1, "B": 2, "C": 3}
-        setup = {"nodes": nodes, "replicas": list(nodes), "host": "sim", "min_isr": 1, "unclean": False}
+        setup = {"nodes": nodes, "replicas": list(nodes), "host": host, "min_isr": 1, "unclean": False}
         self._add(0, Source.RUNNER, "setup", OpType.INFO, "runner", **TOPIC, **setup)
         self.leads("A", 0, ms=1)
 
@@ -41,6 +42,11 @@ class Seen:
         return self._add(
             ms, Source.FABRIC, "fetch", OpType.INFO, "fabric", link=list(link), **TOPIC, offset=offset
         )
+
+    def commanded(self, node: str, leader: str, *, ms: int) -> Self:
+        """Add a node's answer to a command to follow a leader."""
+        value = {"link": ["A", node], **TOPIC, "leader": leader, "epoch": 0, "isr": [], "error": 0}
+        return self._add(ms, Source.FABRIC, "commanded", OpType.INFO, "fabric", **value)
 
     def frame(self, f: str, link: str, *, ms: int) -> Self:
         """Add what befalls requests of fetches: `hold`, `held` or `release`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,23 @@ def test_a_leader_that_need_not_have_it_excuses_those_that_may_follow_it() -> No
     assert [Why.FOLLOWED, Why.POWER, Why.FOLLOWED] == [standing(story, node)[1] for node in "ABC"]
     down = promised().fault("kill", "C", ms=20).fault("power-loss", "B", ms=30).fault("restart", "B", ms=40)
     assert (Standing.DUE, None) == standing(down.leads("B", 1, ms=100), "C")
+
+
+def test_a_node_that_answers_a_command_may_follow_that_leader_whatever_zookeeper_has() -> None:
+    story = restarted("B").commanded("C", "B", ms=100)
+    assert (Standing.EXCUSED, Why.FOLLOWED) == standing(story, "C")
+    assert (Standing.DUE, None) == standing(promised().commanded("C", "B", ms=100), "C")
+
+
+def test_a_follower_that_copied_it_had_it_though_the_watch_may_be_late() -> None:
+    """C leaves the ISR within half a second; it counts only if it was seen to copy the record."""
+    for offset, right in ((1, Standing.DUE), (0, Standing.EXCUSED)):
+        story = Seen("local").fetches("CA", 0, ms=600).acked("m1", 0, ms=700)
+        answer = story.ops.pop()
+        story.fetches("CA", offset, ms=701)
+        story.ops.append(replace(answer, index=len(story.ops), time_ns=702_000_000))
+        story.leads("A", 0, ms=900, isr="AB")
+        assert right is standing(story, "C")[0]
 
 
 def test_a_leader_in_a_state_that_the_watch_missed_is_a_doubt() -> None:
