@@ -1,0 +1,138 @@
+"""Batches and snapshots that claim what the log does not hold."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness.model import Kind, Source
+from tests.checkers.plants.changes import outcome, replicas_of, snapshots
+from tests.checkers.plants.edit import Edit
+from tests.checkers.plants.plant import plant
+
+INCOMPLETE: Final = Kind.INCOMPLETE
+
+
+def _without(edit: Edit, offset: int) -> None:
+    """Remove one record from its batch on every replica; the batch claims its offset still."""
+    for node in replicas_of(edit):
+        batch = edit.batch_at(node, offset)
+        records = [record for record in batch["value"]["records"] if record[0] != offset]
+        edit.change(batch, records=records)
+
+
+@plant("record-missing-in-a-batch", "kafka-kip101-1", INCOMPLETE, Kind.LOST)
+def missing_in_batch(edit: Edit) -> None:
+    _without(edit, 2)
+
+
+@plant("record-missing-at-a-batchs-end", "sim-unpromised", INCOMPLETE, Kind.UNPROMISED, Kind.WRONG_READ)
+def missing_at_end(edit: Edit) -> None:
+    """m5 was sent with acks=1, and its last record is not there."""
+    outcome(edit, "m5", "info", "no answer")
+    _without(edit, 7)
+
+
+@plant("records-missing-in-a-batch-of-none", "local-kip101-1", INCOMPLETE, Kind.WRONG_READ)
+def batch_of_none(edit: Edit) -> None:
+    outcome(edit, "m3", "info", "no answer")
+    _without(edit, 4)
+
+
+@plant("batch-that-claims-too-many", "sim-clean", INCOMPLETE)
+def claims_too_many(edit: Edit) -> None:
+    """The last batch claims a million records, and the logs end where they would end."""
+    for node in replicas_of(edit):
+        edit.change(edit.batch_at(node, 3), last=1_000_003)
+        edit.change(edit.snapshot(node), log_end_offset=1_000_004)
+
+
+@plant("record-beyond-its-batch", "local-kip101-1", INCOMPLETE, Kind.DISORDER, Kind.WRONG_READ)
+def beyond_batch(edit: Edit) -> None:
+    outcome(edit, "m3", "info", "no answer")
+    for node in replicas_of(edit):
+        edit.batch_at(node, 4)["value"]["records"][0][0] = 9
+
+
+@plant("end-beyond-the-batches", "local-kip101-1", INCOMPLETE)
+def end_beyond(edit: Edit) -> None:
+    for line in snapshots(edit):
+        line["value"]["log_end_offset"] += 2
+
+
+@plant("end-beyond-the-batches-kafka", "kafka-kip101-2", INCOMPLETE, Kind.PERMITTED)
+def end_beyond_kafka(edit: Edit) -> None:
+    for line in snapshots(edit):
+        line["value"]["log_end_offset"] += 1
+
+
+@plant("end-of-an-empty-log", "sim-clean", INCOMPLETE, Kind.LOST)
+def end_of_empty(edit: Edit) -> None:
+    """Every batch is gone, and the logs claim their end still."""
+    for node in replicas_of(edit):
+        end = edit.snapshot(node)["value"]["log_end_offset"]
+        edit.drop_batch(node, 0, cut=True)
+        edit.change(edit.snapshot(node), log_end_offset=end)
+
+
+@plant("end-below-the-batches", "sim-clean-8", INCOMPLETE, Kind.WRONG_HIGH_WATERMARK)
+def end_below(edit: Edit) -> None:
+    for line in snapshots(edit):
+        line["value"]["log_end_offset"] -= 1
+
+
+@plant("start-beyond-the-end", "local-kip101-1", INCOMPLETE)
+def start_beyond(edit: Edit) -> None:
+    for line in snapshots(edit):
+        line["value"] |= {"log_start_offset": 9}
+
+
+@plant("checkpointed-mark-beyond-the-end", "local-kip101-1", INCOMPLETE)
+def mark_beyond(edit: Edit) -> None:
+    edit.snapshot("A")["value"]["high_watermark"] = 7
+
+
+@plant("checkpointed-mark-beyond-the-end-kafka", "kafka-kip101-1", INCOMPLETE)
+def mark_beyond_kafka(edit: Edit) -> None:
+    edit.snapshot("B")["value"]["high_watermark"] = 9
+
+
+@plant("checkpointed-mark-beyond-the-end-sim", "sim-clean", INCOMPLETE)
+def mark_beyond_sim(edit: Edit) -> None:
+    edit.snapshot("C")["value"]["high_watermark"] = 5
+
+
+@plant("checkpointed-mark-from-before-a-cut-lawful", "local-kip101-1")
+def mark_before_cut(edit: Edit) -> None:
+    """A's log was longer before it was cut, and the checkpoint of its high watermark is older than the cut."""
+    cut = edit.find(Source.BROKER, "truncate", "A", nth=1)
+    edit.event(cut, "A", "append", base=4, end=7, epoch=0, role="follower")
+    again = edit.find(Source.BROKER, "append", "A", base=4, end=7)
+    back = edit.again(cut, after=again, **{"from": 7})
+    assert back["value"]["end"] == 4
+    edit.snapshot("A")["value"]["high_watermark"] = 7
+
+
+@plant("checkpointed-mark-at-the-end-lawful", "local-kip101-1")
+def mark_at_end(edit: Edit) -> None:
+    for line in snapshots(edit):
+        line["value"]["high_watermark"] = line["value"]["log_end_offset"]
+
+
+@plant("batch-before-its-segment", "local-kip101-2", INCOMPLETE, Kind.PERMITTED)
+def before_segment(edit: Edit) -> None:
+    for node in replicas_of(edit):
+        edit.change(edit.batch_at(node, 2), segment="00000000000000000003.log")
+
+
+@plant("segment-of-its-own-lawful", "local-kip101-2", Kind.PERMITTED)
+def own_segment(edit: Edit) -> None:
+    for node in replicas_of(edit):
+        for offset in (3, 4):
+            edit.change(edit.batch_at(node, offset), segment="00000000000000000003.log")
+
+
+@plant("start-inside-a-batch-lawful", "local-kip101-1-hw", Kind.LOST, Kind.NOT_REPLICATED)
+def start_inside(edit: Edit) -> None:
+    """DeleteRecords moved the log's start; the segment keeps the records below it."""
+    for line in snapshots(edit):
+        line["value"]["log_start_offset"] = 2

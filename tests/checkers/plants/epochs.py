@@ -1,0 +1,115 @@
+"""Leadership: epochs, leaders and elections, in ZooKeeper and at brokers; who appends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.model import Kind
+from tests.checkers.plants.changes import (
+    BROKER,
+    STATE,
+    ZOOKEEPER,
+    Change,
+    nothing,
+    set_line,
+    set_state,
+    without_state,
+)
+from tests.checkers.plants.edit import Edit
+from tests.checkers.plants.plant import plant
+
+CONTROLLER, LEADER, ISR = Kind.WRONG_CONTROLLER, Kind.WRONG_LEADER, Kind.WRONG_ISR
+
+
+def _swap(first: int, second: int) -> Change:
+    def change(edit: Edit) -> None:
+        a, b = (edit.find(ZOOKEEPER, STATE, zk_version=v) for v in (first, second))
+        edit.move(a, after=b)
+
+    return change
+
+
+OUTSIDE_1 = plant("leader-outside-isr-1", "kafka-kip101-1", LEADER)(set_state(2, isr=["B"]))
+OUTSIDE_2 = plant("leader-outside-isr-2", "kafka-kip101-2", LEADER, Kind.PERMITTED)(set_state(0, isr=["B"]))
+OUTSIDE_3 = plant("leader-outside-isr-3", "sim-clean", LEADER, CONTROLLER, ISR)(set_state(5, isr=["B"]))
+OUTSIDE_OK = plant("leader-outside-isr-lawful", "kafka-kip101-2", Kind.PERMITTED)(set_state(0, isr=["B", "A"]))
+STRANGER_1 = plant("leader-no-replica-1", "sim-clean", LEADER, CONTROLLER, ISR, Kind.TWO_LEADERS)(
+    set_state(5, leader="D", isr=["B", "C", "D"])
+)
+VERSION_1 = plant("leader-version-falls-1", "sim-clean-8", LEADER)(_swap(4, 5))
+VERSION_2 = plant("leader-version-repeats", "kafka-kip101-1", LEADER)(set_state(1, zk_version=0))
+VERSION_3 = plant("leader-version-falls-2", "kafka-kip101-2", LEADER, Kind.PERMITTED)(_swap(1, 2))
+VERSION_OK = plant("leader-version-gap-lawful", "sim-clean-8")(without_state(5))
+VERSION_OK_2 = plant("leader-version-gap-2-lawful", "kafka-kip101-1")(without_state(1))
+JUMP = plant("leader-epoch-jumps", "kafka-kip101-2", LEADER, CONTROLLER, Kind.PERMITTED)(
+    lambda edit: [
+        edit.change(line, epoch=line["value"]["epoch"] + 3)
+        for line in edit.all(ZOOKEEPER, STATE)
+        if line["value"]["zk_version"] >= 3
+    ]
+)
+EPOCH_1 = plant("leader-epoch-falls-in-zookeeper", "kafka-kip101-2", LEADER, Kind.PERMITTED)(set_state(2, epoch=0))
+
+
+def _older(f: str, node: str, epoch: int) -> Change:
+    """Return a change in which the node accepts that epoch at the end, with an event of that name."""
+
+    def change(edit: Edit) -> None:
+        line = edit.find(BROKER, f, node, nth=-1)
+        last = edit.find(BROKER, "high-watermark", nth=-1)
+        own = edit.find(BROKER, "high-watermark", node, nth=-1)["value"]["to"]
+        end = edit.find(BROKER, "append", node, nth=-1)["value"]["end"]
+        edit.again(line, after=last, high_watermark=own, log_end_offset=end, **_as(edit, epoch))
+
+    return change
+
+
+def _as(edit: Edit, epoch: int) -> dict[str, Any]:
+    states = edit.all(ZOOKEEPER, STATE, epoch=epoch) or edit.all(ZOOKEEPER, STATE)
+    return {"epoch": epoch, "leader": edit.node_id(states[-1]["value"]["leader"])}
+
+
+ACCEPTS_1 = plant("leader-old-epoch-accepted-1", "sim-clean-8", LEADER)(_older("follower", "C", 2))
+ACCEPTS_2 = plant("leader-old-epoch-accepted-2", "sim-clean", LEADER)(_older("follower", "B", 0))
+ACCEPTS_3 = plant("leader-old-epoch-accepted-3", "sim-clean-8", LEADER)(_older("follower", "A", 3))
+ACCEPTS_OK = plant("leader-same-epoch-accepted-lawful", "sim-clean")(_older("follower", "B", 4))
+CLAIMS_1 = plant("leader-of-follower-differs-1", "sim-clean-8", LEADER)(
+    lambda edit: edit.change(edit.find(BROKER, "follower", "C", epoch=2), leader=edit.node_id("A"))
+)
+CLAIMS_2 = plant("leader-epoch-never-was-1", "sim-clean-8", LEADER)(_older("follower", "C", 90))
+CLAIMS_3 = plant("leader-epoch-never-was-2", "sim-clean", LEADER)(_older("follower", "B", 9))
+ITSELF = plant("leader-follows-itself", "sim-clean-8", LEADER)(_older("follower", "B", 10))
+UNCLEAN_1 = plant("leader-unclean-while-off-1", "sim-clean-8", LEADER)(
+    set_line(BROKER, "elected", nth=2, unclean=True)
+)
+UNCLEAN_2 = plant("leader-unclean-while-off-2", "local-kip101-1", LEADER)(
+    set_line(BROKER, "elected", nth=1, unclean=True)
+)
+UNCLEAN_3 = plant("leader-unclean-while-off-3", "local-appendix-a", LEADER, Kind.LOST)(
+    lambda edit: edit.lines[0]["value"].update(unclean=False)
+)
+UNCLEAN_OK = plant("leader-unclean-while-on-lawful", "local-appendix-a", Kind.UNCLEAN)(nothing)
+
+
+# --- who appends -----------------------------------------------------------------------------------------------
+def _appends(node: str, *, nth: int = -1, **value: Any) -> Change:
+    """Return a change that makes the nth copy of the node an append as leader."""
+    return lambda edit: edit.change(
+        edit.find(BROKER, "append", node, nth=nth, role="follower"), role="leader", **value
+    )
+
+
+APPENDS_1 = plant("append-by-follower-1", "sim-clean", Kind.TWO_LEADERS, Kind.NOT_REPLICATED)(_appends("C"))
+APPENDS_2 = plant("append-by-follower-2", "local-kip101-1", Kind.TWO_LEADERS, Kind.FALSE_ACK)(_appends("B"))
+APPENDS_3 = plant("append-by-follower-3", "sim-clean-8", Kind.TWO_LEADERS)(_appends("A", nth=0))
+APPENDS_4 = plant("append-in-another-epoch", "local-kip101-1", Kind.TWO_LEADERS)(
+    lambda edit: edit.change(edit.find(BROKER, "append", "A", nth=-1), epoch=0)
+)
+APPENDS_5 = plant(
+    "append-by-two-without-epochs",
+    "local-kip101-1-hw",
+    Kind.TWO_LEADERS,
+    Kind.LOST,
+    Kind.NOT_REPLICATED,
+    Kind.COMMITTED_LOST,
+)(_appends("A", nth=0))
