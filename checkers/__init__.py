@@ -106,7 +106,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         name="batches",
         needs=((Source.LOG,),),
         rule=batches.batches,
-        doc="Batches and snapshots of final logs that claim offsets which the log does not hold.",
+        doc="Batches and snapshots of final logs that claim offsets or an epoch which they do not hold.",
         source="Apache Kafka, DefaultRecordBatch.java; KAFKA-6361",
         kinds=batches.KINDS,
     ),

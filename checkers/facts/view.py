@@ -15,6 +15,9 @@ from harness.model import HistoryError, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
 
+# The first message format that stores a leader epoch.
+WITH_EPOCHS: Final = 2
+
 # How a sentence says why a replica truncated its log.
 REASONS: Final[dict[str, str]] = {
     "high-watermark": "its high watermark",

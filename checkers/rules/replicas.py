@@ -12,14 +12,12 @@ from itertools import combinations
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.copies import Replay, copies_of
 from checkers.facts.outages import outages
-from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, offsets_text
+from checkers.facts.view import WITH_EPOCHS, FinalLog, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
 from harness.events import Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
-
-# The first message format that stores a leader epoch.
-_WITH_EPOCHS: Final = 2
 
 KINDS: Final = (
     Definition(
@@ -33,10 +31,12 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.EPOCHS_DIFFER,
-        formula="log(n)[o] = log(m)[o], epoch(n, o) >= 0, epoch(m, o) >= 0, epoch(n, o) != epoch(m, o)",
-        words="Two replicas hold the same record in batches of different leader epochs.",
-        evidence="log: batch, of message format 2",
-        unchecked="",
+        formula="log(n)[o] = log(m)[o], epoch(n, o) >= 0, epoch(m, o) >= 0, epoch(n, o) != epoch(m, o); or "
+        "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o)",
+        words="Two replicas hold the same record in batches of different leader epochs, or in another epoch than "
+        "its leader appended it in.",
+        evidence="log: batch, of message format 2; broker: append",
+        unchecked="A record whose append no leader reported: only replicas are compared.",
         source="KIP-101, step 3: the leader stamps each message set, and followers copy it",
     ),
 )
@@ -50,11 +50,12 @@ def replicas(ops: Sequence[Op]) -> list[Anomaly]:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets.
+        LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets, and
+        for each batch whose epoch is not that of its append.
 
     Source:  KIP-101, Scenario 2 and step 3.
     """
-    return [*_longer(ops), *_stamped(ops)]
+    return [*_longer(ops), *_stamped(ops), *_restamped(ops)]
 
 
 def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
@@ -126,6 +127,39 @@ def _epochs(log: FinalLog) -> dict[int, int]:
     return {
         offset: batch.epoch
         for _, batch in log.batches
-        if batch.magic >= _WITH_EPOCHS
+        if batch.magic >= WITH_EPOCHS
         for offset, _, _ in batch.records
     }
+
+
+def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield batches in another epoch than that in which their leader, or anyone at their offset, appended them."""
+    appends = {op.index: append for op, append in events_of(ops, Append)}
+    # A leader that was killed may not have reported its append; a follower that copied it has.
+    known = {(offset, each.epoch) for each in appends.values() for offset in range(each.base, each.end)}
+    odd = [
+        (node, index, batch)
+        for node, log in final_logs(ops).items()
+        for index, batch in log.batches
+        if batch.magic >= WITH_EPOCHS and batch.base >= log.start and (batch.base, batch.epoch) not in known
+    ]
+    if not appends or not odd:
+        return  # brokers report no appends, or every epoch is that of an append
+    held = Replay(copies_of(ops).in_order)
+    held.to(ops[-1].index)
+    topic, partition = key_of(ops)
+    for node, index, batch in odd:
+        origin = held.logs[node].at(batch.base) if node in held.logs else None
+        if origin is None or origin not in appends:
+            continue
+        span = (batch.base, max(batch.last, batch.base) + 1)
+        yield Anomaly(
+            kind=Kind.EPOCHS_DIFFER,
+            topic=topic,
+            partition=partition,
+            ranges=(span,),
+            nodes=(node,),
+            sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}; its leader appended it in epoch "
+            f"{appends[origin].epoch}.",
+            proof=(origin, index),
+        )
