@@ -136,12 +136,13 @@ def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
     """Yield batches in another epoch than that in which their leader, or anyone at their offset, appended them."""
     appends = {op.index: append for op, append in events_of(ops, Append)}
     # A leader that was killed may not have reported its append; a follower that copied it has.
-    known = {(offset, each.epoch) for each in appends.values() for offset in range(each.base, each.end)}
+    begun = {(each.base, each.epoch) for each in appends.values()}
     odd = [
         (node, index, batch)
         for node, log in final_logs(ops).items()
         for index, batch in log.batches
-        if batch.magic >= WITH_EPOCHS and batch.base >= log.start and (batch.base, batch.epoch) not in known
+        if batch.magic >= WITH_EPOCHS and batch.base >= log.start and (batch.base, batch.epoch) not in begun
+        if not any(each.base <= batch.base < each.end and each.epoch == batch.epoch for each in appends.values())
     ]
     if not appends or not odd:
         return  # brokers report no appends, or every epoch is that of an append
@@ -159,7 +160,7 @@ def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
             partition=partition,
             ranges=(span,),
             nodes=(node,),
-            sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}; its leader appended it in epoch "
-            f"{appends[origin].epoch}.",
+            sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}; its leader appended it in "
+            f"epoch {appends[origin].epoch}.",
             proof=(origin, index),
         )
