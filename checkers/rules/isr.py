@@ -26,7 +26,7 @@ from checkers.facts.moments import (
 from checkers.facts.reach import epoch_starts, reach
 from checkers.facts.view import at, names_of, setup_of
 from checkers.rules.lagging import lagging
-from harness.events import Cut, Delay, Elected, Healed, Hold, Injection, IsrChanged, Leader, World
+from harness.events import Cut, Delay, Elected, Heal, Healed, Hold, Injection, IsrChanged, Leader, Release, World
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -164,13 +164,25 @@ def _last(ops: Sequence[Op]) -> Iterator[Anomaly]:
     if begun is None or not whole(ops, epoch):
         return
     hurt = any(op.index > begun.index and leader in fault.nodes for op, fault in events_of(ops, Injection))
-    cut = any("zookeeper" in rule.link for kind in (Cut, Hold, Delay) for _, rule in events_of(ops, kind))
+    cut = _cut_off(ops, str(leader), begun)
     said = {m.event.zk_version for m in mine if isinstance(m.event, IsrChanged)}
     for op, state in states_of_epoch(ops)[epoch][1:] if not hurt and not cut else ():
         if state.zk_version not in said and op.index < healed:
             text = f"ZooKeeper has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
             text += f"its leader {leader} did not write"
             yield anomaly(ops, _KIND, text, [begun.index, op.index], [str(leader)], epoch)
+
+
+def _cut_off(ops: Sequence[Op], node: str, since: Op) -> bool:
+    """Return True if a link between the node and ZooKeeper was cut, held or delayed at some time since the op."""
+    undone = [(op.index, rule.link) for kind in (Heal, Release) for op, rule in events_of(ops, kind)]
+    return any(
+        "zookeeper" in rule.link
+        and not {*rule.link}.isdisjoint({node, "*"})
+        and not any(op.index < index < since.index and link == rule.link for index, link in undone)
+        for kind in (Cut, Hold, Delay)
+        for op, rule in events_of(ops, kind)
+    )
 
 
 def _unsaid(ops: Sequence[Op]) -> Iterator[Anomaly]:

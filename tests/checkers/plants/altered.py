@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from harness.logdir.records import sent_digest
+from harness.logdir.records import NO_TIMESTAMP, Record, sent_digest
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import replicas_of, resends, sent_again
+from tests.checkers.plants.changes import Change, replicas_of, resends, sent_again
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -94,3 +95,41 @@ def bytes_altered_sim(edit: Edit) -> None:
 def bytes_converted(edit: Edit) -> None:
     """A replica of an older message format converts what it copies."""
     edit.change(edit.batch_at("A", 4), magic=1, crc=1, epoch=-1)
+
+
+# --- keys and headers, and lawful twins --------------------------------------------------------------------------
+def _digest(text: str, key: bytes | None = None, headers: Sequence[tuple[bytes, bytes | None]] = ()) -> str:
+    """Return the digest of a record with a key or headers, and without a timestamp."""
+    return Record(offset=0, timestamp=NO_TIMESTAMP, key=key, value=text.encode(), headers=tuple(headers)).digest
+
+
+def _stored(offset: int, digest: str) -> Change:
+    """Return a change in which all replicas have another digest than the client told."""
+    return lambda edit: edit.tell_digests().redigest(offset, digest)
+
+
+def _sent_so(offset: int, digest: str) -> Change:
+    """Return a change in which the client sent the record so that it has that digest, and told it."""
+    return lambda edit: resends(edit).redigest(offset, digest).tell_digests()
+
+
+KEYED, HEADED = _digest("m2.0", b"k"), _digest("m2.0", None, ((b"h", b"1"),))
+PARTS = [
+    plant("key-altered-on-all", "local-kip101-1", Kind.ALTERED)(_stored(3, KEYED)),
+    plant("key-altered-on-all-lawful", "local-kip101-1")(_sent_so(3, KEYED)),
+    plant("key-altered-on-all-kafka", "kafka-kip101-1", Kind.ALTERED)(_stored(4, KEYED)),
+    plant("key-altered-on-all-kafka-lawful", "kafka-kip101-1")(_sent_so(4, KEYED)),
+    plant("key-altered-on-all-sim", "sim-clean", Kind.ALTERED)(_stored(2, KEYED)),
+    plant("key-altered-on-all-sim-lawful", "sim-clean")(_sent_so(2, KEYED)),
+    plant("headers-altered-on-all", "local-kip101-1", Kind.ALTERED)(_stored(3, HEADED)),
+    plant("headers-altered-on-all-lawful", "local-kip101-1")(_sent_so(3, HEADED)),
+    plant("headers-altered-on-all-kafka", "kafka-kip101-1", Kind.ALTERED)(_stored(4, HEADED)),
+    plant("headers-altered-on-all-kafka-lawful", "kafka-kip101-1")(_sent_so(4, HEADED)),
+    plant("headers-altered-on-all-sim", "sim-clean-8", Kind.ALTERED)(_stored(2, HEADED)),
+    plant("headers-altered-on-all-sim-lawful", "sim-clean-8")(_sent_so(2, HEADED)),
+    plant("timestamp-altered-on-all-lawful", "local-kip101-1")(_sent_so(3, sent_digest("m2.0", _AT))),
+    plant("timestamp-altered-on-all-kafka-lawful", "kafka-kip101-1")(_sent_so(4, sent_digest("m2.0", _AT))),
+    plant("timestamp-altered-on-all-sim", "sim-clean-8", Kind.ALTERED)(_stored(2, sent_digest("m2.0", _AT))),
+    plant("timestamp-altered-on-all-sim-lawful", "sim-clean-8")(_sent_so(2, sent_digest("m2.0", _AT))),
+    plant("record-altered-on-all-sim-lawful", "sim-clean-8")(_sent_so(4, "c0ffee00c0ffee00")),
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import outcome, replicas_of, snapshots
+from tests.checkers.plants.changes import Change, outcome, replicas_of, snapshots
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -136,3 +136,72 @@ def start_inside(edit: Edit) -> None:
     """DeleteRecords moved the log's start; the segment keeps the records below it."""
     for line in snapshots(edit):
         line["value"]["log_start_offset"] = 2
+
+
+# --- a message format that has no epochs -------------------------------------------------------------------------
+def _format(magic: int, *offsets: int, epoch: int | None = None) -> Change:
+    """Return a change in which all replicas have these batches in another message format, and perhaps epoch."""
+
+    def change(edit: Edit) -> None:
+        for node in replicas_of(edit):
+            for offset in offsets:
+                batch = edit.batch_at(node, offset)
+                edit.change(batch, magic=magic, epoch=batch["value"]["epoch"] if epoch is None else epoch)
+
+    return change
+
+
+FORMATS = [
+    plant("epoch-in-format-1", "local-kip101-1", Kind.INCOMPLETE)(_format(1, 3)),
+    plant("epoch-in-format-1-lawful", "local-kip101-1")(_format(1, 3, epoch=-1)),
+    plant("epoch-in-format-1-kafka", "kafka-kip101-1", Kind.INCOMPLETE)(_format(1, 4)),
+    plant("epoch-in-format-1-kafka-lawful", "kafka-kip101-1")(_format(1, 4, epoch=-1)),
+    plant("epoch-in-format-0-sim", "sim-clean-8", Kind.INCOMPLETE)(_format(0, 5)),
+    plant("epoch-in-format-0-sim-lawful", "sim-clean-8")(_format(0, 5, epoch=-1)),
+]
+
+
+# --- lawful twins ------------------------------------------------------------------------------------------------
+def _two_batches(offset: int) -> Change:
+    """Return a change in which the batch before the offset ends there, and the rest is a batch of its own."""
+
+    def change(edit: Edit) -> None:
+        for node in replicas_of(edit):
+            batch = edit.batch_at(node, offset)
+            records, last = batch["value"]["records"], batch["value"]["last"]
+            second = edit.again(batch, base=offset, last=last, records=[r for r in records if r[0] >= offset])
+            assert second["process"] == node
+            edit.change(batch, last=offset - 1, records=[r for r in records if r[0] < offset])
+            snapshot = edit.snapshot(node)
+            edit.change(snapshot, batches=len(edit.batches(node)))
+
+    return change
+
+
+def _emptied(edit: Edit) -> None:
+    """Let retention remove every record: the logs begin where they end, and no batch is left."""
+    for node in replicas_of(edit):
+        end = edit.snapshot(node)["value"]["log_end_offset"]
+        edit.drop_batch(node, 0, cut=True)
+        edit.change(edit.snapshot(node), log_end_offset=end, log_start_offset=end)
+
+
+def _marks_at_end(edit: Edit) -> None:
+    for line in snapshots(edit):
+        line["value"]["high_watermark"] = line["value"]["log_end_offset"]
+
+
+TWINS = [
+    plant("record-missing-in-a-batch-lawful", "kafka-kip101-1")(_two_batches(2)),
+    plant("record-missing-at-a-batchs-end-lawful", "sim-unpromised", Kind.UNPROMISED)(_two_batches(7)),
+    plant("record-missing-in-a-batch-local", "local-kip101-1", Kind.INCOMPLETE, Kind.LOST)(
+        lambda edit: _without(edit, 1)
+    ),
+    plant("record-missing-in-a-batch-local-lawful", "local-kip101-1")(_two_batches(1)),
+    plant("end-beyond-the-batches-lawful", "local-kip101-1")(_emptied),
+    plant("end-beyond-the-batches-kafka-lawful", "kafka-kip101-2")(_emptied),
+    plant("end-of-an-empty-log-lawful", "sim-clean")(_emptied),
+    plant("checkpointed-mark-beyond-the-end-lawful", "local-kip101-1")(_marks_at_end),
+    plant("checkpointed-mark-beyond-the-end-kafka-lawful", "kafka-kip101-1")(_marks_at_end),
+    plant("checkpointed-mark-beyond-the-end-sim-lawful", "sim-clean")(_marks_at_end),
+]

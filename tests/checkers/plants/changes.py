@@ -118,3 +118,10 @@ def sent_again(edit: Edit, name: str, outcome: str, error: str) -> None:
         asked["process"] = "client-99"
         last = edit.again(asked, error=error)
         last["type"] = outcome
+
+
+def not_healed(edit: Edit) -> None:
+    """Let the runner have waited for the cluster to be whole, in vain."""
+    healed = edit.find(Source.RUNNER, "healed")
+    healed["type"] = "fail"
+    healed["value"] = {"missing": "a replica is behind", "waited": True}

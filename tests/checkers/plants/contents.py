@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from harness.logdir.records import sent_digest
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import outcome, replicas_of, resends, sent_again
+from tests.checkers.plants.changes import Change, each_of, outcome, place, replicas_of, resends, sent_again
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -206,3 +206,51 @@ def surely_failed_sim(edit: Edit) -> None:
 @plant("value-that-failed-and-was-sent-again-lawful", "local-kip101-1")
 def failed_and_sent_again(edit: Edit) -> None:
     sent_again(edit, "m3", "fail", "connection refused")
+
+
+# --- more, and lawful twins --------------------------------------------------------------------------------------
+def _asked(edit: Edit, text: str, type_: str = "info") -> None:
+    """Let a second client have sent that text, after all others, with no answer or with another outcome."""
+    last = edit.find(Source.CLIENT, "produce", type="ok", nth=-1)
+    keys = {"name": text, "acks": -1, "codec": "none", "value": text}
+    asked = edit.insert(last, Source.CLIENT, "produce", "client-99", "invoke", **place(edit), **keys)
+    edit.insert(
+        asked, Source.CLIENT, "produce", "client-99", type_, **place(edit), **keys, error="no answer in time"
+    )
+
+
+def _extra_and_asked(offset: int, text: str) -> Change:
+    """Return a change that appends a text to every log, which a client sent without an answer."""
+    return each_of(lambda edit: _asked(edit, text), lambda edit: _extra(edit, offset, text))
+
+
+def _again(offset: int, **value: Any) -> Change:
+    """Return a change in which a client that sends again has sent the batch at that offset twice."""
+    return lambda edit: resends(edit).put_everywhere(offset, **value)
+
+
+def _no_answer(edit: Edit) -> None:
+    """Let the produce of m2, which surely failed, have no answer: then it may be in the log."""
+    for line in edit.produces("m2"):
+        if line["type"] == "fail":
+            line["type"], line["value"]["error"] = "info", "no answer in time"
+    _extra(edit, 0, "m2.0")
+
+
+TWINS = [
+    plant("value-twice-sim-lawful", "sim-clean-8")(_again(2, epoch=10)),
+    plant("batch-twice-lawful", "kafka-kip101-1")(_again(0, epoch=5)),
+    plant("batch-twice-sim-lawful", "sim-unpromised", Kind.UNPROMISED)(_again(5, epoch=13)),
+    plant("batch-twice-local", "local-kip101-1", Kind.DUPLICATE)(lambda edit: edit.put_everywhere(0, epoch=1)),
+    plant("batch-twice-local-lawful", "local-kip101-1")(_again(0, epoch=1)),
+    plant("value-never-sent-lawful", "local-kip101-1")(_extra_and_asked(4, "m9.0")),
+    plant("value-never-sent-sim-lawful", "sim-clean-8")(_extra_and_asked(9, "m1.2")),
+    plant("value-never-sent-and-no-text-lawful", "kafka-kip101-1")(_extra_and_asked(5, "hex:ff00")),
+    plant("value-that-surely-failed-kafka-lawful", "kafka-kip101-1")(
+        lambda edit: outcome(edit, "m3", "info", "no answer")
+    ),
+    plant("value-that-surely-failed-lawful", "local-kip101-1")(
+        lambda edit: outcome(edit, "m3", "info", "no answer")
+    ),
+    plant("value-that-surely-failed-sim-lawful", "sim-returned-unseen", Kind.RETURNED)(_no_answer),
+]

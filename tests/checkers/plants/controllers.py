@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import BROKER, ZOOKEEPER, Change, each_of, set_line
+from tests.checkers.plants.changes import BROKER, STATE, ZOOKEEPER, Change, each_of, set_line
 from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
@@ -162,3 +162,35 @@ UNWRITTEN_3 = plant("controller-unwritten-epoch", "local-kip101-1", CONTROLLER)(
 TWICE = plant("controller-elected-twice", "sim-clean", CONTROLLER)(
     lambda edit: edit.again(edit.find(BROKER, "elected", epoch=3), after=edit.find(BROKER, "elected", epoch=4))
 )
+
+
+# --- lawful twins ------------------------------------------------------------------------------------------------
+def _rises(edit: Edit) -> None:
+    """Let A leave office 3 and take office 4."""
+    each_of(set_line(BROKER, "controller", "A", epoch=3), _resigned(3))(edit)
+    edit.find(BROKER, "controller", "A", active=False)["value"]["epoch"] = 3
+    edit.insert(edit.find(BROKER, "elected", nth=2), BROKER, "controller", "A", epoch=4, active=True)
+    edit.move(
+        edit.find(BROKER, "controller", "A", epoch=4), after=edit.find(BROKER, "controller", "A", epoch=3, nth=-1)
+    )
+
+
+OFFICES = [
+    plant("controller-epoch-falls-1-lawful", "sim-clean")(
+        each_of(
+            set_line(BROKER, "controller", "D", nth=0, epoch=5),
+            set_line(BROKER, "controller", "D", nth=1, epoch=5),
+            set_line(BROKER, "controller", "B", nth=0, epoch=6),
+        )
+    ),
+    plant("controller-epoch-falls-3-lawful", "sim-clean-8")(_rises),
+]
+
+
+def _commanded_before_written(edit: Edit) -> None:
+    """Let the fabric record a command before the watch sees what ZooKeeper has: the two race."""
+    state = edit.find(ZOOKEEPER, STATE, epoch=1)
+    edit.move(state, after=edit.find(Source.FABRIC, "commanded", nth=-1, epoch=1))
+
+
+COMMANDS_OK_3 = plant("controller-command-nobody-wrote-lawful", "kafka-kip101-1")(_commanded_before_written)

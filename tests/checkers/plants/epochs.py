@@ -113,3 +113,87 @@ APPENDS_5 = plant(
     Kind.NOT_REPLICATED,
     Kind.COMMITTED_LOST,
 )(_appends("A", nth=0))
+
+
+# --- more of leadership, and lawful twins ------------------------------------------------------------------------
+def _stays(f: str, node: str) -> Change:
+    """Return a change in which the node accepts its own epoch once more."""
+    return lambda edit: _older(f, node, edit.find(BROKER, f, node, nth=-1)["value"]["epoch"])(edit)
+
+
+def _split(node: str, base: int, *parts: tuple[int, int]) -> Change:
+    """Return a change in which the node reports one append in parts, each with its end and epoch."""
+
+    def change(edit: Edit) -> None:
+        append = edit.find(BROKER, "append", node, nth=-1, base=base)
+        line, begin = append, base
+        for end, epoch in parts:
+            line = edit.again(append, after=line, base=begin, end=end, epoch=epoch)
+            begin = end
+        edit.drop(append)
+
+    return change
+
+
+LEADERS = [
+    plant("leader-outside-isr-1-lawful", "kafka-kip101-1")(set_state(2, isr=["A", "B"])),
+    plant("leader-outside-isr-3-lawful", "sim-clean")(set_state(5, isr=["C", "B"])),
+    plant("leader-no-replica-1-lawful", "sim-clean")(without_state(5)),
+    plant("leader-no-replica-2", "kafka-kip101-2", Kind.WRONG_ISR, Kind.WRONG_LEADER, Kind.PERMITTED)(
+        set_state(1, leader="C", isr=["C"])
+    ),
+    plant("leader-no-replica-2-lawful", "kafka-kip101-2", Kind.PERMITTED)(set_state(1, leader=None, isr=["B"])),
+    plant("leader-no-replica-3", "kafka-kip101-1", Kind.WRONG_CONTROLLER, Kind.WRONG_ISR, Kind.WRONG_LEADER)(
+        set_state(3, leader="C", isr=["B", "A", "C"])
+    ),
+    plant("leader-no-replica-3-lawful", "kafka-kip101-1")(without_state(3)),
+    plant("leader-no-replica-elected", "local-kip101-1", Kind.WRONG_CONTROLLER, Kind.WRONG_LEADER)(
+        lambda edit: edit.change(edit.find(BROKER, "elected", epoch=1), leader=edit.node_id("C"))
+    ),
+    plant("leader-no-replica-elected-lawful", "local-kip101-1")(without_state(1)),
+]
+EPOCHS_IN_ZOOKEEPER = [
+    plant("leader-epoch-falls-in-zookeeper-lawful", "kafka-kip101-2", Kind.PERMITTED)(without_state(2)),
+    plant("leader-epoch-falls-in-zookeeper-2", "kafka-kip101-1", Kind.WRONG_LEADER)(set_state(4, epoch=1)),
+    plant("leader-epoch-falls-in-zookeeper-2-lawful", "kafka-kip101-1")(without_state(4)),
+    plant("leader-epoch-falls-in-zookeeper-3", "sim-clean-8", Kind.WRONG_CONTROLLER, Kind.WRONG_LEADER)(
+        set_state(11, epoch=6)
+    ),
+    plant("leader-epoch-falls-in-zookeeper-3-lawful", "sim-clean-8")(without_state(10)),
+    plant(
+        "leader-epoch-falls-in-zookeeper-4", "local-kip101-2", Kind.WRONG_ISR, Kind.WRONG_LEADER, Kind.PERMITTED
+    )(set_state(3, epoch=1)),
+    plant("leader-epoch-falls-in-zookeeper-4-lawful", "local-kip101-2", Kind.PERMITTED)(without_state(2)),
+]
+EPOCHS_AT_BROKERS = [
+    plant("leader-old-epoch-accepted-1-lawful", "sim-clean-8")(_stays("follower", "C")),
+    plant("leader-old-epoch-accepted-2-lawful", "sim-clean")(_stays("follower", "B")),
+    plant("leader-old-epoch-accepted-3-lawful", "sim-clean-8")(_stays("follower", "A")),
+]
+APPENDERS = [
+    plant("append-by-follower-1-lawful", "sim-clean")(_split("A", 0, (1, 0), (2, 0))),
+    plant("append-by-follower-2-lawful", "local-kip101-1")(_split("B", 0, (1, 0), (3, 0))),
+    plant("append-by-follower-3-lawful", "sim-clean-8")(_split("A", 0, (1, 0), (2, 0))),
+    plant("append-in-another-epoch-lawful", "local-kip101-1")(_split("A", 0, (1, 0), (3, 0))),
+    plant("append-in-another-epoch-2", "sim-clean-8", Kind.TWO_LEADERS)(
+        set_line(BROKER, "append", "B", nth=-1, epoch=9)
+    ),
+    plant("append-in-another-epoch-2-lawful", "sim-clean-8")(_split("C", 0, (1, 0), (2, 0))),
+    plant("append-after-following", "local-kip101-2", Kind.TWO_LEADERS, Kind.PERMITTED)(
+        set_line(BROKER, "append", "A", nth=-1, role="leader")
+    ),
+    plant("append-after-following-lawful", "local-kip101-2", Kind.PERMITTED)(_split("A", 1, (3, 3), (5, 3))),
+]
+DECISIONS = [
+    plant("controller-unwritten-leader-lawful", "sim-clean-8")(without_state(4)),
+    plant("controller-unwritten-isr-lawful", "sim-clean-8")(without_state(5)),
+    plant("controller-unwritten-epoch-lawful", "local-kip101-1")(without_state(1)),
+    plant("controller-unwritten-epoch-2", "local-kip101-2", Kind.WRONG_CONTROLLER, Kind.PERMITTED)(
+        lambda edit: edit.again(edit.find(BROKER, "elected", epoch=3), epoch=4)
+    ),
+    plant("controller-unwritten-epoch-2-lawful", "local-kip101-2", Kind.PERMITTED)(without_state(1)),
+    plant("controller-unwritten-epoch-3", "sim-clean", Kind.WRONG_CONTROLLER)(
+        lambda edit: edit.again(edit.find(BROKER, "elected", epoch=4), epoch=5)
+    ),
+    plant("controller-unwritten-epoch-3-lawful", "sim-clean")(without_state(4)),
+]

@@ -85,3 +85,41 @@ TOLD_5 = plant("high-watermark-told-and-lower-2", "kafka-kip101-1", HIGH_WATERMA
 )
 TOLD_6 = plant("high-watermark-told-and-lower-3", "sim-clean-8", HIGH_WATERMARK, Kind.WRONG_READ)(_reads_again(1))
 TOLD_OK = plant("high-watermark-told-again-lawful", "kafka-kip101-2", Kind.PERMITTED)(_reads_again(0))
+
+
+# --- more, and lawful twins --------------------------------------------------------------------------------------
+def _dips(node: str) -> Change:
+    """Return a change in which the high watermark of a follower falls, and rises again: its leader may restart."""
+
+    def change(edit: Edit) -> None:
+        line = edit.find(BROKER, "high-watermark", node, nth=0)
+        edit.again(line, after=edit.again(line, to=1))
+
+    return change
+
+
+def _just_in_time(edit: Edit) -> None:
+    """Move the first high watermark of the leader to the moment when its followers have copied what it passes."""
+    line = edit.find(BROKER, "high-watermark", to=2)
+    copies = [
+        each
+        for each in edit.all(BROKER, "append", base=0, end=2, role="follower")
+        if edit.at(each) < edit.at(line)
+    ]
+    edit.move(line, after=copies[-1])
+
+
+LAWFUL = [
+    plant("high-watermark-falls-1-lawful", "sim-clean-8")(_dips("B")),
+    plant("high-watermark-falls-2-lawful", "local-kip101-1")(_dips("A")),
+    plant("high-watermark-falls-3-lawful", "sim-clean")(_dips("C")),
+    plant("high-watermark-above-end-3-lawful", "local-kip101-2", Kind.PERMITTED)(
+        set_line(BROKER, "recovered", "B", high_watermark=1)
+    ),
+    plant("high-watermark-passes-isr-1-lawful", "sim-clean-8")(_just_in_time),
+    plant("high-watermark-passes-isr-2-lawful", "sim-unpromised", Kind.UNPROMISED)(_just_in_time),
+    plant("high-watermark-passes-isr-3-lawful", "sim-last-standing", Kind.LAST_STANDING)(_just_in_time),
+    plant("high-watermark-told-and-lower-1-lawful", "kafka-kip101-2", Kind.PERMITTED)(_reads_again(0)),
+    plant("high-watermark-told-and-lower-2-lawful", "kafka-kip101-1")(_reads_again(0)),
+    plant("high-watermark-told-and-lower-3-lawful", "sim-clean-8")(_reads_again(0)),
+]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.model import Kind
-from tests.checkers.plants.changes import BROKER, each_of, set_line, set_state, without_state
+from harness.model import Kind, Source
+from tests.checkers.plants.changes import BROKER, Change, each_of, set_line, set_state, without_state
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant
 
@@ -113,3 +113,74 @@ LAG_2 = plant("isr-lagging-2", "sim-last-standing", ISR, Kind.LAST_STANDING)(_la
 LAG_3 = plant("isr-lagging-3", "sim-returned-unseen", ISR, Kind.RETURNED)(_lagging)
 LAG_OK = plant("isr-lagging-lawful", "sim-clean-8")(_lag_allowed)
 LAG_OK_2 = plant("isr-lagging-2-lawful", "sim-last-standing", Kind.LAST_STANDING)(_lag_allowed)
+
+
+# --- more of the ISR, and lawful twins ---------------------------------------------------------------------------
+def _ids(edit: Edit, names: str) -> list[int]:
+    return [edit.node_id(name) for name in names]
+
+
+def _begins(node: str, names: str) -> Change:
+    """Return a change of the ISR with which the node begins to lead for the last time."""
+    return lambda edit: edit.change(edit.find(BROKER, "leader", node, nth=-1), isr=_ids(edit, names))
+
+
+def _says(names: str) -> Change:
+    """Return a change of the ISR in the last event with which a leader says that it wrote one."""
+    return lambda edit: edit.change(edit.find(BROKER, "isr", nth=-1), isr=_ids(edit, names))
+
+
+def _unsaid_isr(edit: Edit) -> None:
+    edit.drop(edit.find(BROKER, "isr", nth=-1))
+
+
+def _said_late(edit: Edit) -> None:
+    """Let the leader say what it wrote as late as it may: before its next append, or a while after its write."""
+    line = edit.find(BROKER, "isr", nth=-1)
+    later = [each for each in edit.lines[edit.at(line) + 1 :] if each["process"] == line["process"]]
+    until = edit.at(later[0]) - 1 if later and later[0]["source"] == "broker" else edit.at(line) + 1
+    if until > edit.at(line):
+        edit.move(line, after=edit.lines[until])
+
+
+def _copied_just_before(node: str, leader: str) -> Change:
+    """Return a change in which the node's last copy before it joins comes just before the leader lets it in."""
+
+    def change(edit: Edit) -> None:
+        joined = edit.find(BROKER, "isr", leader)
+        before = [line for line in edit.all(BROKER, "append", node) if edit.at(line) < edit.at(joined)]
+        fetches = [
+            line
+            for line in edit.all(Source.FABRIC, "fetch", offset=before[-1]["value"]["end"])
+            if line["value"]["link"] == [node, leader] and edit.at(line) > edit.at(before[-1])
+        ]
+        edit.move(before[-1], after=edit.lines[edit.at(fetches[0]) - 1])
+
+    return change
+
+
+MEMBERS = [
+    plant("isr-no-replica-1-lawful", "kafka-kip101-1")(set_state(0, isr=["A", "B"])),
+    plant("isr-no-replica-2-lawful", "kafka-kip101-2", Kind.PERMITTED)(set_state(4, isr=["A", "B"])),
+    plant("isr-no-replica-3-lawful", "sim-clean-8")(_begins("A", "CBA")),
+    plant("isr-member-twice-lawful", "kafka-kip101-2", Kind.PERMITTED)(set_state(4, isr=["A", "B"])),
+    plant("isr-member-twice-2", "kafka-kip101-1", Kind.WRONG_ISR)(set_state(6, isr=["A", "B", "B"])),
+    plant("isr-member-twice-2-lawful", "kafka-kip101-1")(set_state(6, isr=["B", "A"])),
+    plant("isr-member-twice-3", "sim-clean-8", Kind.WRONG_ISR)(_begins("B", "BABC")),
+    plant("isr-member-twice-3-lawful", "sim-clean-8")(_begins("B", "CBA")),
+    plant("isr-member-twice-4", "local-kip101-2", Kind.WRONG_ISR, Kind.PERMITTED)(_says("BAA")),
+    plant("isr-member-twice-4-lawful", "local-kip101-2", Kind.PERMITTED)(_says("AB")),
+]
+WRITERS = [
+    plant("isr-that-no-leader-wrote-1-lawful", "local-kip101-1")(_said_late),
+    plant("isr-that-no-leader-wrote-2-lawful", "local-kip101-2", Kind.PERMITTED)(_said_late),
+    plant("isr-that-no-leader-wrote-3", "sim-clean", Kind.WRONG_ISR)(_unsaid_isr),
+    plant("isr-that-no-leader-wrote-3-lawful", "sim-clean")(_said_late),
+    plant("isr-that-no-leader-wrote-4", "sim-unpromised", Kind.WRONG_ISR, Kind.UNPROMISED)(_unsaid_isr),
+    plant("isr-that-no-leader-wrote-4-lawful", "sim-unpromised", Kind.UNPROMISED)(_said_late),
+]
+JOINERS = [
+    plant("isr-lagging-3-lawful", "sim-returned-unseen", Kind.RETURNED)(_lag_allowed),
+    plant("isr-joins-without-2-lawful", "sim-clean-8")(_copied_just_before("C", "B")),
+    plant("isr-joins-without-3-lawful", "sim-unpromised", Kind.UNPROMISED)(_copied_just_before("A", "C")),
+]

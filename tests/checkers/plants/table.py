@@ -12,11 +12,13 @@ from tests.checkers.plants import (
     contents,
     controllers,
     epochs,
+    evidence,
     high_watermark,
     isr,
     losses,
     reads,
     replicas,
+    severity,
     starts,
     whole,
 )
@@ -33,12 +35,14 @@ PLANTS: Final[dict[str, Plant]] = {
         replicas,
         checkpoints,
         starts,
+        severity,
         controllers,
         epochs,
         isr,
         high_watermark,
         reads,
         whole,
+        evidence,
     )
     for name, plant in plants_of(vars(module)).items()
 }
