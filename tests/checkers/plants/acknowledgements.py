@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from harness.model import Kind, Source
-from tests.checkers.plants.changes import BROKER, Change, acked, last_read, outcome, replicas_of, set_up, with_acks
+from tests.checkers.plants.changes import (
+    BROKER,
+    Change,
+    acked,
+    each_of,
+    last_read,
+    outcome,
+    replicas_of,
+    set_up,
+    with_acks,
+)
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import plant
 
@@ -145,6 +155,12 @@ def _never_there(edit: Edit) -> None:
     )
 
 
+def _uncommitted(edit: Edit) -> None:
+    """Let no high watermark have passed the last record: only its leader and the followers had it."""
+    offset = edit.find(Source.CLIENT, "produce", type="ok", nth=-1)["value"]["offset"]
+    edit.drop(*edit.all(BROKER, "high-watermark", to=offset + 1))
+
+
 GONE = [
     plant("gone-without-an-election", "local-kip101-1", Kind.COMMITTED_LOST, Kind.WRONG_HIGH_WATERMARK)(_gone),
     plant("gone-without-an-election-lawful", "local-kip101-1")(_never_there),
@@ -160,6 +176,10 @@ GONE = [
     plant("gone-without-an-election-sim-lawful", "sim-clean")(_never_there),
     plant("gone-without-an-election-8", "sim-clean-8", Kind.COMMITTED_LOST, Kind.WRONG_HIGH_WATERMARK)(_gone),
     plant("gone-without-an-election-8-lawful", "sim-clean-8")(_never_there),
+    plant("gone-without-an-election-kafka", "kafka-kip101-1", Kind.COMMITTED_LOST)(_gone),
+    plant("gone-without-an-election-kafka-lawful", "kafka-kip101-1")(_never_there),
+    plant("gone-though-its-leader-led-on", "sim-clean", Kind.COMMITTED_LOST)(each_of(_gone, _uncommitted)),
+    plant("gone-though-its-leader-led-on-lawful", "sim-clean")(_never_there),
 ]
 
 

@@ -34,6 +34,8 @@ ACKNOWLEDGEMENTS: Final[dict[str, tuple[Pair, ...]]] = {
         "gone-without-an-election-2",
         "gone-without-an-election-sim",
         "gone-without-an-election-8",
+        "gone-without-an-election-kafka",
+        "gone-though-its-leader-led-on",
     ),
     "a record is acknowledged at another offset than its own": (
         "ack-at-another-offset",
@@ -253,6 +255,9 @@ CLIENTS: Final[dict[str, tuple[Pair, ...]]] = {
         "hang-beside-a-rewritten-record",
         "hang-beside-a-rewritten-record-kafka",
         "hang-beside-a-rewritten-record-sim",
+        "hang-beside-a-record-that-is-gone",
+        "hang-beside-a-record-that-is-gone-kafka",
+        "hang-beside-a-record-that-is-gone-sim",
     ),
 }
 
