@@ -152,6 +152,7 @@ def _never_there(edit: Edit) -> None:
         *edit.all(BROKER, "append", base=offset),
         *edit.all(BROKER, "high-watermark", to=offset + 1),
         *edit.all(Source.FABRIC, "fetch", offset=offset + 1),
+        *edit.all(Source.FABRIC, "fetched", offset=offset + 1),
     )
 
 

@@ -97,8 +97,8 @@ LEADERSHIP: Final[dict[str, tuple[Pair, ...]]] = {
         "append-by-follower-1",
         "append-by-follower-2",
         "append-by-follower-3",
-        "append-in-another-epoch",
-        "append-in-another-epoch-2",
+        ("append-in-another-epoch", _AS_IT_WAS["local-kip101-1"]),
+        ("append-in-another-epoch-2", "append-by-follower-3-lawful"),
         "append-after-following",
     ),
 }

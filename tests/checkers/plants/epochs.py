@@ -116,16 +116,36 @@ APPENDS_5 = plant(
 
 
 # --- more of leadership, and lawful twins ------------------------------------------------------------------------
-def _stays(f: str, node: str) -> Change:
-    """Return a change in which the node accepts its own epoch once more."""
-    return lambda edit: _older(f, node, edit.find(BROKER, f, node, nth=-1)["value"]["epoch"])(edit)
+def _accepts_late(node: str) -> Change:
+    """Return a change in which the node accepts its last epoch late: just before it acts on it."""
+
+    def change(edit: Edit) -> None:
+        line = edit.find(BROKER, "follower", node, nth=-1)
+        since = edit.at(line)
+        acts = (
+            place
+            for place, each in enumerate(edit.lines)
+            if place > since and node in (each["process"], *each["value"].get("link", ())[:1])
+        )
+        until = next(acts, since + 1)
+        if until > since + 1:
+            edit.move(line, after=edit.lines[until - 1])
+
+    return change
+
+
+def _elects(names: str, epoch: int) -> Change:
+    """Return a change of the order in which a decision names the ISR, which means nothing."""
+    return lambda edit: edit.change(
+        edit.find(BROKER, "elected", epoch=epoch), isr=[edit.node_id(name) for name in names]
+    )
 
 
 def _split(node: str, base: int, *parts: tuple[int, int]) -> Change:
     """Return a change in which the node reports one append in parts, each with its end and epoch."""
 
     def change(edit: Edit) -> None:
-        append = edit.find(BROKER, "append", node, nth=-1, base=base)
+        append = edit.find(BROKER, "append", node, base=base)
         line, begin = append, base
         for end, epoch in parts:
             line = edit.again(append, after=line, base=begin, end=end, epoch=epoch)
@@ -138,7 +158,7 @@ def _split(node: str, base: int, *parts: tuple[int, int]) -> Change:
 LEADERS = [
     plant("leader-outside-isr-1-lawful", "kafka-kip101-1")(set_state(2, isr=["A", "B"])),
     plant("leader-outside-isr-3-lawful", "sim-clean")(set_state(5, isr=["C", "B"])),
-    plant("leader-no-replica-1-lawful", "sim-clean")(without_state(5)),
+    plant("leader-no-replica-1-lawful", "sim-clean")(set_state(5, isr=["C", "B"])),
     plant("leader-no-replica-2", "kafka-kip101-2", Kind.WRONG_ISR, Kind.WRONG_LEADER, Kind.PERMITTED)(
         set_state(1, leader="C", isr=["C"])
     ),
@@ -153,40 +173,38 @@ LEADERS = [
     plant("leader-no-replica-elected-lawful", "local-kip101-1")(without_state(1)),
 ]
 EPOCHS_IN_ZOOKEEPER = [
-    plant("leader-epoch-falls-in-zookeeper-lawful", "kafka-kip101-2", Kind.PERMITTED)(without_state(2)),
+    plant("leader-epoch-falls-in-zookeeper-lawful", "kafka-kip101-2", Kind.PERMITTED)(without_state(1)),
     plant("leader-epoch-falls-in-zookeeper-2", "kafka-kip101-1", Kind.WRONG_LEADER)(set_state(4, epoch=1)),
     plant("leader-epoch-falls-in-zookeeper-2-lawful", "kafka-kip101-1")(without_state(4)),
     plant("leader-epoch-falls-in-zookeeper-3", "sim-clean-8", Kind.WRONG_CONTROLLER, Kind.WRONG_LEADER)(
         set_state(11, epoch=6)
     ),
-    plant("leader-epoch-falls-in-zookeeper-3-lawful", "sim-clean-8")(without_state(10)),
+    plant("leader-epoch-falls-in-zookeeper-3-lawful", "sim-clean-8")(set_state(11, isr=["C", "B", "A"])),
     plant(
         "leader-epoch-falls-in-zookeeper-4", "local-kip101-2", Kind.WRONG_ISR, Kind.WRONG_LEADER, Kind.PERMITTED
     )(set_state(3, epoch=1)),
     plant("leader-epoch-falls-in-zookeeper-4-lawful", "local-kip101-2", Kind.PERMITTED)(without_state(2)),
 ]
 EPOCHS_AT_BROKERS = [
-    plant("leader-old-epoch-accepted-1-lawful", "sim-clean-8")(_stays("follower", "C")),
-    plant("leader-old-epoch-accepted-2-lawful", "sim-clean")(_stays("follower", "B")),
-    plant("leader-old-epoch-accepted-3-lawful", "sim-clean-8")(_stays("follower", "A")),
+    plant("leader-old-epoch-accepted-1-lawful", "sim-clean-8")(_accepts_late("C")),
+    plant("leader-old-epoch-accepted-2-lawful", "sim-clean")(_accepts_late("B")),
+    plant("leader-old-epoch-accepted-3-lawful", "sim-clean-8")(_accepts_late("A")),
 ]
 APPENDERS = [
     plant("append-by-follower-1-lawful", "sim-clean")(_split("A", 0, (1, 0), (2, 0))),
     plant("append-by-follower-2-lawful", "local-kip101-1")(_split("B", 0, (1, 0), (3, 0))),
     plant("append-by-follower-3-lawful", "sim-clean-8")(_split("A", 0, (1, 0), (2, 0))),
-    plant("append-in-another-epoch-lawful", "local-kip101-1")(_split("A", 0, (1, 0), (3, 0))),
     plant("append-in-another-epoch-2", "sim-clean-8", Kind.TWO_LEADERS)(
         set_line(BROKER, "append", "B", nth=-1, epoch=9)
     ),
-    plant("append-in-another-epoch-2-lawful", "sim-clean-8")(_split("C", 0, (1, 0), (2, 0))),
     plant("append-after-following", "local-kip101-2", Kind.TWO_LEADERS, Kind.PERMITTED)(
         set_line(BROKER, "append", "A", nth=-1, role="leader")
     ),
-    plant("append-after-following-lawful", "local-kip101-2", Kind.PERMITTED)(_split("A", 1, (3, 3), (5, 3))),
+    plant("append-after-following-lawful", "local-kip101-2", Kind.PERMITTED)(_split("A", 1, (2, 0), (3, 0))),
 ]
 DECISIONS = [
-    plant("controller-unwritten-leader-lawful", "sim-clean-8")(without_state(4)),
-    plant("controller-unwritten-isr-lawful", "sim-clean-8")(without_state(5)),
+    plant("controller-unwritten-leader-lawful", "sim-clean-8")(_elects("CBA", 3)),
+    plant("controller-unwritten-isr-lawful", "sim-clean-8")(_elects("CBA", 4)),
     plant("controller-unwritten-epoch-lawful", "local-kip101-1")(without_state(1)),
     plant("controller-unwritten-epoch-2", "local-kip101-2", Kind.WRONG_CONTROLLER, Kind.PERMITTED)(
         lambda edit: edit.again(edit.find(BROKER, "elected", epoch=3), epoch=4)
@@ -195,5 +213,5 @@ DECISIONS = [
     plant("controller-unwritten-epoch-3", "sim-clean", Kind.WRONG_CONTROLLER)(
         lambda edit: edit.again(edit.find(BROKER, "elected", epoch=4), epoch=5)
     ),
-    plant("controller-unwritten-epoch-3-lawful", "sim-clean")(without_state(4)),
+    plant("controller-unwritten-epoch-3-lawful", "sim-clean")(_elects("CB", 4)),
 ]

@@ -24,7 +24,7 @@ FALL_3 = plant("high-watermark-falls-3", "sim-clean", HIGH_WATERMARK)(
 )
 FALL_OK = plant("high-watermark-falls-at-follower-lawful", "sim-clean")(
     lambda edit: [
-        edit.again(line := edit.find(BROKER, "high-watermark", "C", nth=0), to=1),
+        edit.again(line := edit.find(BROKER, "high-watermark", "C", nth=0), to=0),
         edit.again(line, after=edit.lines[edit.at(line) + 1]),
     ]
 )
@@ -93,7 +93,7 @@ def _dips(node: str) -> Change:
 
     def change(edit: Edit) -> None:
         line = edit.find(BROKER, "high-watermark", node, nth=0)
-        edit.again(line, after=edit.again(line, to=1))
+        edit.again(line, after=edit.again(line, to=0))
 
     return change
 

@@ -130,7 +130,7 @@ def _read_while_it_came(edit: Edit) -> None:
         for line in edit.lines[edit.at(asked) :]
         if line in (asked, last)
         or line["f"] == "checkpoint"
-        or (line["f"] in ("append", "high-watermark", "fetch") and end in line["value"].values())
+        or (line["f"] in ("append", "high-watermark", "fetch", "fetched") and end in line["value"].values())
     ]
     edit.drop_batch(leader, end - 1)
     mark = edit.snapshot(leader)["value"]

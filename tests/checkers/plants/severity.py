@@ -44,6 +44,7 @@ def _never_answered(edit: Edit) -> None:
         *edit.all(Source.BROKER, "append", base=end - 1),
         *edit.all(Source.BROKER, "high-watermark", to=end),
         *edit.all(Source.FABRIC, "fetch", offset=end),
+        *edit.all(Source.FABRIC, "fetched", offset=end),
     )
 
 
