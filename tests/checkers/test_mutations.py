@@ -11,7 +11,7 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
 from checkers.facts import acked, fates, proof
-from checkers.rules import loss
+from checkers.rules import acknowledged, isr, loss, lost, replicas
 from harness.model import ORACLES, Anomaly, Kind, Op
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
@@ -26,6 +26,11 @@ PARTS: list[tuple[Any, str, Any]] = [
     (loss, "returned_unseen", lambda *_: False),
     (loss, "last_standing", lambda *_: False),
     (loss, "missing_evidence", lambda *_: ""),
+    (loss, "must_hold", lambda *_: False),
+    (lost, "must_hold", lambda *_: False),
+    (acknowledged, "_elsewhere", lambda *_: iter(())),
+    (replicas, "_restamped", lambda *_: iter(())),
+    (isr, "_cut_off", lambda *_: True),
 ]
 
 
