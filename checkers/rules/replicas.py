@@ -12,9 +12,11 @@ from itertools import combinations
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.acked import acked_records
 from checkers.facts.copies import Replay, copies_of
+from checkers.facts.moments import never_stood, states_of_epoch
 from checkers.facts.outages import outages
-from checkers.facts.view import WITH_EPOCHS, FinalLog, final_leader, final_logs, key_of, offsets_text
+from checkers.facts.view import WITH_EPOCHS, FinalLog, at, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
 from harness.events import Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
@@ -32,10 +34,11 @@ KINDS: Final = (
     Definition(
         kind=Kind.EPOCHS_DIFFER,
         formula="log(n)[o] = log(m)[o], epoch(n, o) >= 0, epoch(m, o) >= 0, epoch(n, o) != epoch(m, o); or "
-        "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o)",
+        "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o); "
+        "or ok(produce r, o), and no leaderAndISR had epoch(n, o), if brokers report no appends",
         words="Two replicas hold the same record in batches of different leader epochs, or in another epoch than "
-        "its leader appended it in.",
-        evidence="log: batch, of message format 2; broker: append",
+        "its leader appended it in, or in one that ZooKeeper never had.",
+        evidence="log: batch, of message format 2; broker: append; ZooKeeper's leaderAndISR; client: produce",
         unchecked="A record whose append no leader reported: only replicas are compared.",
         source="KIP-101, step 3: the leader stamps each message set, and followers copy it",
     ),
@@ -51,11 +54,11 @@ def replicas(ops: Sequence[Op]) -> list[Anomaly]:
 
     Returns:
         LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets, and
-        for each batch whose epoch is not that of its append.
+        for each batch whose epoch is not that of its append, or that ZooKeeper never had.
 
     Source:  KIP-101, Scenario 2 and step 3.
     """
-    return [*_longer(ops), *_stamped(ops), *_restamped(ops)]
+    return [*_longer(ops), *_stamped(ops), *_restamped(ops), *_unheard(ops)]
 
 
 def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
@@ -164,3 +167,30 @@ def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
             f"epoch {appends[origin].epoch}.",
             proof=(origin, index),
         )
+
+
+def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield batches of acknowledged records in an epoch that ZooKeeper never had, if brokers report no appends."""
+    if any(True for _ in events_of(ops, Append)):
+        return  # an append tells its epoch itself
+    had = states_of_epoch(ops)
+    acked = {record.offset: record.ok for record in acked_records(ops)}
+    topic, partition = key_of(ops)
+    for node, log in final_logs(ops).items():
+        for index, batch in log.batches:
+            if batch.epoch < 0 or batch.epoch in had or batch.magic < WITH_EPOCHS or batch.base < log.start:
+                continue
+            told = acked.get(batch.base)
+            proof = never_stood(ops, batch.epoch, told) if told is not None else ()
+            if told is not None and proof:
+                span = (batch.base, max(batch.last, batch.base) + 1)
+                yield Anomaly(
+                    kind=Kind.EPOCHS_DIFFER,
+                    topic=topic,
+                    partition=partition,
+                    ranges=(span,),
+                    nodes=(node,),
+                    sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}, which ZooKeeper never "
+                    f"had; it was acknowledged at {at(told)}.",
+                    proof=tuple(sorted({*proof, told.index, index})),
+                )

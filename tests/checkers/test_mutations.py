@@ -30,6 +30,7 @@ PARTS: list[tuple[Any, str, Any]] = [
     (lost, "must_hold", lambda *_: False),
     (acknowledged, "_elsewhere", lambda *_: iter(())),
     (replicas, "_restamped", lambda *_: iter(())),
+    (replicas, "_unheard", lambda *_: iter(())),
     (isr, "_cut_off", lambda *_: True),
 ]
 

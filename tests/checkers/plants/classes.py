@@ -196,6 +196,8 @@ LOGS: Final[dict[str, tuple[Pair, ...]]] = {
         "epochs-changed-alike-2",
         "epochs-changed-alike-sim",
         "epochs-changed-alike-unpromised",
+        "epochs-changed-alike-kafka",
+        "epochs-changed-alike-kafka-2",
     ),
     "a message format without epochs has one": (
         "epoch-in-format-1",

@@ -41,7 +41,7 @@ VERSION_2 = plant("leader-version-repeats", "kafka-kip101-1", LEADER)(set_state(
 VERSION_3 = plant("leader-version-falls-2", "kafka-kip101-2", LEADER, Kind.PERMITTED)(_swap(1, 2))
 VERSION_OK = plant("leader-version-gap-lawful", "sim-clean-8")(without_state(5))
 VERSION_OK_2 = plant("leader-version-gap-2-lawful", "kafka-kip101-1")(without_state(1))
-JUMP = plant("leader-epoch-jumps", "kafka-kip101-2", LEADER, CONTROLLER, Kind.PERMITTED)(
+JUMP = plant("leader-epoch-jumps", "kafka-kip101-2", LEADER, CONTROLLER, Kind.EPOCHS_DIFFER, Kind.PERMITTED)(
     lambda edit: [
         edit.change(line, epoch=line["value"]["epoch"] + 3)
         for line in edit.all(ZOOKEEPER, STATE)

@@ -107,6 +107,12 @@ ALIKE = [
     plant("epochs-changed-alike-unpromised", "sim-unpromised", Kind.EPOCHS_DIFFER, Kind.UNPROMISED)(
         _restamped(3, 4, (0, 0), (2, 2), (4, 3), (8, 4), (9, 5), (10, 9), (13, 10))
     ),
+    plant("epochs-changed-alike-kafka", "kafka-kip101-1", Kind.EPOCHS_DIFFER)(_restamped(5, 9, (0, 0), (9, 5))),
+    plant("epochs-changed-alike-kafka-lawful", "kafka-kip101-1")(_without_epoch(5)),
+    plant("epochs-changed-alike-kafka-2", "kafka-kip101-2", Kind.EPOCHS_DIFFER, Kind.PERMITTED)(
+        _restamped(4, 7, (0, 0), (3, 1), (7, 4))
+    ),
+    plant("epochs-changed-alike-kafka-2-lawful", "kafka-kip101-2", Kind.PERMITTED)(_without_epoch(4)),
     plant("epochs-changed-alike-unpromised-lawful", "sim-unpromised", Kind.UNPROMISED)(_without_epoch(3)),
 ]
 
