@@ -54,6 +54,7 @@ CONTROLLERS: Final[dict[str, tuple[Pair, ...]]] = {
     "who is not in office commands": (
         ("controller-foreign-command-1", "controller-foreign-command-lawful"),
         "controller-foreign-command-2",
+        "controller-foreign-command-3",
         "controller-command-nobody-wrote",
     ),
     "the controller's epoch falls": (

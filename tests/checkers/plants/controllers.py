@@ -194,3 +194,12 @@ def _commanded_before_written(edit: Edit) -> None:
 
 
 COMMANDS_OK_3 = plant("controller-command-nobody-wrote-lawful", "kafka-kip101-1")(_commanded_before_written)
+
+
+def _also_refused(edit: Edit) -> None:
+    """Let B command A as well, beside the controller, and A refuse it."""
+    edit.again(edit.find(Source.FABRIC, "commanded", nth=5), link=["B", "A"], error=11)
+
+
+COMMANDS_4 = plant("controller-foreign-command-3", "kafka-kip101-1", CONTROLLER)(_foreign(5, "B"))
+COMMANDS_OK_4 = plant("controller-foreign-command-3-lawful", "kafka-kip101-1")(_also_refused)
