@@ -148,6 +148,11 @@ def _never_there(edit: Edit) -> None:
     last = edit.find(Source.CLIENT, "produce", type="ok", nth=-1)["value"]
     offset = last["offset"]
     outcome(edit, last["name"], "info", "no answer")
+    for copied in edit.all(BROKER, "append", end=offset + 1, role="follower"):
+        if copied["value"]["base"] < offset:
+            copied["value"]["end"] = offset
+            for fetch in edit.all(Source.FABRIC, "fetch", offset=offset + 1):
+                fetch["value"]["offset"] -= fetch["value"]["link"][0] == copied["process"]
     edit.drop(
         *edit.all(BROKER, "append", base=offset),
         *edit.all(BROKER, "high-watermark", to=offset + 1),

@@ -101,19 +101,11 @@ def mark_beyond_sim(edit: Edit) -> None:
     edit.snapshot("C")["value"]["high_watermark"] = 5
 
 
-@plant("checkpointed-mark-from-before-a-cut-lawful", "local-kip101-1")
-def mark_before_cut(edit: Edit) -> None:
-    """A's log was longer before it was cut, and the checkpoint of its high watermark is older than the cut."""
-    cut = edit.find(Source.BROKER, "truncate", "A", nth=1)
-    edit.event(cut, "A", "append", base=4, end=7, epoch=0, role="follower")
-    again = edit.find(Source.BROKER, "append", "A", base=4, end=7)
-    back = edit.again(cut, after=again, **{"from": 7})
-    assert back["value"]["end"] == 4
-    edit.snapshot("A")["value"]["high_watermark"] = 7
-
-
 @plant("checkpointed-mark-at-the-end-lawful", "local-kip101-1")
 def mark_at_end(edit: Edit) -> None:
+    """Both replicas write their last high watermark before the end, also B, which is told of it late."""
+    last = edit.find(Source.BROKER, "high-watermark", "A", nth=-1)
+    edit.event(last, "B", "high-watermark", to=last["value"]["to"])
     for line in snapshots(edit):
         line["value"]["high_watermark"] = line["value"]["log_end_offset"]
 

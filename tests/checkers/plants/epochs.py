@@ -39,7 +39,7 @@ STRANGER_1 = plant("leader-no-replica-1", "sim-clean", LEADER, CONTROLLER, ISR, 
 VERSION_1 = plant("leader-version-falls-1", "sim-clean-8", LEADER)(_swap(4, 5))
 VERSION_2 = plant("leader-version-repeats", "kafka-kip101-1", LEADER)(set_state(1, zk_version=0))
 VERSION_3 = plant("leader-version-falls-2", "kafka-kip101-2", LEADER, Kind.PERMITTED)(_swap(1, 2))
-VERSION_OK = plant("leader-version-gap-lawful", "sim-clean-8")(without_state(5))
+VERSION_OK = plant("leader-version-gap-lawful", "local-kip101-1")(without_state(1))
 VERSION_OK_2 = plant("leader-version-gap-2-lawful", "kafka-kip101-1")(without_state(1))
 JUMP = plant("leader-epoch-jumps", "kafka-kip101-2", LEADER, CONTROLLER, Kind.EPOCHS_DIFFER, Kind.PERMITTED)(
     lambda edit: [
@@ -72,7 +72,7 @@ def _as(edit: Edit, epoch: int) -> dict[str, Any]:
 ACCEPTS_1 = plant("leader-old-epoch-accepted-1", "sim-clean-8", LEADER)(_older("follower", "C", 2))
 ACCEPTS_2 = plant("leader-old-epoch-accepted-2", "sim-clean", LEADER)(_older("follower", "B", 0))
 ACCEPTS_3 = plant("leader-old-epoch-accepted-3", "sim-clean-8", LEADER)(_older("follower", "A", 3))
-ACCEPTS_OK = plant("leader-same-epoch-accepted-lawful", "sim-clean")(_older("follower", "B", 4))
+ACCEPTS_TWICE = plant("leader-same-epoch-accepted-twice", "sim-clean", Kind.UNCHECKED)(_older("follower", "B", 4))
 CLAIMS_1 = plant("leader-of-follower-differs-1", "sim-clean-8", LEADER)(
     lambda edit: edit.change(edit.find(BROKER, "follower", "C", epoch=2), leader=edit.node_id("A"))
 )

@@ -99,14 +99,10 @@ def _dips(node: str) -> Change:
 
 
 def _just_in_time(edit: Edit) -> None:
-    """Move the first high watermark of the leader to the moment when its followers have copied what it passes."""
+    """Move the first high watermark of the leader to the moment when its followers have told it that they can."""
     line = edit.find(BROKER, "high-watermark", to=2)
-    copies = [
-        each
-        for each in edit.all(BROKER, "append", base=0, end=2, role="follower")
-        if edit.at(each) < edit.at(line)
-    ]
-    edit.move(line, after=copies[-1])
+    told = [each for each in edit.all(Source.FABRIC, "fetch", offset=2) if edit.at(each) < edit.at(line)]
+    edit.move(line, after=told[-1])
 
 
 LAWFUL = [

@@ -42,7 +42,7 @@ NEVER_STOOD_3 = plant("isr-never-stood-3", "sim-clean", ISR)(
 NOT_LEADING = plant("isr-by-follower", "sim-clean-8", ISR)(
     lambda edit: edit.find(BROKER, "isr").update(process="C")
 )
-NEVER_STOOD_OK = plant("isr-missed-by-watch-lawful", "sim-clean-8")(without_state(3))
+NEVER_STOOD_OK = plant("isr-missed-by-watch-lawful", "local-kip101-2", Kind.PERMITTED)(without_state(1))
 
 
 MIND_1 = plant("isr-in-the-leaders-mind-1", "local-kip101-1", ISR, Kind.FALSE_ACK)(

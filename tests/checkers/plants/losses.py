@@ -91,7 +91,7 @@ def flushed_on_who_kept_it(edit: Edit) -> None:
 
 
 # --- spared by the power loss, and lost by a later recovery ------------------------------------------------------
-@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)
+@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def spared_then_lost(edit: Edit) -> None:
     found = edit.find(Source.BROKER, "recovered", "B")
     edit.change(found, log_end_offset=3)
@@ -111,7 +111,7 @@ def lost_then_restarted(edit: Edit) -> None:
     edit.restart(edit.step("restart B"), "B", recovered=1, epochs=[(0, 0)])
 
 
-@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)
+@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def lost_without_power_loss(edit: Edit) -> None:
     for line in edit.all(Source.NEMESIS, "power-loss"):
         line["f"], line["value"]["effect"] = "kill", "down"
@@ -153,7 +153,11 @@ def copied_again_then_cut(edit: Edit) -> None:
     edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
     follower = edit.find(Source.BROKER, "follower", "A", nth=1)
     edit.change(follower, log_end_offset=3)
-    edit.append(follower, "A", 3, 4, -1)
+    copied = edit.append(follower, "A", 3, 4, -1)
+    bug = edit.find(Source.BROKER, "truncate", "A", nth=1)
+    first = edit.again(bug, after=follower, **{"from": 3})
+    assert edit.at(first) < edit.at(copied) < edit.at(bug)
+    edit.change(bug, reason="out-of-range")
 
 
 @plant("kept-in-the-isr-without-it", "local-kip101-1-hw", Kind.LOST)
@@ -217,7 +221,7 @@ def cut_and_copied_again(edit: Edit) -> None:
     edit.append(cut, "A", 3, 4, 0)
 
 
-@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED, Kind.UNCHECKED)
+@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED)
 def came_back_short(edit: Edit) -> None:
     """A kill loses nothing, and yet A's log is shorter after it."""
     edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
@@ -234,7 +238,7 @@ def came_back_short_by_power(edit: Edit) -> None:
     edit.loses_power("A")
 
 
-@plant("joined-without-it", "local-kip101-1", Kind.NOT_REPLICATED)
+@plant("joined-without-it", "local-kip101-1", Kind.NOT_REPLICATED, Kind.UNCHECKED)
 def joined_without(edit: Edit) -> None:
     """B loses m2 with its power, and is let into the ISR before it has copied it again."""
     edit.loses_power("B")
@@ -261,12 +265,12 @@ def joined_with(edit: Edit) -> None:
 def cut_by_a_bug(edit: Edit) -> None:
     """The last of the ISR loses m1 with its power; the copy of C, outside the ISR, was cut before by a bug."""
     cut = edit.event(
-        acked(edit, "m1"), "C", "truncate", **{"from": 2}, to=0, end=0, reason="epoch-answer", epoch=0
+        acked(edit, "m1"), "C", "truncate", **{"from": 2}, to=0, end=0, reason="out-of-range", epoch=0
     )
     edit.insert(cut, Source.BROKER, "checkpoint", "C", **place(edit), what="epochs", content=[])
     edit.change(edit.find(Source.BROKER, "recovered", "C"), log_end_offset=0, epochs=[])
     edit.change(edit.find(Source.BROKER, "follower", "C", nth=1), log_end_offset=0)
-    edit.change(edit.find(Source.BROKER, "truncate", "C", nth=2), **{"from": 0})
+    edit.change(edit.find(Source.BROKER, "truncate", "C", nth=2), **{"from": 0}, reason="high-watermark")
 
 
 @plant(

@@ -1,0 +1,163 @@
+"""Questions where an epoch ends, and their answers, fit the epochs of both logs and what was cut then."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from checkers.facts.moments import Moment, margin_ns, moments
+from checkers.facts.view import at, names_of
+from checkers.rules.sights.fetches import Break
+from checkers.rules.sights.late import late
+from harness.events import Append, Checkpoint, EpochAnswer, EpochQuestion, Follower, Recovered, Truncate
+from harness.model import Op, events_of
+
+_Epochs: TypeAlias = tuple[tuple[int, int], ...]
+
+_BY_ANSWER: Final = "epoch-answer"
+_EPOCHS: Final = "OffsetForLeaderEpoch"
+
+
+def questions(ops: Sequence[Op]) -> Iterator[Break]:
+    """Yield truncations by an answer that no question and no answer on the link lead to."""
+    names = names_of(ops)
+    talk: dict[tuple[str, str], _Talk] = {}
+    caches: dict[str, _Epochs] = {}
+    own: dict[str, _Epochs] = {}
+    leaders: dict[str, str] = {}
+    kinds = (EpochQuestion, EpochAnswer, Follower, Checkpoint, Recovered, Truncate, Append)
+    seen = [each for kind in kinds for each in events_of(ops, kind)]
+    for op, event in sorted(seen, key=lambda each: each[0].index):
+        node = op.process
+        match event:
+            case EpochQuestion():
+                talk.setdefault(event.link, _Talk([], [])).asked.append(event)
+            case EpochAnswer():
+                talk.setdefault(event.link, _Talk([], [])).answers.append(event)
+            case Checkpoint():
+                caches[node] = event.content
+            case Recovered():
+                caches[node] = event.epochs
+            case _:
+                if isinstance(event, Truncate) and event.reason == _BY_ANSWER and node in own:
+                    said = talk.get((node, leaders.get(node, "")), _Talk([], []))
+                    if text := _led_to(event, own[node], said):
+                        yield (
+                            node,
+                            f"{node} cut its log to {event.to} by an answer at {at(op)}, and {text}",
+                            (op.index,),
+                        )
+                own[node] = caches.get(node, ())
+                if isinstance(event, Follower):
+                    leaders[node] = names.get(event.leader, "")
+
+
+def asked(ops: Sequence[Op]) -> Iterator[Break]:
+    """Yield questions about an epoch that the asker never had."""
+    had: dict[str, set[int]] = {}
+    for op, written in events_of(ops, Checkpoint):
+        had.setdefault(op.process, set()).update(epoch for epoch, _ in written.content)
+    for op, found in events_of(ops, Recovered):
+        had.setdefault(op.process, set()).update(epoch for epoch, _ in found.epochs)
+    for op, asked in events_of(ops, EpochQuestion) if had else ():
+        node, epoch = asked.link[0], asked.leader_epoch
+        if epoch >= 0 and epoch not in had.get(node, ()):
+            yield node, f"{node} asked where epoch {epoch} ends at {at(op)}, which it never had", (op.index,)
+
+
+def _led_to(cut: Truncate, own: _Epochs, said: _Talk) -> str:
+    """Return why no question and no answer lead to a truncation, "" if they do."""
+    newest = own[-1][0] if own else -1
+    asked = [each for each in said.asked if each.leader_epoch == newest]
+    if not asked:
+        return f"it had not asked about epoch {newest}, its newest"
+    if not any(_leads(cut, own, asked[-1], answer) for answer in said.answers):
+        told = said.answers[-1] if said.answers else None
+        return "it had no answer" if told is None else f"its last answer was offset {told.end_offset}"
+    return ""
+
+
+def _leads(cut: Truncate, own: _Epochs, asked: EpochQuestion, answer: EpochAnswer) -> bool:
+    if answer.error or answer.end_offset < 0:
+        return False
+    ends = {answer.end_offset}
+    if asked.version > 0:
+        if not 0 <= answer.leader_epoch <= asked.leader_epoch:
+            return False
+        if answer.leader_epoch < asked.leader_epoch:
+            # KIP-279: its own end of the epoch that the leader named counts as well.
+            mine = next((start for epoch, start in own if epoch > answer.leader_epoch), cut.start)
+            ends |= {mine, min(mine, answer.end_offset)}
+    return cut.to in {min(end, cut.start) for end in ends}
+
+
+class _Talk(NamedTuple):
+    """The questions and the answers on one link so far."""
+
+    asked: list[EpochQuestion]
+    answers: list[EpochAnswer]
+
+
+def answers(ops: Sequence[Op]) -> Iterator[Break]:
+    """Yield answers that no state of the leader's log gives."""
+    states: dict[str, list[tuple[Op, _Epochs, int]]] = {}
+    caches: dict[str, tuple[_Epochs, int]] = {}
+    seen: list[tuple[Op, object]] = [*events_of(ops, Checkpoint)]
+    seen += [(moment.op, moment) for moment in moments(ops)]
+    if not _told(ops):
+        return
+    for op, event in sorted(seen, key=lambda each: each[0].index):
+        epochs, end = caches.get(op.process, ((), 0))
+        if isinstance(event, Checkpoint):
+            epochs = event.content
+        elif isinstance(event, Moment):
+            end = end if event.after.end is None else event.after.end
+            epochs = event.event.epochs if isinstance(event.event, Recovered) else epochs
+        caches[op.process] = epochs, end
+        states.setdefault(op.process, []).append((op, epochs, end))
+    margin, questions = margin_ns(ops), dict[tuple[str, str], tuple[Op, EpochQuestion]]()
+    both: list[tuple[Op, EpochQuestion | EpochAnswer]] = [
+        *events_of(ops, EpochQuestion),
+        *events_of(ops, EpochAnswer),
+    ]
+    for op, said in sorted(both, key=lambda each: each[0].index):
+        if isinstance(said, EpochQuestion):
+            questions[said.link] = op, said
+            continue
+        asked, theirs = questions.get(said.link), states.get(said.link[1])
+        if asked is None or theirs is None:
+            continue
+        leader = said.link[1]
+        if said.error or said.end_offset < 0:
+            if (said.leader_epoch, said.end_offset) != (-1, -1):
+                text = (
+                    f"{leader} answered with error {said.error} at {at(op)}, and named epoch {said.leader_epoch}"
+                )
+                yield leader, f"{text} and offset {said.end_offset}", (op.index,)
+            continue
+        upto = bisect_right(theirs, op.time_ns + margin, key=lambda state: state[0].time_ns)
+        since = 0
+        if not margin:
+            upto = bisect_left(theirs, op.index, key=lambda state: state[0].index)
+            if not late(ops, _EPOCHS, said.link):
+                since = max(0, bisect_left(theirs, asked[0].index, key=lambda state: state[0].index) - 1)
+        if not any(_gives(epochs, end, asked[1], said) for _, epochs, end in theirs[since:upto]):
+            text = (
+                f"{leader} answered at {at(op)} that epoch {said.leader_epoch} ends at {said.end_offset}, which "
+            )
+            yield leader, text + "its log never gave", (op.index,)
+
+
+def _told(ops: Sequence[Op]) -> bool:
+    """Return True if brokers report what they append, and the fabric saw an answer."""
+    return next(events_of(ops, EpochAnswer), None) is not None and next(events_of(ops, Append), None) is not None
+
+
+def _gives(epochs: _Epochs, end: int, asked: EpochQuestion, said: EpochAnswer) -> bool:
+    """Return True if a leader with these epochs and this log end gives that answer."""
+    if asked.version == 0 or said.leader_epoch < 0:
+        return said.end_offset == end or any(start == said.end_offset for _, start in epochs)
+    if said.leader_epoch != asked.leader_epoch and all(epoch != said.leader_epoch for epoch, _ in epochs):
+        return False
+    return said.end_offset == next((start for epoch, start in epochs if epoch > said.leader_epoch), end)
