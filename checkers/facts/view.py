@@ -101,6 +101,18 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
     return next((setup for _, setup in events_of(ops, Setup)), None)
 
 
+def newest_counts(ops: Sequence[Op]) -> bool:
+    """
+    Return True if the last epoch of a checkpoint is the one in which its broker leads or appends.
+
+    Where older entries win against a new one that contradicts them, it need not be.
+    """
+    setup = setup_of(ops)
+    if setup is None:
+        return False
+    return setup.rules.get("newest_epoch_wins") == "yes" or setup.rules.get("epoch_assigned_on_lead") == "no"
+
+
 @fact
 def names_of(ops: Sequence[Op]) -> dict[int, str]:
     """Return each broker id's node name."""

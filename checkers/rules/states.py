@@ -7,7 +7,6 @@ state that stood for longer than the margin was seen.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final, TypeAlias
@@ -15,7 +14,7 @@ from typing import Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
 from checkers.facts.view import at, names_of
-from harness.events import Commanded, Elected, Follower, Healed, IsrChanged, Leader
+from harness.events import Commanded, Elected, Follower, Healed, IsrChanged, Leader, LeaderAndIsr
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 _Break: TypeAlias = tuple[str, tuple[int, ...]]
@@ -79,28 +78,36 @@ def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
 
 def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield states that a broker acted on, and that the watch had the time to see and did not."""
-    times, margin, names = [op.time_ns for op, _ in states(ops)], margin_ns(ops), names_of(ops)
+    margin, names = margin_ns(ops), names_of(ops)
     healed = next((op.time_ns for op, _ in events_of(ops, Healed) if op.type is OpType.OK), 0)
     kinds: tuple[type[_Told], ...] = (Elected, Leader, Follower, Commanded, IsrChanged)
     for kind in kinds:
         for op, event in events_of(ops, kind):
             if _stood(ops, event, names):
                 continue
-            place = bisect_right(times, op.time_ns - margin)
-            until = times[place] if place < len(times) else healed
+            # What followed it in ZooKeeper may have been seen before the broker's report reached the history.
+            later = (sight for sight, state in states(ops) if _follows(state, event))
+            after = next((sight for sight in later if sight.time_ns > op.time_ns - margin), None)
+            until = healed if after is None else after.time_ns
             if until > op.time_ns + margin:
                 what = f"version {event.zk_version}" if isinstance(event, IsrChanged) else f"epoch {event.epoch}"
                 text = f"{op.process} reported {op.f!r} of {what} at {at(op)}, and the watch of ZooKeeper, which "
-                near = [sight.index for sight, _ in states(ops)[max(0, place - 1) : place + 1]]
+                near = [] if after is None else [after.index]
                 near += [sight.index for sight, _ in states_of_epoch(ops).get(event.epoch, ())]
                 yield f"{text}saw nothing else until {until / 1e9:.3f} s, never saw it", (op.index, *near)
     for op, event in events_of(ops, IsrChanged):
-        after = state_of_version(ops).get(event.zk_version + 1)
-        same = after is not None and after[1].epoch == event.epoch
+        found = state_of_version(ops).get(event.zk_version + 1)
+        if found is None or event.zk_version in state_of_version(ops):
+            continue
         isr = {names.get(member, str(member)) for member in event.isr}
-        if same and after is not None and event.zk_version not in state_of_version(ops) and isr == {*after[1].isr}:
-            text = f"{op.process} wrote version {event.zk_version} at {at(op)}, and version {after[1].zk_version}"
-            yield f"{text} in ZooKeeper changes nothing in it", (op.index, after[0].index)
+        if (found[1].epoch, {*found[1].isr}) == (event.epoch, isr):
+            text = f"{op.process} wrote version {event.zk_version} at {at(op)}, and version {found[1].zk_version}"
+            yield f"{text} in ZooKeeper changes nothing in it", (op.index, found[0].index)
+
+
+def _follows(state: LeaderAndIsr, event: _Told) -> bool:
+    """Return True if a state in ZooKeeper may have followed the one on which a broker acted."""
+    return state.zk_version > event.zk_version if isinstance(event, IsrChanged) else state.epoch >= event.epoch
 
 
 def _stood(ops: Sequence[Op], event: _Told, names: dict[int, str]) -> bool:

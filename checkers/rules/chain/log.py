@@ -12,7 +12,7 @@ from harness.events import Append, Recovered, Truncate
 _FULL = "full"
 # Why a follower truncates more than once after one command: the leader's log begins later, or ends earlier.
 _AGAIN = frozenset({"out-of-range", _FULL})
-_WALK = frozenset({"epoch-answer", "no-epoch-information"})
+_WALK = frozenset({"epoch-answer", "no-epoch-information", "high-watermark"})
 
 
 def follows(node: Node, start: int, words: str) -> Iterator[str]:
@@ -61,16 +61,18 @@ def appended(node: Node, added: Append, given: Given) -> Iterator[str]:
     if added.role == node.role == "follower" and node.owes:
         yield "appended before it had reported whether it cut its log"
     if given.stamps and added.role == node.role:
-        yield from _stamped(node, added)
+        yield from _stamped(node, added, given)
     node.end, node.low = added.end, added.end
     if node.kept is not None:
         node.kept.append((added.base, added.end))
 
 
-def _stamped(node: Node, added: Append) -> Iterator[str]:
+def _stamped(node: Node, added: Append, given: Given) -> Iterator[str]:
     """Yield it if an append has another epoch than the checkpoint; `leaders` judges who leads which epoch."""
     if added.epoch < 0:
         yield "appended without an epoch"
+    elif not given.newest:
+        return  # an older epoch may have won against the one of this append
     elif node.epochs == ():
         yield f"appended in epoch {added.epoch}, and wrote no epoch"
     elif (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self, TypeAlias
 
-from checkers.facts.view import setup_of
+from checkers.facts.view import newest_counts, setup_of
 from harness.model import Op
 
 Epochs: TypeAlias = tuple[tuple[int, int], ...]
@@ -19,6 +19,7 @@ class Given(NamedTuple):
 
     Attributes:
         stamps: batches carry epochs.
+        newest: the epoch in which a broker leads or appends is the newest of its checkpoint.
         on_lead: a leader writes its epoch when it takes over, before it appends.
         registers_first: a broker obeys no command before it has registered (KIP-380).
         cut_at: a truncation to the log's end drops an epoch that begins there.
@@ -28,6 +29,7 @@ class Given(NamedTuple):
     """
 
     stamps: bool = False
+    newest: bool = False
     on_lead: bool = False
     registers_first: bool = False
     cut_at: bool = False
@@ -45,7 +47,8 @@ class Given(NamedTuple):
         stamps = rules.get("epochs") == _YES and setup.message_format in (None, "with_epochs")
         return cls(
             stamps=stamps,
-            on_lead=stamps and rules.get("epoch_assigned_on_lead") == _YES,
+            newest=stamps and newest_counts(ops),
+            on_lead=stamps and rules.get("epoch_assigned_on_lead") == _YES and newest_counts(ops),
             registers_first=rules.get("fence_broker_epoch") == _YES,
             cut_at=stamps and rules.get("epoch_cut") == "at_or_past",
             keeps=rules.get("truncate_when_leader_unchanged") != _YES,

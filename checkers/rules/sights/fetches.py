@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from checkers.facts.fact import fact
 from checkers.facts.moments import margin_ns, moments
-from checkers.facts.view import at, names_of
+from checkers.facts.view import at, names_of, setup_of
 from checkers.rules.sights.late import late
 from harness.events import Append, Fetch, Fetched, Follower, HighWatermark, IsrChanged, Started, Truncate
 from harness.model import Op, events_of
@@ -131,7 +131,9 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
     starts: dict[str, list[int]] = {}
     for op, _ in events_of(ops, Started):
         starts.setdefault(op.process, []).append(op.index)
-    margin = margin_ns(ops)
+    margin, setup = margin_ns(ops), setup_of(ops)
+    # KIP-101's rejected alternative fetches from the high watermark first.
+    exact = not margin and setup is not None and setup.rules.get("truncate_to") != "first_fetch"
     for op, fetch in events_of(ops, Fetch) if ends else ():
         node = fetch.link[0]
         if (theirs := ends.get(node)) is None:
@@ -150,7 +152,7 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
         # A process that was killed may have asked before it reported; what the next one found says so.
         if fetch.offset not in {theirs.ends[n] for n in range(upto) if theirs.lives[n] <= life}:
             yield node, f"{said}, where its log had never ended", (op.index,)
-        elif not margin and not late(ops, "Fetch", fetch.link):
+        elif exact and not late(ops, "Fetch", fetch.link):
             why = "where its log no longer ended" if follows else "which it did not follow"
             yield node, f"{said}, {why}", (op.index, *(each.at for each in commands))
 

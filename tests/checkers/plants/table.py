@@ -10,6 +10,7 @@ from tests.checkers.plants import (
     batches,
     checkpoints,
     contents,
+    contradictions,
     controllers,
     epochs,
     evidence,
@@ -43,6 +44,7 @@ PLANTS: Final[dict[str, Plant]] = {
         reads,
         whole,
         evidence,
+        contradictions,
     )
     for name, plant in plants_of(vars(module)).items()
 }
