@@ -33,7 +33,7 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.EPOCHS_DIFFER,
-        formula="log(n)[o] = log(m)[o], epoch(n, o) >= 0, epoch(m, o) >= 0, epoch(n, o) != epoch(m, o); or "
+        formula="log(n)[o] = log(m)[o] in a format with epochs, epoch(n, o) != epoch(m, o); or "
         "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o); "
         "or ok(produce r, o), and no leaderAndISR had epoch(n, o), if brokers report no appends",
         words="Two replicas hold the same record in batches of different leader epochs, or in another epoch than "
@@ -110,7 +110,9 @@ def _stamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
             for offset in left.records.keys() & right.records.keys()
             if offset >= max(left.start, right.start)
             and left.records[offset].digest == right.records[offset].digest
-            and 0 <= epochs.get(offset, -1) != others.get(offset, -1) >= 0
+            and offset in epochs
+            and offset in others
+            and epochs[offset] != others[offset]
         ]
         for first, end in ranges_of(unlike):
             yield Anomaly(
