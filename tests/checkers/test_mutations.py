@@ -103,7 +103,10 @@ def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
         ("links", "links-held-without-hold"),
         ("producer-order", "producer-order-1"),
         ("reads", "read-goes-back"),
+        ("registrations", "registrations-seen-twice"),
         ("replicas", "longer-on-kafka-1"),
+        ("sights", "sights-append-without-a-fetch"),
+        ("states", "states-write-of-nothing"),
         ("whole", "whole-ok-without-invoke"),
     ],
 )

@@ -152,7 +152,7 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
         # A process that was killed may have asked before it reported; what the next one found says so.
         if fetch.offset not in {theirs.ends[n] for n in range(upto) if theirs.lives[n] <= life}:
             yield node, f"{said}, where its log had never ended", (op.index,)
-        elif exact and not late(ops, "Fetch", fetch.link):
+        elif exact and not late(ops, fetch.link):
             why = "where its log no longer ended" if follows else "which it did not follow"
             yield node, f"{said}, {why}", (op.index, *(each.at for each in commands))
 

@@ -16,7 +16,6 @@ from harness.model import Op, events_of
 _Epochs: TypeAlias = tuple[tuple[int, int], ...]
 
 _BY_ANSWER: Final = "epoch-answer"
-_EPOCHS: Final = "OffsetForLeaderEpoch"
 
 
 def questions(ops: Sequence[Op]) -> Iterator[Break]:
@@ -144,7 +143,7 @@ def answers(ops: Sequence[Op]) -> Iterator[Break]:
         since = 0
         if not margin:
             upto = bisect_left(theirs, op.index, key=lambda state: state[0].index)
-            if not late(ops, _EPOCHS, said.link):
+            if not late(ops, said.link):
                 since = max(0, bisect_left(theirs, asked[0].index, key=lambda state: state[0].index) - 1)
         if not any(_gives(epochs, end, asked[1], said) for _, epochs, end in theirs[since:upto]):
             text = (
