@@ -60,7 +60,6 @@ class Story:
             **({"min_isr": 1, "unclean": False} | setup),
         )
 
-
     def add(self, source: Source, process: str, type_: OpType, f: str, **value: Any) -> Self:
         index = len(self.ops)
         self.ops.append(
