@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from checkers.facts.moments import Moment, margin_ns, moments
@@ -27,9 +28,9 @@ def questions(ops: Sequence[Op]) -> Iterator[Break]:
     caches: dict[str, _Epochs] = {}
     own: dict[str, _Epochs] = {}
     leaders: dict[str, str] = {}
-    kinds = (EpochQuestion, EpochAnswer, Follower, Checkpoint, Recovered, Truncate, Append)
+    kinds = (EpochQuestion, EpochAnswer, Follower, Checkpoint, Recovered, Truncate)
     seen = [each for kind in kinds for each in events_of(ops, kind)]
-    for op, event in sorted(seen, key=lambda each: each[0].index):
+    for op, event in sorted(seen, key=_place):
         node = op.process
         match event:
             case EpochQuestion():
@@ -102,34 +103,42 @@ class _Talk(NamedTuple):
     answers: list[EpochAnswer]
 
 
+class _State(NamedTuple):
+    """A log's epochs and its end, since an event of its node."""
+
+    at: int
+    time_ns: int
+    epochs: _Epochs
+    end: int
+
+
+def _states(ops: Sequence[Op], nodes: set[str]) -> dict[str, list[_State]]:
+    """Return how each node's log was, from its own reports, in index order."""
+    found: dict[str, list[_State]] = {}
+    changes: list[tuple[Op, Moment | Checkpoint]] = [(each.op, each) for each in moments(ops)]
+    changes += events_of(ops, Checkpoint)
+    for op, change in sorted((each for each in changes if each[0].process in nodes), key=_place):
+        theirs = found.setdefault(op.process, [])
+        epochs, end = (theirs[-1].epochs, theirs[-1].end) if theirs else ((), 0)
+        if isinstance(change, Checkpoint):
+            epochs = change.content
+        else:
+            end = end if change.after.end is None else change.after.end
+            epochs = change.event.epochs if isinstance(change.event, Recovered) else epochs
+        theirs.append(_State(op.index, op.time_ns, epochs, end))
+    return found
+
+
 def answers(ops: Sequence[Op]) -> Iterator[Break]:
     """Yield answers that no state of the leader's log gives."""
-    states: dict[str, list[tuple[Op, _Epochs, int]]] = {}
-    caches: dict[str, tuple[_Epochs, int]] = {}
-    seen: list[tuple[Op, object]] = [*events_of(ops, Checkpoint)]
-    seen += [(moment.op, moment) for moment in moments(ops)]
-    if not _told(ops):
-        return
-    for op, event in sorted(seen, key=lambda each: each[0].index):
-        epochs, end = caches.get(op.process, ((), 0))
-        if isinstance(event, Checkpoint):
-            epochs = event.content
-        elif isinstance(event, Moment):
-            end = end if event.after.end is None else event.after.end
-            epochs = event.event.epochs if isinstance(event.event, Recovered) else epochs
-        caches[op.process] = epochs, end
-        states.setdefault(op.process, []).append((op, epochs, end))
-    margin, questions = margin_ns(ops), dict[tuple[str, str], tuple[Op, EpochQuestion]]()
-    both: list[tuple[Op, EpochQuestion | EpochAnswer]] = [
-        *events_of(ops, EpochQuestion),
-        *events_of(ops, EpochAnswer),
-    ]
-    for op, said in sorted(both, key=lambda each: each[0].index):
+    talk: list[tuple[Op, EpochQuestion | EpochAnswer]] = [*events_of(ops, EpochAnswer)]
+    if not talk or next(events_of(ops, Append), None) is None:
+        return  # nobody asked, or brokers report nothing
+    states = _states(ops, {said.link[1] for _, said in talk})
+    questions: dict[tuple[str, str], tuple[Op, EpochQuestion]] = {}
+    for op, said in sorted([*talk, *events_of(ops, EpochQuestion)], key=_place):
         if isinstance(said, EpochQuestion):
             questions[said.link] = op, said
-            continue
-        asked, theirs = questions.get(said.link), states.get(said.link[1])
-        if asked is None or theirs is None:
             continue
         leader = said.link[1]
         if said.error or said.end_offset < 0:
@@ -138,29 +147,34 @@ def answers(ops: Sequence[Op]) -> Iterator[Break]:
                     f"{leader} answered with error {said.error} at {at(op)}, and named epoch {said.leader_epoch}"
                 )
                 yield leader, f"{text} and offset {said.end_offset}", (op.index,)
-            continue
-        upto = bisect_right(theirs, op.time_ns + margin, key=lambda state: state[0].time_ns)
-        since = 0
-        if not margin:
-            upto = bisect_left(theirs, op.index, key=lambda state: state[0].index)
-            if not late(ops, said.link):
-                since = max(0, bisect_left(theirs, asked[0].index, key=lambda state: state[0].index) - 1)
-        if not any(_gives(epochs, end, asked[1], said) for _, epochs, end in theirs[since:upto]):
-            text = (
-                f"{leader} answered at {at(op)} that epoch {said.leader_epoch} ends at {said.end_offset}, which "
-            )
-            yield leader, text + "its log never gave", (op.index,)
+        elif said.link in questions and leader in states:
+            asked, question = questions[said.link]
+            about = _while_under_way(ops, states[leader], asked, op, said.link)
+            if not any(_gives(state, question, said) for state in about):
+                text = f"{leader} answered at {at(op)} that epoch {said.leader_epoch} ends at {said.end_offset}"
+                yield leader, f"{text}, which its log never gave", (op.index,)
 
 
-def _told(ops: Sequence[Op]) -> bool:
-    """Return True if brokers report what they append, and the fabric saw an answer."""
-    return next(events_of(ops, EpochAnswer), None) is not None and next(events_of(ops, Append), None) is not None
+def _while_under_way(
+    ops: Sequence[Op], states: Sequence[_State], asked: Op, answered: Op, link: tuple[str, str]
+) -> Sequence[_State]:
+    """Return how a log was while a question and its answer were under way; from its first if frames wait."""
+    if margin := margin_ns(ops):
+        return states[: bisect_right(states, answered.time_ns + margin, key=itemgetter(1))]
+    upto = bisect_left(states, answered.index, key=itemgetter(0))
+    since = 0 if late(ops, link) else max(0, bisect_left(states, asked.index, key=itemgetter(0)) - 1)
+    return states[since:upto]
 
 
-def _gives(epochs: _Epochs, end: int, asked: EpochQuestion, said: EpochAnswer) -> bool:
-    """Return True if a leader with these epochs and this log end gives that answer."""
+def _gives(state: _State, asked: EpochQuestion, said: EpochAnswer) -> bool:
+    """Return True if a leader with such a log gives that answer."""
     if asked.version == 0 or said.leader_epoch < 0:
-        return said.end_offset == end or any(start == said.end_offset for _, start in epochs)
-    if said.leader_epoch != asked.leader_epoch and all(epoch != said.leader_epoch for epoch, _ in epochs):
+        return said.end_offset == state.end or any(start == said.end_offset for _, start in state.epochs)
+    if said.leader_epoch != asked.leader_epoch and all(epoch != said.leader_epoch for epoch, _ in state.epochs):
         return False
-    return said.end_offset == next((start for epoch, start in epochs if epoch > said.leader_epoch), end)
+    later = (start for epoch, start in state.epochs if epoch > said.leader_epoch)
+    return said.end_offset == next(later, state.end)
+
+
+def _place(seen: tuple[Op, object]) -> int:
+    return seen[0].index
