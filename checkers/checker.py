@@ -8,7 +8,7 @@ cannot run (a source is missing, or the rule raises) returns UNCHECKED; it is ne
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from checkers.definition import Definition
@@ -31,6 +31,7 @@ class Checker:
         doc: one sentence for docs/checkers.md.
         source: the document or issue that states the rule.
         kinds: the definitions of the kinds that it finds.
+        of_history: it finds where the history contradicts itself; nothing is said of an op that shows a violation.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Checker:
     doc: str
     source: str
     kinds: tuple[Definition, ...] = ()
+    of_history: bool = False
 
 
 def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[str]) -> list[Anomaly]:
@@ -57,8 +59,19 @@ def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[s
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     sources = frozenset(op.source for op in ops)
     found = [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources, clean)]
+    found = _unexplained(found, {name for name, checker in checkers.items() if checker.of_history})
     readable = not unread(ops) and not any(True for _ in events_of(ops, LineUnreadable))
     return found if readable else unproven(found)
+
+
+def _unexplained(anomalies: Sequence[Anomaly], of_history: Collection[str]) -> list[Anomaly]:
+    """
+    Return the anomalies without contradictions that a violation explains: both name the same op.
+
+    A broker that does what it must not contradicts what the others saw of it; that is no doubt about the history.
+    """
+    shown = {index for each in anomalies if each.verdict > Verdict.UNKNOWN for index in each.proof}
+    return [each for each in anomalies if each.checker not in of_history or shown.isdisjoint(each.proof)]
 
 
 def unproven(anomalies: Iterable[Anomaly]) -> list[Anomaly]:

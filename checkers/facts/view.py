@@ -15,6 +15,9 @@ from harness.model import HistoryError, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
 
+# The first message format that stores a leader epoch.
+WITH_EPOCHS: Final = 2
+
 # How a sentence says why a replica truncated its log.
 REASONS: Final[dict[str, str]] = {
     "high-watermark": "its high watermark",
@@ -96,6 +99,18 @@ def key_of(ops: Sequence[Op]) -> tuple[str, int]:
 def setup_of(ops: Sequence[Op]) -> Setup | None:
     """Return the run's set-up, None if the history has none."""
     return next((setup for _, setup in events_of(ops, Setup)), None)
+
+
+def newest_counts(ops: Sequence[Op]) -> bool:
+    """
+    Return True if the last epoch of a checkpoint is the one in which its broker leads or appends.
+
+    Where older entries win against a new one that contradicts them, it need not be.
+    """
+    setup = setup_of(ops)
+    if setup is None:
+        return False
+    return setup.rules.get("newest_epoch_wins") == "yes" or setup.rules.get("epoch_assigned_on_lead") == "no"
 
 
 @fact

@@ -1,14 +1,16 @@
-"""An acknowledgement with acks=all is true: the whole ISR had the record, and the ISR was large enough."""
+"""An acknowledgement is true: its offset is the record's; with acks=all, the whole ISR, large enough, had it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records, acknowledged_at, broken_promises, promise_of, written_by
 from checkers.facts.copies import copies_of
-from checkers.facts.view import final_logs, key_of, offsets_text
+from checkers.facts.places import places_of
+from checkers.facts.sent import sent_values
+from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
 from harness.model import Anomaly, Kind, Op, ranges_of
 
 KINDS: Final = (
@@ -16,11 +18,13 @@ KINDS: Final = (
         kind=Kind.FALSE_ACK,
         formula="ok(produce r, acks=all, offset o) at k, append(leader w, r): some n in ISR(w, k) with no append "
         "of r before k and no fetch above o from w before k; or |ISR(w, k)| < min_isr; or w's high watermark "
-        "never passed o; or no leader appended at o",
+        "never passed o; or no leader appended at o; or ok(produce r, any acks, o), r sent once, and a final log "
+        "holds r, but not at o",
         words="A record was acknowledged with acks=all, though a member of the ISR had not copied it, the ISR was "
-        "below min ISR, or the leader had not committed it.",
-        evidence="client: produce; broker: append, leader, isr, high-watermark; fabric: fetch",
-        unchecked="Brokers that emit no events: then nothing is found.",
+        "below min ISR, or the leader had not committed it; or it was acknowledged, whatever its acks, at an "
+        "offset that is not its own.",
+        evidence="client: produce; broker: append, leader, isr, high-watermark; fabric: fetch; log: batch",
+        unchecked="Brokers that emit no events: then only offsets are judged.",
         source="KIP-101, Motivation; Kafka's acks and min.insync.replicas",
     ),
 )
@@ -28,7 +32,7 @@ KINDS: Final = (
 
 def acknowledged(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find acknowledgements with acks=all that promise what was not so when they were given.
+    Find acknowledgements with acks=all that promise what was not so, or that tell another offset.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -38,18 +42,33 @@ def acknowledged(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  Kafka's documentation of acks and min.insync.replicas.
     """
-    if not copies_of(ops).reported:
-        return []
     groups: dict[tuple[str, str], list[tuple[Acked, tuple[int, ...]]]] = {}
+    reported = copies_of(ops).reported
     for acked in acked_records(ops):
-        if not acked.by_all or acked.offset < 0:
-            continue
-        for text, proof in _reasons(ops, acked):
+        for text, proof in (*_elsewhere(ops, acked), *(_reasons(ops, acked) if reported else ())):
             groups.setdefault((acked.name, text), []).append((acked, proof))
     return [_anomaly(ops, text, group) for (_, text), group in groups.items()]
 
 
+def _elsewhere(ops: Sequence[Op], acked: Acked) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """
+    Yield it if final logs hold the record at another offset, and none at the offset that its client was told.
+
+    A leader appends what was sent once at one offset, which it tells the client, and followers copy it there.
+    """
+    setup, sent = setup_of(ops), sent_values(ops)[acked.value]
+    if acked.offset < 0 or setup is None or not setup.sends_once or sent.appends_max != 1:
+        return
+    held = places_of(ops).get(acked.value, ())
+    if held and all(place.offset != acked.offset for place in held):
+        where = offsets_text(ranges_of(place.offset for place in held))
+        text = f"{', '.join(dict.fromkeys(place.node for place in held))} had it at {where} in the end, not there"
+        yield text, (acked.index, *(place.batch for place in held))
+
+
 def _reasons(ops: Sequence[Op], acked: Acked) -> list[tuple[str, tuple[int, ...]]]:
+    if not acked.by_all or acked.offset < 0:
+        return []
     written = written_by(ops, acked)
     if written is None:
         if any(log.records.get(acked.offset) for log in final_logs(ops).values()):

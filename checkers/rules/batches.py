@@ -1,4 +1,4 @@
-"""A final log holds what it claims: each batch all records of its offsets, the snapshot what its batches hold."""
+"""A final log holds what it claims: a batch all records of its offsets, the snapshot what its batches hold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.outages import outages
 from checkers.facts.sent import sent_values
-from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text, setup_of
+from checkers.facts.view import WITH_EPOCHS, FinalLog, final_logs, key_of, offsets_text, setup_of
 from harness.events import Append, Batch, Follower, Leader, Printed, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -18,10 +18,10 @@ KINDS: Final = (
         formula="a batch of a final log with {offsets of its records} != {base, …, last}, or base below the first "
         "offset of its segment; or a snapshot with log_end_offset != max(last + 1 of its batches, "
         "log_start_offset), or log_start_offset > log_end_offset, or high_watermark > every end that the log ever "
-        "had",
+        "had; or a batch of a message format below 2 with an epoch >= 0",
         words="A log claims offsets that it does not hold: records are missing inside a batch, or the end or the "
         "high watermark's checkpoint lies where no batch is. There is no compaction here, so a batch has a record "
-        "for each of its offsets.",
+        "for each of its offsets. Or a batch claims an epoch that its message format cannot hold.",
         evidence="log: snapshot, batch; broker: append, truncate, recovered, printed; nemesis: faults",
         unchecked="A log with problems is unreadable; batches whose records could not be read are not judged.",
         source="Apache Kafka, DefaultRecordBatch.java (lastOffsetDelta, record count); KAFKA-6361, case 3",
@@ -31,7 +31,7 @@ KINDS: Final = (
 
 def batches(ops: Sequence[Op]) -> list[Anomaly]:
     """
-    Find batches and snapshots of final logs that claim offsets which the log does not hold.
+    Find batches and snapshots of final logs that claim offsets, or an epoch, which they do not hold.
 
     Batches below the log's start are lawful: DeleteRecords moves the start, and the segment keeps its records.
 
@@ -68,6 +68,11 @@ def _in_batches(log: FinalLog) -> Iterator[_Lack]:
         held = [offset for offset, _, _ in batch.records]
         if not _whole(batch, held) and (held or not log.snapshot.problems):
             yield span, f"batch at {offsets_text([span])} {_lack(batch, held)}", (index,)
+        if batch.magic < WITH_EPOCHS and batch.epoch >= 0:
+            text = (
+                f"batch at {offsets_text([span])} claims epoch {batch.epoch}, which message format {batch.magic}"
+            )
+            yield span, f"{text} cannot hold", (index,)
         first = _segment_start(batch)
         if first is not None and batch.base < first:
             text = f"batch at {offsets_text([span])} stands in a segment that begins at {first}"

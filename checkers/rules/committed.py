@@ -41,10 +41,11 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.COMMITTED_LOST,
-        formula="commit(r, o), and final leader's log at o is not r, and not the proof that permits a loss",
-        words="A record that a leader's high watermark had passed is lost, whatever its acks, though the proof of "
-        "a permitted loss does not hold.",
-        evidence="broker: append, truncate, recovered, high-watermark; log",
+        formula="commit(r, o), and final leader's log at o is not r, and not the proof that permits a loss; or "
+        "ok(produce r, acks=1, o), the final leader had r in its epoch, with no fault of it since, and lacks r",
+        words="A record is lost, whatever its acks, though a leader's high watermark had passed it and the proof "
+        "of a permitted loss does not hold, or though its leader led on with it until the end.",
+        evidence="broker: append, truncate, recovered, high-watermark; log; fabric: fetch",
         unchecked="A copy whose origin is unknown: the loss is unchecked.",
         source="KIP-101, Scenario 1",
     ),

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.fact import fact
+from checkers.facts.places import Place, places_of
 from checkers.facts.sent import Sent, sent_digests, sent_values
 from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
 from harness.events import Batch
@@ -52,16 +52,6 @@ KINDS: Final = (
 )
 # Message format 0 drops the timestamp that a client sent (KIP-32).
 _WITHOUT_TIMESTAMP: Final = 0
-
-
-class Place(NamedTuple):
-    """Where a final log holds a record, and the index of its batch's op."""
-
-    node: str
-    offset: int
-    digest: str
-    magic: int
-    batch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,21 +99,6 @@ def contents(ops: Sequence[Op]) -> list[Anomaly]:
         *(_anomaly(ops, kind, text, nodes, group) for (kind, text, nodes), group in groups.items()),
         *_other_bytes(ops),
     ]
-
-
-@fact
-def places_of(ops: Sequence[Op]) -> dict[str | None, list[Place]]:
-    """Return where final logs hold each value that is no marker of a transaction, in the order of nodes."""
-    found: dict[str | None, list[Place]] = {}
-    for node, log in final_logs(ops).items():
-        for index, batch in log.batches:
-            magic = batch.magic
-            for offset, digest, value in batch.records:
-                if offset < log.start:
-                    continue  # retention or DeleteRecords removed it
-                if not batch.control or value is None or not value.endswith(" marker"):
-                    found.setdefault(value, []).append(Place(node, offset, digest, magic, index))
-    return found
 
 
 def _as_sent(

@@ -27,7 +27,8 @@ KINDS: Final = (
         "since; or controller(n, c, active), controller(m, c, active) of two processes; or controller(n, "
         "c, active) after controller(n, d, active) with c <= d; or elected(n, e) in office c, elected(m, "
         "f) in office d: e <= f and c > d; or elected(n, e) and leaderAndISR(e) after controller(m, d, "
-        "active) with d > c; or leaderAndISR(e) between two elected of one office and no elected(e); or "
+        "active) with d > c; or leaderAndISR(e) after an office began and before an elected of it, and no "
+        "elected(e); or "
         "elected(e) and no leaderAndISR(e) where versions have no gap; or commanded(n -> x) after an "
         "accepted commanded(m -> x), m in office and n not since",
         words="A node that is not controller decided or commanded, two controllers had one epoch, a controller "
@@ -120,9 +121,9 @@ def _offices(ops: Sequence[Op]) -> Iterator[Anomaly]:
             yield anomaly(ops, kind, text, [before.op.index, office.op.index], [office.node])
         last[office.node] = office
     shown = [(op, node.node) for op, node in events_of(ops, ControllerNode) if node.node is not None]
-    deciding = {id(decision.office) for decision in decisions}
+    deciding = {decision.office.op.index for decision in decisions if decision.office is not None}
     for office in offices:
-        if shown and office.node not in {node for _, node in shown} and id(office) in deciding:
+        if shown and office.node not in {node for _, node in shown} and office.op.index in deciding:
             text = f"{office.node} decided as controller of epoch {office.epoch} from {at(office.op)} on, and "
             text += "ZooKeeper never named it controller"
             yield anomaly(ops, kind, text, [office.op.index, shown[-1][0].index], [office.node])
@@ -229,19 +230,31 @@ def _states(ops: Sequence[Op]) -> Iterator[Anomaly]:
     below: Decision | None = None
     for epoch, seen in sorted(states_of_epoch(ops).items()) if made else ():
         below = made.get(epoch, below)
-        if epoch in reported or below is None or below.office is None:
+        if epoch in reported:
             continue
-        place = bisect_right(order, epoch)
+        place, (op, state) = bisect_right(order, epoch), seen[0]
         above = made[order[place]] if place < len(order) else None
-        lasted = above is not None and above.office is not None and above.office.epoch == below.office.epoch
-        if lasted or (above is None and _stays(ops, below, offices) and settled(ops, seen[0][0])):
-            op, state = seen[0]
+        office = None
+        if above is not None and above.office is not None and _held(ops, above.office, below, op):
+            office = above.office
+        elif above is None and below is not None and _stays(ops, below, offices) and settled(ops, op):
+            office = below.office
+        if office is not None:
             text = (
                 f"ZooKeeper has leader {state.leader or 'none'} in epoch {epoch} at {at(op)}, which no controller "
             )
-            text += f"elected; {below.office.node} was in office, and reported all else"
-            proof = [op.index, below.op.index, *([above.op.index] if above is not None else [])]
-            yield anomaly(ops, Kind.WRONG_CONTROLLER, text, proof, [below.office.node], epoch)
+            text += f"elected; {office.node} was in office, and reported all else"
+            proof = [op.index, *(each.op.index for each in (below, above) if each is not None)]
+            yield anomaly(ops, Kind.WRONG_CONTROLLER, text, proof, [office.node], epoch)
+
+
+def _held(ops: Sequence[Op], office: Office, below: Decision | None, written: Op) -> bool:
+    """Return True if an office, of which a later decision is known, had begun when a state was written."""
+    if below is not None and below.office is not None and below.office.epoch == office.epoch:
+        return True
+    shown = [node.node for op, node in events_of(ops, ControllerNode) if op.index < written.index]
+    begun = office.op.time_ns < written.time_ns - margin_ns(ops) and office.op.index < written.index
+    return begun and bool(shown) and shown[-1] == office.node
 
 
 def _stays(ops: Sequence[Op], decision: Decision, offices: Sequence[Office]) -> bool:

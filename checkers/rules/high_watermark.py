@@ -16,7 +16,7 @@ from checkers.facts.moments import anomaly, margin_ns, moments, once, states
 from checkers.facts.reach import reach
 from checkers.facts.view import at, final_leader, final_logs, setup_of
 from harness.effect import Effect, nature_of
-from harness.events import Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered
+from harness.events import Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -26,9 +26,10 @@ KINDS: Final = (
         "leader(n, h) or follower(n, h) with h other than what n's process reported before; or "
         "high-watermark(n, to) or leader, follower, recovered (n, to): to > the log end of n; or "
         "high-watermark(n, to) while n leads with ISR I, m in I: to > max{end of m's log until then} "
-        "(with KIP-320: in n's epoch); or read(h), read(k), k < h or final leader's log end < h, no "
-        "election and no fault between; or read(h): h > max{high-watermark}, or h < what its leader had "
-        "reported before the read",
+        "(with KIP-320: in n's epoch); or high-watermark(n, to) and no log ever ended at to; or "
+        "high-watermark(n, to) while n follows in epoch e (with KIP-320): to > the leader's high watermark in e "
+        "until then; or read(h), read(k), k < h or final leader's log end < h, no election and no fault between; "
+        "or read(h): h > max{high-watermark}, or h < what its leader had reported before the read",
         words="A leader's high watermark fell, passed the end of a log or what a member of its ISR holds, or "
         "clients were told one that is lower than before.",
         evidence="broker leader, follower, append, truncate, recovered, high-watermark; reads; final logs",
@@ -59,7 +60,7 @@ def high_watermarks(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  Kafka Replication Design V3, F and G; KAFKA-8400 (false progress); KAFKA-9491.
     """
-    return once([*_own(ops), *_members(ops), *_reads(ops)])
+    return once([*_own(ops), *_members(ops), *_sources(ops), *_reads(ops)])
 
 
 def _own(ops: Sequence[Op]) -> Iterator[Anomaly]:
@@ -105,6 +106,36 @@ def _members(ops: Sequence[Op]) -> Iterator[Anomaly]:
                 text += "" if has[1] else " in that epoch"
                 nodes, proof = [op.process, member], [op.index, *has[1]]
                 yield anomaly(ops, _KIND, text, proof, nodes, before.epoch, ((held, event.to),))
+
+
+def _sources(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield high watermarks at which no log ever ended, and those of a follower above what its leader had."""
+    told = moments(ops)
+    ends = {0, *(moment.after.end for moment in told)}
+    ends |= {end for _, cut in events_of(ops, Truncate) for end in (cut.start, cut.to, cut.end)}
+    led: dict[int, tuple[list[int], list[int]]] = {}
+    margin, setup = margin_ns(ops), setup_of(ops)
+    # Before KIP-320 a leader serves followers that it has in another epoch.
+    fenced = setup is not None and setup.rules.get("fence_fetch") == "yes"
+    for op, _, _, after in told if fenced else ():
+        if after.role == "leader" and after.high_watermark is not None:
+            whens, highs = led.setdefault(after.epoch, ([], []))
+            if not highs or after.high_watermark > highs[-1]:
+                whens.append(op.time_ns if margin else op.index)
+                highs.append(after.high_watermark)
+    for op, event, before, _ in told:
+        if not isinstance(event, HighWatermark):
+            continue
+        said = f"{op.process}'s high watermark moved to {event.to} at {at(op)}"
+        if event.to not in ends:
+            yield anomaly(ops, _KIND, f"{said}, where no log ever ended", [op.index], [op.process], before.epoch)
+        elif before.role == "follower" and before.epoch in led:
+            whens, highs = led[before.epoch]
+            place = bisect_right(whens, op.time_ns + margin if margin else op.index)
+            if place and highs[place - 1] < event.to:
+                text = f"{said}, and that of its leader in epoch {before.epoch} was {highs[place - 1]}"
+                spans = ((highs[place - 1], event.to),)
+                yield anomaly(ops, _KIND, text, [op.index], [op.process], before.epoch, spans)
 
 
 def _reads(ops: Sequence[Op]) -> Iterator[Anomaly]:

@@ -26,7 +26,22 @@ from checkers.facts.moments import (
 from checkers.facts.reach import epoch_starts, reach
 from checkers.facts.view import at, names_of, setup_of
 from checkers.rules.lagging import lagging
-from harness.events import Cut, Delay, Elected, Healed, Hold, Injection, IsrChanged, Leader, World
+from harness.events import (
+    Cut,
+    Delay,
+    Elected,
+    Follower,
+    Heal,
+    Healed,
+    Hold,
+    Injection,
+    IsrChanged,
+    Leader,
+    Release,
+    Started,
+    Stopped,
+    World,
+)
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -35,11 +50,11 @@ KINDS: Final = (
         formula="exists an ISR I of leaderAndISR, elected, leader or isr: I is empty, or some x in I twice or not "
         "in replicas; or leaderAndISR(v, e, I), leaderAndISR(v + 1, f, J), f > e, J not within I, unclean "
         "election off; or isr(n, v, I) and leaderAndISR(v, J) with J != I, or no version v where versions "
-        "have no gap; or isr(n, e) and n does not lead e; or leaderAndISR(v, e) between two isr of e by "
-        "one process and no isr(v); or isr(n) adds m, whose log never reached n's high watermark (and, "
-        "since KAFKA-7128, the start of n's epoch) until then; or m is in the ISR of n, which has led all "
-        "the time without a fault of its own, m's log is shorter than n's end at t until t + 2 lag and "
-        "more, and m stays",
+        "have no gap; or isr(n, e) and n does not lead e; or leaderAndISR(v, e) between two isr of e by one "
+        "process, or while its leader leads on, and no isr(v); or isr(n) adds m, whose log never reached "
+        "n's high watermark (and, since KAFKA-7128, the start of n's epoch) until then; or m is in the ISR "
+        "of n, which has led all the time without a fault of its own, m's log is shorter than n's end at t "
+        "until t + 2 lag and more, and m stays",
         words="The ISR is empty, has a member that is no replica, that lacks what is committed, or that lagged "
         "for too long; or what a leader says of its ISR never stood in ZooKeeper.",
         evidence="ZooKeeper's leaderAndISR; broker elected, leader, isr, append, truncate, recovered; the set-up",
@@ -48,6 +63,8 @@ KINDS: Final = (
     ),
 )
 _KIND: Final = Kind.WRONG_ISR
+# How long after its write a leader may report it: ZooKeeper's answer is on its way.
+_REPORT_NS: Final = 50_000_000
 
 
 def isr(ops: Sequence[Op]) -> list[Anomaly]:
@@ -63,7 +80,15 @@ def isr(ops: Sequence[Op]) -> list[Anomaly]:
     Source:  Kafka Replication Design V3, G (maybe_change_ISR); KAFKA-7128; KIP-16 (lag is time alone).
     """
     return once(
-        [*_members(ops), *_grown(ops), *_written(ops), *_unsaid(ops), *_last(ops), *_joined(ops), *lagging(ops)]
+        [
+            *_members(ops),
+            *_grown(ops),
+            *_written(ops),
+            *_unsaid(ops),
+            *_unreported(ops),
+            *_joined(ops),
+            *lagging(ops),
+        ]
     )
 
 
@@ -152,25 +177,49 @@ def _begun(ops: Sequence[Op], op: Op, event: Leader, names: dict[int, str]) -> I
         yield anomaly(ops, _KIND, text, [op.index, seen[0][0].index], [op.process], event.epoch)
 
 
-def _last(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield ISRs of the last epoch in ZooKeeper that its leader, who lived on without a fault, did not report."""
-    seen = states(ops)
+def _unreported(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield ISRs in ZooKeeper that the epoch's leader, who led on without a fault, did not report."""
+    if not states(ops) or any(world.zookeeper_faults_bit for _, world in events_of(ops, World)):
+        return
+    said: dict[tuple[str, int], set[int]] = {}
+    began: dict[tuple[str, int], Op] = {}
+    ended: dict[str, list[Op]] = {}
+    for op, event, _, _ in moments(ops):
+        if isinstance(event, IsrChanged):
+            said.setdefault((op.process, event.epoch), set()).add(event.zk_version)
+        elif isinstance(event, Leader):
+            began.setdefault((op.process, event.epoch), op)
+        if isinstance(event, Leader | Follower | Started | Stopped):
+            ended.setdefault(op.process, []).append(op)
+    for op, fault in events_of(ops, Injection):
+        for node in fault.nodes:
+            ended.setdefault(node, []).append(op)
     healed = max((op.index for op, _ in events_of(ops, Healed) if op.type is OpType.OK), default=-1)
-    if not seen or any(world.zookeeper_faults_bit for _, world in events_of(ops, World)):
-        return
-    epoch, leader = seen[-1][1].epoch, seen[-1][1].leader
-    mine = [m for m in moments(ops) if m.op.process == leader and m.after.epoch == epoch]
-    begun = next((m.op for m in mine if isinstance(m.event, Leader)), None)
-    if begun is None or not whole(ops, epoch):
-        return
-    hurt = any(op.index > begun.index and leader in fault.nodes for op, fault in events_of(ops, Injection))
-    cut = any("zookeeper" in rule.link for kind in (Cut, Hold, Delay) for _, rule in events_of(ops, kind))
-    said = {m.event.zk_version for m in mine if isinstance(m.event, IsrChanged)}
-    for op, state in states_of_epoch(ops)[epoch][1:] if not hurt and not cut else ():
-        if state.zk_version not in said and op.index < healed:
-            text = f"ZooKeeper has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
-            text += f"its leader {leader} did not write"
-            yield anomaly(ops, _KIND, text, [begun.index, op.index], [str(leader)], epoch)
+    for epoch, seen in states_of_epoch(ops).items():
+        leader = str(seen[0][1].leader)
+        begun = began.get((leader, epoch))
+        if len(seen) < 2 or begun is None or not whole(ops, epoch) or _cut_off(ops, leader, begun):
+            continue
+        # Whatever ends its leadership may keep it from its report, also if that comes soon after the write.
+        over = min((op.time_ns for op in ended[leader] if op.index > begun.index), default=None)
+        for op, state in seen[1:]:
+            late = op.index > healed if over is None else op.time_ns + _REPORT_NS + margin_ns(ops) >= over
+            if not late and state.zk_version not in said.get((leader, epoch), ()):
+                text = f"ZooKeeper has ISR {', '.join(map(str, state.isr))} in epoch {epoch} at {at(op)}, which "
+                text += f"its leader {leader} did not write"
+                yield anomaly(ops, _KIND, text, [begun.index, op.index], [leader], epoch)
+
+
+def _cut_off(ops: Sequence[Op], node: str, since: Op) -> bool:
+    """Return True if a link between the node and ZooKeeper was cut, held or delayed at some time since the op."""
+    undone = [(op.index, rule.link) for kind in (Heal, Release) for op, rule in events_of(ops, kind)]
+    return any(
+        "zookeeper" in rule.link
+        and not {*rule.link}.isdisjoint({node, "*"})
+        and not any(op.index < index < since.index and link == rule.link for index, link in undone)
+        for kind in (Cut, Hold, Delay)
+        for op, rule in events_of(ops, kind)
+    )
 
 
 def _unsaid(ops: Sequence[Op]) -> Iterator[Anomaly]:

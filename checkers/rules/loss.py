@@ -11,6 +11,7 @@ from checkers.facts.copies import Change, copies_of
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.fates import Cause, fates_of
 from checkers.facts.keepers import keepers_of
+from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.losing import losing_takeover
 from checkers.facts.outages import outages
@@ -161,7 +162,8 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
         read=read if log is None else None,
     )
     if record.promise is None:
-        return _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
+        kept = takeover is None and log is not None and must_hold(ops, log, (offset, record.value), written)
+        return loss if kept else _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
     if takeover is None:
         return loss if copies_of(ops).reported or log is None else _without_election(ops, loss)
     if not copies_of(ops).reported:

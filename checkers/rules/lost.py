@@ -15,6 +15,7 @@ from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records
 from checkers.facts.copies import copies_of
 from checkers.facts.fates import fates_of
+from checkers.facts.kept import must_hold
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
 from checkers.rules.explain import loss_sentence
 from checkers.rules.loss import Loss, acked_record, alike, judge_loss
@@ -86,7 +87,8 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.UNPROMISED,
-        formula="ok(produce r, acks in (0, 1), o), log(final leader)[o] != r, and no high watermark passed r",
+        formula="ok(produce r, acks in (0, 1), o), log(final leader)[o] != r, no high watermark passed r, and a "
+        "leader was elected, or a fault touched the final leader, since it had r",
         words="A record acknowledged with acks 0 or 1, and never committed, is lost at a change of leader.",
         evidence=_EVIDENCE,
         unchecked="",
@@ -123,14 +125,22 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
 def anomalies_of(ops: Sequence[Op], losses: Sequence[Loss]) -> list[Anomaly]:
     """Return one anomaly for each group of losses, without those that a log which is not final cannot prove."""
     if any(op.type is OpType.FAIL for op, _ in events_of(ops, Healed)):
-        # A log that never caught up is not final: it proves a loss if a leader was seen without the record, or if
-        # another record stands at its offset.
-        losses = [loss for loss in losses if loss.takeover is not None or loss.log is None or _rewritten(loss)]
+        # A log that never caught up is not final: it proves a loss if a leader was seen without the record, if
+        # another record stands at its offset, or if it is the leader's, which had the record.
+        losses = [
+            loss
+            for loss in losses
+            if loss.takeover is not None or loss.log is None or _rewritten(loss) or _had(ops, loss, loss.log)
+        ]
     return [_anomaly(ops, group) for group in alike(losses)]
 
 
 def _rewritten(loss: Loss) -> bool:
     return loss.log is not None and loss.record.offset in loss.log.records
+
+
+def _had(ops: Sequence[Op], loss: Loss, log: FinalLog) -> bool:
+    return must_hold(ops, log, (loss.record.offset, loss.record.value), loss.record.written)
 
 
 def _missing(acked: Iterable[Acked], log: FinalLog | None, read: Read | None) -> list[tuple[Acked, str]]:

@@ -12,14 +12,14 @@ from itertools import combinations
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.acked import acked_records
+from checkers.facts.copies import Replay, copies_of
+from checkers.facts.moments import never_stood, states_of_epoch
 from checkers.facts.outages import outages
-from checkers.facts.view import FinalLog, final_leader, final_logs, key_of, offsets_text
+from checkers.facts.view import WITH_EPOCHS, FinalLog, at, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
 from harness.events import Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
-
-# The first message format that stores a leader epoch.
-_WITH_EPOCHS: Final = 2
 
 KINDS: Final = (
     Definition(
@@ -33,10 +33,13 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.EPOCHS_DIFFER,
-        formula="log(n)[o] = log(m)[o], epoch(n, o) >= 0, epoch(m, o) >= 0, epoch(n, o) != epoch(m, o)",
-        words="Two replicas hold the same record in batches of different leader epochs.",
-        evidence="log: batch, of message format 2",
-        unchecked="",
+        formula="log(n)[o] = log(m)[o] in a format with epochs, epoch(n, o) != epoch(m, o); or "
+        "append(w, f) that wrote log(n)[o] as leader, epoch(n, o) != f, and no append at o in epoch(n, o); "
+        "or ok(produce r, o), and no leaderAndISR had epoch(n, o), if brokers report no appends",
+        words="Two replicas hold the same record in batches of different leader epochs, or in another epoch than "
+        "its leader appended it in, or in one that ZooKeeper never had.",
+        evidence="log: batch, of message format 2; broker: append; ZooKeeper's leaderAndISR; client: produce",
+        unchecked="A record whose append no leader reported: only replicas are compared.",
         source="KIP-101, step 3: the leader stamps each message set, and followers copy it",
     ),
 )
@@ -50,11 +53,12 @@ def replicas(ops: Sequence[Op]) -> list[Anomaly]:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets.
+        LONGER anomalies by node, then one EPOCHS_DIFFER anomaly for each pair of nodes and range of offsets, and
+        for each batch whose epoch is not that of its append, or that ZooKeeper never had.
 
     Source:  KIP-101, Scenario 2 and step 3.
     """
-    return [*_longer(ops), *_stamped(ops)]
+    return [*_longer(ops), *_stamped(ops), *_restamped(ops), *_unheard(ops)]
 
 
 def _longer(ops: Sequence[Op]) -> Iterator[Anomaly]:
@@ -106,7 +110,9 @@ def _stamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
             for offset in left.records.keys() & right.records.keys()
             if offset >= max(left.start, right.start)
             and left.records[offset].digest == right.records[offset].digest
-            and 0 <= epochs.get(offset, -1) != others.get(offset, -1) >= 0
+            and offset in epochs
+            and offset in others
+            and epochs[offset] != others[offset]
         ]
         for first, end in ranges_of(unlike):
             yield Anomaly(
@@ -126,6 +132,67 @@ def _epochs(log: FinalLog) -> dict[int, int]:
     return {
         offset: batch.epoch
         for _, batch in log.batches
-        if batch.magic >= _WITH_EPOCHS
+        if batch.magic >= WITH_EPOCHS
         for offset, _, _ in batch.records
     }
+
+
+def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield batches in another epoch than that in which their leader, or anyone at their offset, appended them."""
+    appends = {op.index: append for op, append in events_of(ops, Append)}
+    # A leader that was killed may not have reported its append; a follower that copied it has.
+    begun = {(each.base, each.epoch) for each in appends.values()}
+    odd = [
+        (node, index, batch)
+        for node, log in final_logs(ops).items()
+        for index, batch in log.batches
+        if batch.magic >= WITH_EPOCHS and batch.base >= log.start and (batch.base, batch.epoch) not in begun
+        if not any(each.base <= batch.base < each.end and each.epoch == batch.epoch for each in appends.values())
+    ]
+    if not appends or not odd:
+        return  # brokers report no appends, or every epoch is that of an append
+    held = Replay(copies_of(ops).in_order)
+    held.to(ops[-1].index)
+    topic, partition = key_of(ops)
+    for node, index, batch in odd:
+        origin = held.logs[node].at(batch.base) if node in held.logs else None
+        if origin is None or origin not in appends:
+            continue
+        span = (batch.base, max(batch.last, batch.base) + 1)
+        yield Anomaly(
+            kind=Kind.EPOCHS_DIFFER,
+            topic=topic,
+            partition=partition,
+            ranges=(span,),
+            nodes=(node,),
+            sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}; its leader appended it in "
+            f"epoch {appends[origin].epoch}.",
+            proof=(origin, index),
+        )
+
+
+def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield batches of acknowledged records in an epoch that ZooKeeper never had, if brokers report no appends."""
+    if any(True for _ in events_of(ops, Append)):
+        return  # an append tells its epoch itself
+    had = states_of_epoch(ops)
+    acked = {record.offset: record.ok for record in acked_records(ops)}
+    topic, partition = key_of(ops)
+    for node, log in final_logs(ops).items():
+        for index, batch in log.batches:
+            if batch.epoch < 0 or batch.epoch in had or batch.magic < WITH_EPOCHS or batch.base < log.start:
+                continue
+            told = acked.get(batch.base)
+            proof = never_stood(ops, batch.epoch, told) if told is not None else ()
+            if told is not None and proof:
+                span = (batch.base, max(batch.last, batch.base) + 1)
+                yield Anomaly(
+                    kind=Kind.EPOCHS_DIFFER,
+                    topic=topic,
+                    partition=partition,
+                    ranges=(span,),
+                    nodes=(node,),
+                    sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}, which ZooKeeper never "
+                    f"had; it was acknowledged at {at(told)}.",
+                    proof=tuple(sorted({*proof, told.index, index})),
+                )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import REASONS, at, key_of, setup_of
+from checkers.facts.view import at, key_of, setup_of
+from checkers.rules.values import strange_values
 from harness.events import (
     Commanded,
     ControllerNode,
@@ -49,20 +49,6 @@ _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
 _MAY_BE_NONE: Final = frozenset({"controller"})
 # The target whose brokers emit events, and so must have emitted some.
 _TELLING: Final = "broker"
-
-# (source, f, field) -> the words that it may be, where docs/history.md lists them.
-_WORDS: Final[Mapping[tuple[Source, str, str], frozenset[object]]] = {
-    (Source.BROKER, "append", "role"): frozenset({"leader", "follower"}),
-    (Source.BROKER, "truncate", "reason"): frozenset(REASONS),
-    (Source.BROKER, "checkpoint", "what"): frozenset({"epochs"}),
-    (Source.BROKER, "printed", "what"): frozenset({"truncate", "stuck", "fenced", "exiting"}),
-    (Source.RUNNER, "setup", "power_tier"): frozenset({"none", "loop", "watermark", "sim"}),
-    (Source.RUNNER, "setup", "message_format"): frozenset({"with_epochs", "without_epochs", None}),
-    (Source.FABRIC, "hold", "direction"): frozenset({"request", "answer"}),
-    (Source.CLIENT, "produce", "codec"): frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
-    (Source.LOG, "batch", "codec"): frozenset({"none", "gzip", "snappy", "lz4", "zstd"}),
-    (Source.LOG, "batch", "magic"): frozenset({0, 1, 2}),
-}
 
 # f of a broker's event -> the ids of brokers in it.
 _IDS: Final[Mapping[str, Callable[[Any], Sequence[int]]]] = {
@@ -111,7 +97,7 @@ def whole(ops: Sequence[Op]) -> list[Anomaly]:
             lacks.append((f"{len(unknown) - _NAMED_MAX} more ops cannot be read", (unknown[-1][0].index,)))
     else:
         searches: tuple[Callable[[PartOps], Iterator[_Lack]], ...]
-        searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames, _words)
+        searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames, strange_values)
         lacks = [lack for search in searches for lack in islice(search(ops), _NAMED_MAX)]
     return [anomaly(ops, Kind.UNCHECKED, f"the history is not whole: {text}", proof) for text, proof in lacks]
 
@@ -332,14 +318,3 @@ def _frames(ops: PartOps) -> Iterator[_Lack]:
         link = " -> ".join(frame.link)
         text = f"a {frame.direction} of {frame.api} on {link} could not be read at {at(op)}: {frame.error}"
         yield text, (op.index,)
-
-
-def _words(ops: PartOps) -> Iterator[_Lack]:
-    """Yield words that no event has: what they mean is not known, as with an unknown event."""
-    for (source, f, name), known in _WORDS.items():
-        of = attrgetter(name)
-        for op in ops.by_key.get((source, f), ()):
-            if of(op.event) not in known:
-                expected = ", ".join(sorted(map(str, known)))
-                text = f"{source} {f!r} at {at(op)} has {name} {of(op.event)!r}; expected {expected}"
-                yield text, (op.index,)

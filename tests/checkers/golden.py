@@ -85,7 +85,7 @@ def scenario_3(protocol: str) -> Story:
         story.append("B", 5, 6, 0, "follower").healed()
         story.log("A", [(-1, M1), (-1, M3)]).log("B", [(-1, M1), (-1, M2), (-1, M3[2:])])
         return story.read(*M1, *M3).done()
-    story.elected("A", 1).leads("A", 1, 3).leads("A", 1, 3)
+    story.elected("A", 1).leads("A", 1, 3)
     story.sends("m3", 1).append("A", 3, 6, 1, "leader").acked("m3", 3, acks=1)
     story.fault("restart", "B").started("B").recovered("B", 5).follows("B", "A", 1, 5)
     story.cut("B", 5, 3, "epoch-answer", epoch=1).append("B", 3, 6, 1, "follower").healed()

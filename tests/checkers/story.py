@@ -19,7 +19,11 @@ Batches = Sequence[tuple[Any, ...]]
 
 
 class Story:
-    """Builds the ops of one run of one partition; `ops` is the history so far."""
+    """
+    Builds the ops of one run of one partition; `ops` is the history so far.
+
+    What goes without saying is added: registrations, a follower's fetches, and a truncation that removes nothing.
+    """
 
     def __init__(
         self,
@@ -34,6 +38,8 @@ class Story:
         self._high: dict[str, int] = {}  # each node's high watermark
         self._version = -1  # of the state in ZooKeeper
         self._leader = ""  # the last one
+        self._leaders: dict[str, str] = {}  # whom each node follows
+        self._owing: dict[str, int] = {}  # the epoch in which a node follows, until it has cut its log
         rules = {"epochs": "no" if protocol == "hw" else "yes"}
         self.add(
             Source.RUNNER,
@@ -78,6 +84,9 @@ class Story:
         return self
 
     def elected(self, leader: str | None, epoch: int, isr: str = "AB", version: int | None = None) -> Self:
+        if self._version < 0:
+            self.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "controller", node="C")
+            self.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=sorted(IDS))
         self._version = self._version + 1 if version is None else version
         return self.add(
             Source.ZOOKEEPER,
@@ -95,9 +104,11 @@ class Story:
         told = {"high_watermark": self._high.get(node, 0), "resumed": False} | more
         ids = [IDS[name] for name in isr]
         self._leader = node
+        self._owing.pop(node, None)
         return self.broker(node, "leader", **TOPIC, epoch=epoch, log_end_offset=end, isr=ids, **told)
 
     def follows(self, node: str, leader: str, epoch: int, end: int) -> Self:
+        self._leaders[node], self._owing[node] = leader, epoch
         return self.broker(
             node,
             "follower",
@@ -110,11 +121,22 @@ class Story:
 
     def append(self, node: str, base: int, end: int, epoch: int, role: str) -> Self:
         stamp = -1 if self.protocol == "hw" else epoch
-        return self.broker(node, "append", **TOPIC, base=base, end=end, epoch=stamp, role=role)
+        if role == "follower" and node in self._owing:
+            self.cut(node, base, base, "high-watermark", self._owing[node])
+        self._fetches(node, base, role)
+        self.broker(node, "append", **TOPIC, base=base, end=end, epoch=stamp, role=role)
+        return self._fetches(node, end, role)
+
+    def _fetches(self, node: str, offset: int, role: str) -> Self:
+        if role == "leader" or node not in self._leaders:
+            return self
+        link = [node, self._leaders[node]]
+        return self.add(Source.FABRIC, "fabric", OpType.INFO, "fetch", **TOPIC, link=link, offset=offset)
 
     def cut(self, node: str, start: int, to: int, reason: str, epoch: int = 0) -> Self:
         cut = {"from": start, "to": to, "end": to}
         self._high[node] = min(self._high.get(node, 0), to)
+        self._owing.pop(node, None)
         return self.broker(node, "truncate", **TOPIC, **cut, reason=reason, epoch=epoch)
 
     def recovered(self, node: str, end: int) -> Self:

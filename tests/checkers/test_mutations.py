@@ -11,7 +11,7 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
 from checkers.facts import acked, fates, keepers, losing, proof
-from checkers.rules import loss, seen_without, unreported
+from checkers.rules import acknowledged, isr, loss, lost, replicas, seen_without, unreported
 from harness.model import ORACLES, Anomaly, Kind, Op
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
@@ -26,6 +26,12 @@ PARTS: list[tuple[Any, str, Any]] = [
     (loss, "returned_unseen", lambda *_: False),
     (loss, "last_standing", lambda *_: False),
     (loss, "missing_evidence", lambda *_: ""),
+    (loss, "must_hold", lambda *_: False),
+    (lost, "must_hold", lambda *_: False),
+    (acknowledged, "_elsewhere", lambda *_: iter(())),
+    (replicas, "_restamped", lambda *_: iter(())),
+    (replicas, "_unheard", lambda *_: iter(())),
+    (isr, "_cut_off", lambda *_: True),
     (losing, "_must_have_had", lambda *_: None),
     (seen_without, "_in_isr", lambda *_: True),
     (unreported, "_breaches", lambda *_: ()),
@@ -107,7 +113,10 @@ def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
         ("links", "links-held-without-hold"),
         ("producer-order", "producer-order-1"),
         ("reads", "read-goes-back"),
+        ("registrations", "registrations-seen-twice"),
         ("replicas", "longer-on-kafka-1"),
+        ("sights", "sights-append-without-a-fetch"),
+        ("states", "states-write-of-nothing"),
         ("whole", "whole-ok-without-invoke"),
     ],
 )

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from checkers.judge import check_in_process
+from harness.model import VERDICT_OF, Kind, Verdict
+from tests.checkers.plants.classes import CLASSES
 from tests.checkers.plants.table import PLANTS
+
+_PLANTS_MIN = 3
 
 
 @pytest.mark.parametrize("name", PLANTS)
@@ -21,3 +25,19 @@ def test_proof_of_a_plant_names_ops_of_its_history(name: str) -> None:
     for anomaly in check_in_process(ops):
         assert {*anomaly.proof} <= {op.index for op in ops}
         assert anomaly.sentence.endswith(".")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_class_has_three_plants_each_with_a_lawful_twin(name: str) -> None:
+    pairs = CLASSES[name]
+    assert len({planted for planted, _ in pairs}) == len(pairs) >= _PLANTS_MIN
+    for planted, lawful in pairs:
+        plant, twin = PLANTS[planted], PLANTS[lawful]
+        assert plant.run == twin.run
+        assert _violations(plant.kinds), planted
+        assert not _violations(twin.kinds), lawful
+
+
+def _violations(kinds: frozenset[Kind]) -> set[Kind]:
+    """Return the kinds that make a run invalid or unknown: a hang, or a permitted loss, is no violation."""
+    return {kind for kind in kinds if VERDICT_OF[kind] in (Verdict.INVALID, Verdict.UNKNOWN)}

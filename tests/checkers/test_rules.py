@@ -99,7 +99,8 @@ def test_leaders_finds_two_when_broker_and_zookeeper_disagree() -> None:
 # --- order and holes ---------------------------------------------------------------------------------------
 def test_order_finds_records_that_do_not_rise_within_a_batch() -> None:
     story = _logs([(0, M1)], [])
-    story.ops[3].value["records"].reverse()  # type: ignore[union-attr, index]
+    batch = next(op for op in story.ops if op.f == "batch")
+    batch.value["records"].reverse()  # type: ignore[union-attr, index]
     assert [((0, 3),)] == [found.ranges for found in order(story.ops)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.model import Kind, Source
+from tests.checkers.plants.changes import acked, place, with_acks
 from tests.checkers.plants.edit import Edit, Line
 from tests.checkers.plants.plant import Plant, plant
 
@@ -40,57 +41,57 @@ nothing_lost_sim = _as_it_was("loss-of-nothing-sim", "sim-clean")
 # --- flushed before the power was lost ---------------------------------------------------------------------------
 @plant("flushed-by-the-harness", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def flushed_by_harness(edit: Edit) -> None:
-    edit.fault(_m2(edit), "flush", "B")
+    edit.fault(acked(edit, "m2"), "flush", "B")
 
 
 @plant("flushed-by-the-harness-before-lawful", "local-kip101-2", Kind.PERMITTED)
 def flushed_by_harness_before(edit: Edit) -> None:
-    edit.fault(_m1(edit), "flush", "B")
+    edit.fault(acked(edit, "m1"), "flush", "B")
 
 
 @plant("flushed-by-the-broker", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def flushed_by_broker(edit: Edit) -> None:
-    edit.event(_m2(edit), "B", "flushed", upto=3)
+    edit.event(acked(edit, "m2"), "B", "flushed", upto=3)
 
 
 @plant("flushed-by-the-broker-below-lawful", "local-kip101-2", Kind.PERMITTED)
 def flushed_below(edit: Edit) -> None:
-    edit.event(_m2(edit), "B", "flushed", upto=1)
+    edit.event(acked(edit, "m2"), "B", "flushed", upto=1)
 
 
 @plant("flushed-segment", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def flushed_segment(edit: Edit) -> None:
     path = f"{edit.lines[0]['value']['topic']}-0/00000000000000000000.log"
-    edit.insert(_m2(edit), Source.BROKER, "flush", "B", path=path, length=999)
+    edit.insert(acked(edit, "m2"), Source.BROKER, "flush", "B", path=path, length=999)
 
 
 @plant("flushed-checkpoint-lawful", "local-kip101-2", Kind.PERMITTED)
 def flushed_checkpoint(edit: Edit) -> None:
-    edit.insert(_m2(edit), Source.BROKER, "flush", "B", path="log-0/leader-epoch-checkpoint", length=9)
+    edit.insert(acked(edit, "m2"), Source.BROKER, "flush", "B", path="log-0/leader-epoch-checkpoint", length=9)
 
 
 @plant("flushed-on-the-last-standing", "sim-last-standing", Kind.LOST, Kind.NOT_REPLICATED)
 def flushed_on_last_standing(edit: Edit) -> None:
-    edit.fault(_m1(edit), "flush", "A")
+    edit.fault(acked(edit, "m1"), "flush", "A")
 
 
 @plant("flushed-on-another-lawful", "sim-last-standing", Kind.LAST_STANDING)
 def flushed_on_another(edit: Edit) -> None:
-    edit.fault(_m1(edit), "flush", "C")
+    edit.fault(acked(edit, "m1"), "flush", "C")
 
 
 @plant("flushed-on-the-unseen", "sim-returned-unseen", Kind.LOST, Kind.NOT_REPLICATED)
 def flushed_on_unseen(edit: Edit) -> None:
-    edit.event(_m1(edit), "C", "flushed", upto=2)
+    edit.event(acked(edit, "m1"), "C", "flushed", upto=2)
 
 
 @plant("flushed-on-who-kept-it-lawful", "sim-returned-unseen", Kind.RETURNED)
 def flushed_on_who_kept_it(edit: Edit) -> None:
-    edit.event(_m1(edit), "B", "flushed", upto=2)
+    edit.event(acked(edit, "m1"), "B", "flushed", upto=2)
 
 
 # --- spared by the power loss, and lost by a later recovery ------------------------------------------------------
-@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)
+@plant("spared-then-lost", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def spared_then_lost(edit: Edit) -> None:
     found = edit.find(Source.BROKER, "recovered", "B")
     edit.change(found, log_end_offset=3)
@@ -110,7 +111,7 @@ def lost_then_restarted(edit: Edit) -> None:
     edit.restart(edit.step("restart B"), "B", recovered=1, epochs=[(0, 0)])
 
 
-@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED, Kind.UNCHECKED)
+@plant("lost-without-a-power-loss", "local-kip101-2", Kind.LOST, Kind.NOT_REPLICATED)
 def lost_without_power_loss(edit: Edit) -> None:
     for line in edit.all(Source.NEMESIS, "power-loss"):
         line["f"], line["value"]["effect"] = "kill", "down"
@@ -152,7 +153,11 @@ def copied_again_then_cut(edit: Edit) -> None:
     edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
     follower = edit.find(Source.BROKER, "follower", "A", nth=1)
     edit.change(follower, log_end_offset=3)
-    edit.append(follower, "A", 3, 4, -1)
+    copied = edit.append(follower, "A", 3, 4, -1)
+    bug = edit.find(Source.BROKER, "truncate", "A", nth=1)
+    first = edit.again(bug, after=follower, **{"from": 3})
+    assert edit.at(first) < edit.at(copied) < edit.at(bug)
+    edit.change(bug, reason="out-of-range")
 
 
 @plant("kept-in-the-isr-without-it", "local-kip101-1-hw", Kind.LOST)
@@ -162,67 +167,6 @@ def kept_in_the_isr(edit: Edit) -> None:
     edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
     edit.change(edit.find(Source.BROKER, "follower", "A", nth=1), log_end_offset=3)
     edit.change(edit.find(Source.BROKER, "truncate", "A", nth=1), **{"from": 3})
-
-
-# --- acknowledgements --------------------------------------------------------------------------------------------
-def _late(edit: Edit, node: str, base: int, until: Line) -> None:
-    """Move a follower's copy, and the fetch that shows it, behind a line."""
-    append = edit.find(Source.BROKER, "append", node, base=base)
-    fetch = next(
-        line
-        for line in edit.all(Source.FABRIC, "fetch", offset=append["value"]["end"])
-        if line["value"]["link"][0] == node
-    )
-    edit.move(append, after=until).move(fetch, after=append)
-
-
-@plant("ack-before-a-member-copied", "local-kip101-1", Kind.FALSE_ACK)
-def ack_before_copy(edit: Edit) -> None:
-    _late(edit, "A", 3, _m2(edit))
-
-
-@plant("ack-before-a-member-copied-sim", "sim-last-standing", Kind.FALSE_ACK, Kind.LOST, Kind.WRONG_HIGH_WATERMARK)
-def ack_before_copy_sim(edit: Edit) -> None:
-    """C copies m1 after the acknowledgement: it was false, so nothing excuses the loss."""
-    _late(edit, "C", 0, _m1(edit))
-
-
-@plant("ack-whose-copy-is-told-late-lawful", "local-kip101-1")
-def ack_told_late(edit: Edit) -> None:
-    """The event of A's append is late, and its fetch shows that A had it."""
-    edit.move(edit.find(Source.BROKER, "append", "A", base=3), after=_m2(edit))
-
-
-@plant("ack-below-min-isr", "local-kip101-2", Kind.FALSE_ACK, Kind.PERMITTED)
-def ack_below_min_isr(edit: Edit) -> None:
-    """m3 is acknowledged by an ISR of B alone."""
-    edit.change(edit.lines[0], min_isr=2)
-
-
-@plant("ack-at-min-isr-lawful", "local-kip101-1")
-def ack_at_min_isr(edit: Edit) -> None:
-    edit.change(edit.lines[0], min_isr=2)
-
-
-@plant("ack-by-an-isr-in-the-leaders-mind", "local-kip101-1", Kind.FALSE_ACK, Kind.WRONG_ISR)
-def ack_by_imagined_isr(edit: Edit) -> None:
-    """B shrinks the ISR to itself in its own mind, and acknowledges m2, which A copies later."""
-    _late(edit, "A", 3, _m2(edit))
-    passed = edit.find(Source.BROKER, "high-watermark", "B", to=3)
-    edit.event(passed, "B", "isr", isr=[edit.node_id("B")], zk_version=1, epoch=0)
-
-
-@plant("ack-without-a-commit", "local-kip101-1", Kind.FALSE_ACK, Kind.WRONG_HIGH_WATERMARK)
-def ack_without_commit(edit: Edit) -> None:
-    edit.drop(edit.find(Source.BROKER, "high-watermark", "A", to=5))
-
-
-@plant("ack-without-an-append", "local-kip101-2", Kind.FALSE_ACK, Kind.LOST, Kind.PERMITTED)
-def ack_without_append(edit: Edit) -> None:
-    """m2 is acknowledged at offsets that no leader wrote."""
-    for line in edit.produces("m2"):
-        if line["type"] == "ok":
-            line["value"]["offset"] += 40
 
 
 # --- elections ---------------------------------------------------------------------------------------------------
@@ -237,19 +181,14 @@ def unclean_allowed(edit: Edit) -> None:
 
 
 # --- committed, whatever its acks --------------------------------------------------------------------------------
-def _with_acks(edit: Edit, name: str, acks: int) -> None:
-    for line in edit.produces(name):
-        line["value"]["acks"] = acks
-
-
 @plant("committed-lost-acks-1", "local-kip101-1-hw", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED)
 def committed_acks_1(edit: Edit) -> None:
-    _with_acks(edit, "m2", 1)
+    with_acks(edit, "m2", 1)
 
 
 @plant("committed-lost-acks-0", "local-kip101-1-hw", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED, Kind.UNPROMISED)
 def committed_acks_0(edit: Edit) -> None:
-    _with_acks(edit, "m2", 0)
+    with_acks(edit, "m2", 0)
     for line in edit.produces("m2"):
         line["value"].pop("offset", None)
 
@@ -266,12 +205,12 @@ def committed_unanswered(edit: Edit) -> None:
 
 @plant("committed-lost-acks-1-by-joining", "local-kafka-7128", Kind.COMMITTED_LOST, Kind.NOT_REPLICATED)
 def committed_acks_1_by_joining(edit: Edit) -> None:
-    _with_acks(edit, "m2", 1)
+    with_acks(edit, "m2", 1)
 
 
 @plant("committed-and-permitted-lawful", "local-kip101-2", Kind.PERMITTED)
 def committed_permitted(edit: Edit) -> None:
-    _with_acks(edit, "m2", 1)
+    with_acks(edit, "m2", 1)
 
 
 # --- committed, and not on a member of the ISR, though nothing is lost -------------------------------------------
@@ -282,7 +221,7 @@ def cut_and_copied_again(edit: Edit) -> None:
     edit.append(cut, "A", 3, 4, 0)
 
 
-@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED, Kind.UNCHECKED)
+@plant("came-back-short", "local-kip101-1", Kind.NOT_REPLICATED)
 def came_back_short(edit: Edit) -> None:
     """A kill loses nothing, and yet A's log is shorter after it."""
     edit.change(edit.find(Source.BROKER, "recovered", "A"), log_end_offset=3)
@@ -299,7 +238,7 @@ def came_back_short_by_power(edit: Edit) -> None:
     edit.loses_power("A")
 
 
-@plant("joined-without-it", "local-kip101-1", Kind.NOT_REPLICATED)
+@plant("joined-without-it", "local-kip101-1", Kind.NOT_REPLICATED, Kind.UNCHECKED)
 def joined_without(edit: Edit) -> None:
     """B loses m2 with its power, and is let into the ISR before it has copied it again."""
     edit.loses_power("B")
@@ -325,11 +264,13 @@ def joined_with(edit: Edit) -> None:
 @plant("copy-out-of-the-isr-cut-by-a-bug", "sim-last-standing", Kind.LOST, Kind.NOT_REPLICATED)
 def cut_by_a_bug(edit: Edit) -> None:
     """The last of the ISR loses m1 with its power; the copy of C, outside the ISR, was cut before by a bug."""
-    cut = edit.event(_m1(edit), "C", "truncate", **{"from": 2}, to=0, end=0, reason="epoch-answer", epoch=0)
-    edit.insert(cut, Source.BROKER, "checkpoint", "C", **_place(edit), what="epochs", content=[])
+    cut = edit.event(
+        acked(edit, "m1"), "C", "truncate", **{"from": 2}, to=0, end=0, reason="out-of-range", epoch=0
+    )
+    edit.insert(cut, Source.BROKER, "checkpoint", "C", **place(edit), what="epochs", content=[])
     edit.change(edit.find(Source.BROKER, "recovered", "C"), log_end_offset=0, epochs=[])
     edit.change(edit.find(Source.BROKER, "follower", "C", nth=1), log_end_offset=0)
-    edit.change(edit.find(Source.BROKER, "truncate", "C", nth=2), **{"from": 0})
+    edit.change(edit.find(Source.BROKER, "truncate", "C", nth=2), **{"from": 0}, reason="high-watermark")
 
 
 @plant(
@@ -355,8 +296,3 @@ def let_in_without(edit: Edit) -> None:
 def unknown_copy(edit: Edit) -> None:
     """Nobody can tell what B copied: it never said whom it followed."""
     edit.drop(edit.find(Source.BROKER, "follower", "B"))
-
-
-def _place(edit: Edit) -> dict[str, object]:
-    setup = edit.lines[0]["value"]
-    return {"topic": setup["topic"], "partition": setup["partition"]}

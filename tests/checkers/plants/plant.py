@@ -41,7 +41,8 @@ def plant(name: str, run: str, *kinds: Kind) -> Callable[[Callable[[Edit], Any]]
 
 
 def plants_of(namespace: dict[str, Any]) -> dict[str, Plant]:
-    """Return the plants of a module, by name."""
-    found = [each for each in namespace.values() if isinstance(each, Plant)]
+    """Return the plants of a module, and of its lists, by name."""
+    listed = [plant for each in namespace.values() if isinstance(each, list) for plant in each]
+    found = [each for each in (*namespace.values(), *listed) if isinstance(each, Plant)]
     assert len({each.name for each in found}) == len(found), "two plants of one name"
     return {each.name: each for each in found}

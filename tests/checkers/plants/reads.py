@@ -1,104 +1,16 @@
-"""Final logs beside each other, reads, the order of one producer, checkpoints, and logs that begin later."""
+"""Reads, and the order of one producer."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from harness.model import Kind, Source
-from tests.checkers.plants.edit import Edit, Line
+from tests.checkers.plants.changes import Change, last_read, place, read_again, resends
+from tests.checkers.plants.edit import Edit
 from tests.checkers.plants.plant import plant
 
-# local-kip101-1: A leads B, offsets 0-4, epoch 1 from 4. local-kip101-2: B leads A, offsets 0-4, epoch 3 from 1.
-# kafka-kip101-1 and kafka-kip101-2: Apache Kafka 3.9.1, whose brokers report nothing.
-
-
-def _leader(edit: Edit) -> str:
-    return str(edit.find(Source.ZOOKEEPER, "leaderAndISR", nth=-1)["value"]["leader"])
-
-
-def _follower(edit: Edit) -> str:
-    return next(each for each in edit.lines[0]["value"]["replicas"] if each != _leader(edit))
-
-
-def _read(edit: Edit) -> Line:
-    return edit.find(Source.CLIENT, "read", type="ok", nth=-1)
-
-
-def _again(edit: Edit, **value: Any) -> Line:
-    """Insert a second read of another client after the last one; return its ok."""
-    read = _read(edit)
-    asked = edit.insert(read, Source.CLIENT, "read", "client-99", "invoke", **_place(edit))
-    return edit.insert(asked, Source.CLIENT, "read", "client-99", "ok", **(read["value"] | value))
-
-
-def _place(edit: Edit) -> dict[str, Any]:
-    setup = edit.lines[0]["value"]
-    return {"topic": setup["topic"], "partition": setup["partition"]}
-
-
-# --- a follower longer than its leader ---------------------------------------------------------------------------
-def _longer(edit: Edit) -> None:
-    """The follower keeps a record that m3's last produce sent, and its leader does not have at the end."""
-    leader = _leader(edit)
-    last = edit.snapshot(leader)["value"]["log_end_offset"] - 1
-    edit.drop_batch(leader, last, cut=True)
-
-
-@plant("longer-on-kafka-1", "kafka-kip101-1", Kind.LONGER, Kind.LOST, Kind.WRONG_HIGH_WATERMARK)
-def longer_1(edit: Edit) -> None:
-    _longer(edit)
-
-
-@plant("longer-on-kafka-2", "kafka-kip101-2", Kind.LONGER, Kind.LOST, Kind.PERMITTED, Kind.WRONG_HIGH_WATERMARK)
-def longer_2(edit: Edit) -> None:
-    _longer(edit)
-
-
-@plant("longer-on-ours", "sim-clean", Kind.LONGER, Kind.LOST, Kind.WRONG_HIGH_WATERMARK)
-def longer_3(edit: Edit) -> None:
-    _longer(edit)
-
-
-@plant("shorter-not-healed-lawful", "kafka-kip101-1", Kind.STUCK)
-def shorter(edit: Edit) -> None:
-    """A follower that is behind, in a cluster that did not heal, is stuck and no more."""
-    follower = _follower(edit)
-    last = edit.snapshot(follower)["value"]["log_end_offset"] - 1
-    edit.drop_batch(follower, last, cut=True)
-    healed = edit.find(Source.RUNNER, "healed")
-    healed["type"] = "fail"
-    healed["value"] = {"missing": "a replica is behind", "waited": True}
-
-
-# --- one record, two epochs --------------------------------------------------------------------------------------
-def _stamped(edit: Edit, nth: int) -> None:
-    batch = edit.batches(_follower(edit))[nth]
-    edit.change(batch, epoch=batch["value"]["epoch"] + 1)
-
-
-@plant("epochs-differ-1", "local-kip101-1", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT, Kind.DISORDER)
-def stamped_1(edit: Edit) -> None:
-    batch = edit.batches(_follower(edit))[0]
-    edit.change(batch, epoch=2)
-
-
-@plant("epochs-differ-2", "kafka-kip101-1", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT)
-def stamped_2(edit: Edit) -> None:
-    _stamped(edit, -1)
-
-
-@plant("epochs-differ-3", "kafka-kip101-2", Kind.EPOCHS_DIFFER, Kind.CHECKPOINT, Kind.PERMITTED)
-def stamped_3(edit: Edit) -> None:
-    _stamped(edit, -1)
-
-
-@plant("epochs-of-another-format-lawful", "kafka-kip101-1")
-def other_format(edit: Edit) -> None:
-    """A follower that stores an old message format has no epochs."""
-    follower = _follower(edit)
-    edit.change(edit.snapshot(follower), epochs=[])
-    for batch in edit.batches(follower):
-        edit.change(batch, epoch=-1, magic=1)
+Records: TypeAlias = list[list[Any]]
 
 
 # --- one producer's order ----------------------------------------------------------------------------------------
@@ -145,112 +57,191 @@ def answered_otherwise(edit: Edit) -> None:
 # --- reads -------------------------------------------------------------------------------------------------------
 @plant("read-goes-back", "local-kip101-1", Kind.WRONG_READ)
 def read_goes_back(edit: Edit) -> None:
-    records = _read(edit)["value"]["records"]
-    edit.change(_read(edit), records=[records[1], records[0], *records[2:]])
+    records = last_read(edit)["value"]["records"]
+    edit.change(last_read(edit), records=[records[1], records[0], *records[2:]])
 
 
 @plant("read-shows-a-record-twice", "kafka-kip101-1", Kind.WRONG_READ)
 def read_twice(edit: Edit) -> None:
-    records = _read(edit)["value"]["records"]
-    edit.change(_read(edit), records=[records[0], *records])
+    records = last_read(edit)["value"]["records"]
+    edit.change(last_read(edit), records=[records[0], *records])
 
 
 @plant("read-skips", "sim-clean", Kind.WRONG_READ, Kind.LOST)
 def read_skips(edit: Edit) -> None:
     """The first read of two skips a record; the last one misses it too, which is a loss."""
-    records = _read(edit)["value"]["records"]
-    edit.change(_read(edit), records=records[1:])
+    records = last_read(edit)["value"]["records"]
+    edit.change(last_read(edit), records=records[1:])
 
 
 @plant("read-stops-short", "local-kip101-2", Kind.WRONG_READ, Kind.PERMITTED, Kind.WRONG_HIGH_WATERMARK)
 def read_stops_short(edit: Edit) -> None:
-    records = _read(edit)["value"]["records"]
-    _again(edit, records=records[:-1], high_watermark=len(records) - 1)
+    records = last_read(edit)["value"]["records"]
+    read_again(edit, records=records[:-1], high_watermark=len(records) - 1)
 
 
 @plant("read-shows-what-is-rewritten", "local-kip101-1", Kind.WRONG_READ)
 def read_rewritten(edit: Edit) -> None:
     """A first read shows another record than the log and the last read."""
-    read, records = _read(edit), _read(edit)["value"]["records"]
-    _again(edit)
+    read, records = last_read(edit), last_read(edit)["value"]["records"]
+    read_again(edit)
     edit.change(read, records=[*records[:-1], [records[-1][0], "m9.9"]])
 
 
 @plant("read-shows-what-no-log-holds", "kafka-kip101-2", Kind.WRONG_READ, Kind.PERMITTED)
 def read_of_nothing(edit: Edit) -> None:
-    records = _read(edit)["value"]["records"]
+    records = last_read(edit)["value"]["records"]
     end = records[-1][0] + 1
-    edit.change(_read(edit), records=[*records, [end, "m9.9"]])
+    edit.change(last_read(edit), records=[*records, [end, "m9.9"]])
 
 
 @plant("read-twice-alike-lawful", "local-kip101-1")
 def read_alike(edit: Edit) -> None:
-    _again(edit)
+    read_again(edit)
 
 
-@plant("read-of-a-log-that-begins-later-lawful", "local-kip101-1")
-def read_later(edit: Edit) -> None:
-    """Retention removed the first batch everywhere, and the read begins behind it."""
-    retained(edit)
-    records = _read(edit)["value"]["records"]
-    edit.change(_read(edit), records=[each for each in records if each[0] >= 3])
+# --- more, and lawful twins --------------------------------------------------------------------------------------
+def _reads(shown: Callable[[Records], Records]) -> Change:
+    """Return a change in which a second read shows all records, and the first what is made of them."""
+
+    def change(edit: Edit) -> None:
+        read, records = last_read(edit), last_read(edit)["value"]["records"]
+        read_again(edit)
+        edit.change(read, records=shown(records))
+
+    return change
 
 
-# --- logs that begin later ---------------------------------------------------------------------------------------
-def retained(edit: Edit) -> None:
-    """Let retention remove offsets 0-2 of both replicas, with their epoch's start."""
-    for node in edit.lines[0]["value"]["replicas"]:
-        snapshot = edit.snapshot(node)
-        epochs = [[epoch, max(start, 3)] for epoch, start in snapshot["value"]["epochs"]]
-        end = snapshot["value"]["log_end_offset"]
-        edit.drop(edit.batch_at(node, 0))
-        edit.change(snapshot, log_start_offset=3, epochs=epochs, batches=len(edit.batches(node)))
-        edit.change(snapshot, log_end_offset=end)
+def _alike(edit: Edit) -> None:
+    """Two clients read the same."""
+    read_again(edit)
 
 
-@plant("retention-removed-records-lawful", "local-kip101-1")
-def removed(edit: Edit) -> None:
-    """The last read still asks for all records: it began before the retention."""
-    retained(edit)
+def _before_the_last(edit: Edit) -> None:
+    """A client reads before the last record is sent: it shows all but that one."""
+    last = edit.all(Source.CLIENT, "produce", type="invoke")[-1]
+    value = last_read(edit)["value"]
+    short = {"records": value["records"][:-1], "high_watermark": value["records"][-1][0]}
+    asked = edit.insert(last, Source.CLIENT, "read", "client-99", "invoke", before=True, **place(edit))
+    edit.insert(asked, Source.CLIENT, "read", "client-99", "ok", **(value | short))
 
 
-@plant("deleted-records-differ-lawful", "kafka-kip101-1")
-def deleted_differ(edit: Edit) -> None:
-    """DeleteRecords moved the logs' start; one replica still holds other bytes below it."""
-    for node in edit.lines[0]["value"]["replicas"]:
-        snapshot = edit.snapshot(node)
-        epochs = [[epoch, max(start, 1)] for epoch, start in snapshot["value"]["epochs"]]
-        edit.change(snapshot, log_start_offset=1, epochs=epochs)
-    records = _read(edit)["value"]["records"]
-    edit.change(_read(edit), records=records[1:])
-    batch = edit.batch_at(_follower(edit), 0)
-    batch["value"]["records"][0][1] = "0" * 16
+def _short(edit: Edit) -> None:
+    """A second client reads all but the last record, which was acknowledged long before."""
+    records = last_read(edit)["value"]["records"]
+    read_again(edit, records=records[:-1], high_watermark=records[-1][0])
 
 
-@plant("records-at-the-start-differ", "kafka-kip101-1", Kind.DIVERGED, Kind.ALTERED)
-def start_differs(edit: Edit) -> None:
-    batch = edit.batch_at(_follower(edit), 0)
-    batch["value"]["records"][0][1] = "0" * 16
+def _gone_later(edit: Edit) -> None:
+    """A first read shows a record above all others, and its high watermark: later that record is not there."""
+    read, value = last_read(edit), dict(last_read(edit)["value"])
+    end = value["records"][-1][0] + 1
+    read_again(edit)
+    edit.change(read, records=[*value["records"], [end, "m9.9"]], high_watermark=end + 1)
 
 
-# --- checkpoints -------------------------------------------------------------------------------------------------
-def _entry(edit: Edit, epoch: int, start: int) -> None:
-    snapshot = edit.snapshot(_follower(edit))
-    epochs = sorted([*snapshot["value"]["epochs"], [epoch, start]])
-    edit.change(snapshot, epochs=epochs)
+def _refused(edit: Edit) -> None:
+    """A first read fails, and shows nothing."""
+    asked = edit.insert(
+        edit.find(Source.CLIENT, "read", type="invoke"),
+        Source.CLIENT,
+        "read",
+        "client-99",
+        "invoke",
+        before=True,
+        **place(edit),
+    )
+    edit.insert(asked, Source.CLIENT, "read", "client-99", "fail", **place(edit), error="no leader")
 
 
-@plant("checkpoint-of-an-epoch-that-never-was", "local-kip101-1", Kind.CHECKPOINT)
-def never_was(edit: Edit) -> None:
-    _entry(edit, 7, 5)
+def _swap_first(records: Records) -> Records:
+    return [records[1], records[0], *records[2:]]
 
 
-@plant("checkpoint-beyond-the-log", "kafka-kip101-1", Kind.CHECKPOINT)
-def beyond(edit: Edit) -> None:
-    _entry(edit, 9, 99)
+def _without_second(records: Records) -> Records:
+    return [records[0], *records[2:]]
 
 
-@plant("checkpoint-falls", "local-kip101-2", Kind.CHECKPOINT, Kind.PERMITTED)
-def falls(edit: Edit) -> None:
-    snapshot = edit.snapshot(_follower(edit))
-    edit.change(snapshot, epochs=[*reversed(snapshot["value"]["epochs"])])
+def _rewritten(records: Records) -> Records:
+    return [*records[:-1], [records[-1][0], "m9.9"]]
+
+
+BACK = [
+    plant("read-goes-back-lawful", "local-kip101-1")(_alike),
+    plant("read-goes-back-kafka", "kafka-kip101-1", Kind.WRONG_READ)(_reads(_swap_first)),
+    plant("read-goes-back-kafka-lawful", "kafka-kip101-1")(_alike),
+    plant("read-goes-back-sim", "sim-clean-8", Kind.WRONG_READ)(_reads(_swap_first)),
+    plant("read-goes-back-sim-lawful", "sim-clean-8")(_alike),
+]
+SKIPS = [
+    plant("read-skips-lawful", "sim-clean")(_before_the_last),
+    plant("read-skips-kafka", "kafka-kip101-1", Kind.WRONG_READ)(_reads(_without_second)),
+    plant("read-skips-kafka-lawful", "kafka-kip101-1")(_before_the_last),
+    plant("read-skips-local", "local-kip101-1", Kind.WRONG_READ)(_reads(_without_second)),
+    plant("read-skips-local-lawful", "local-kip101-1")(_before_the_last),
+]
+SHORT = [
+    plant("read-stops-short-lawful", "local-kip101-2", Kind.PERMITTED)(_before_the_last),
+    plant("read-stops-short-kafka", "kafka-kip101-1", Kind.WRONG_HIGH_WATERMARK, Kind.WRONG_READ)(_short),
+    plant("read-stops-short-kafka-lawful", "kafka-kip101-1")(_before_the_last),
+    plant("read-stops-short-sim", "sim-clean-8", Kind.WRONG_HIGH_WATERMARK, Kind.WRONG_READ)(_short),
+    plant("read-stops-short-sim-lawful", "sim-clean-8")(_before_the_last),
+]
+REWRITTEN = [
+    plant("read-shows-what-is-rewritten-lawful", "local-kip101-1")(_refused),
+    plant("read-shows-what-is-rewritten-kafka", "kafka-kip101-1", Kind.WRONG_READ)(_reads(_rewritten)),
+    plant("read-shows-what-is-rewritten-kafka-lawful", "kafka-kip101-1")(_refused),
+    plant("read-shows-what-is-rewritten-sim", "sim-clean-8", Kind.WRONG_READ)(_reads(_rewritten)),
+    plant("read-shows-what-is-rewritten-sim-lawful", "sim-clean-8")(_refused),
+]
+VANISHES = [
+    plant(
+        "read-shows-what-vanishes", "local-kip101-2", Kind.WRONG_HIGH_WATERMARK, Kind.WRONG_READ, Kind.PERMITTED
+    )(_gone_later),
+    plant("read-shows-what-vanishes-lawful", "local-kip101-2", Kind.PERMITTED)(_alike),
+    plant(
+        "read-shows-what-vanishes-kafka",
+        "kafka-kip101-2",
+        Kind.WRONG_HIGH_WATERMARK,
+        Kind.WRONG_READ,
+        Kind.PERMITTED,
+    )(_gone_later),
+    plant("read-shows-what-vanishes-kafka-lawful", "kafka-kip101-2", Kind.PERMITTED)(_alike),
+    plant("read-shows-what-vanishes-sim", "sim-clean", Kind.WRONG_HIGH_WATERMARK, Kind.WRONG_READ)(_gone_later),
+    plant("read-shows-what-vanishes-sim-lawful", "sim-clean")(_alike),
+]
+
+
+def _beyond(edit: Edit) -> None:
+    """The last read shows a record above all that any log holds."""
+    value = last_read(edit)["value"]
+    end = value["records"][-1][0] + 1
+    edit.change(last_read(edit), records=[*value["records"], [end, "m9.9"]], high_watermark=end + 1)
+
+
+NOWHERE = [
+    plant("read-shows-what-no-log-holds-lawful", "kafka-kip101-2", Kind.PERMITTED)(_alike),
+    plant("read-shows-what-no-log-holds-local", "local-kip101-1", Kind.WRONG_HIGH_WATERMARK, Kind.WRONG_READ)(
+        _beyond
+    ),
+    plant("read-shows-what-no-log-holds-local-lawful", "local-kip101-1")(_alike),
+    plant("read-shows-what-no-log-holds-sim", "sim-clean-8", Kind.WRONG_HIGH_WATERMARK, Kind.WRONG_READ)(_beyond),
+    plant("read-shows-what-no-log-holds-sim-lawful", "sim-clean-8")(_alike),
+]
+
+
+def _under_way_together(edit: Edit) -> None:
+    """The first two records are sent before either is answered, by a client that may send again: any order."""
+    resends(edit)
+    first, second = edit.all(Source.CLIENT, "produce", type="ok")[:2]
+    asked = edit.find(Source.CLIENT, "produce", second["process"], "invoke", value=second["value"]["value"])
+    if edit.at(asked) > edit.at(first):
+        edit.move(first, after=asked)
+    edit.move(first, after=second)
+
+
+ORDER = [
+    plant("producer-order-1-lawful", "local-kip101-1")(_under_way_together),
+    plant("producer-order-2-lawful", "kafka-kip101-1")(_under_way_together),
+    plant("producer-order-3-lawful", "sim-clean")(_under_way_together),
+]

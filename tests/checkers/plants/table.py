@@ -4,11 +4,49 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.checkers.plants import events, logs, losses, reads, unreported, whole
+from tests.checkers.plants import (
+    acknowledgements,
+    altered,
+    batches,
+    checkpoints,
+    contents,
+    contradictions,
+    controllers,
+    epochs,
+    evidence,
+    high_watermark,
+    isr,
+    losses,
+    reads,
+    replicas,
+    severity,
+    starts,
+    unreported,
+    whole,
+)
 from tests.checkers.plants.plant import Plant, plants_of
 
 PLANTS: Final[dict[str, Plant]] = {
     name: plant
-    for module in (losses, logs, events, reads, unreported, whole)
+    for module in (
+        acknowledgements,
+        losses,
+        contents,
+        altered,
+        batches,
+        replicas,
+        checkpoints,
+        starts,
+        severity,
+        controllers,
+        epochs,
+        isr,
+        high_watermark,
+        reads,
+        unreported,
+        whole,
+        evidence,
+        contradictions,
+    )
     for name, plant in plants_of(vars(module)).items()
 }

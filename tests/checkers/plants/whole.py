@@ -193,7 +193,8 @@ def read_after_end(edit: Edit) -> None:
 @plant("whole-flush-after-end-lawful", "local-kip101-1")
 def flush_after_end_lawful(edit: Edit) -> None:
     """Let a broker flush while it is taken down."""
-    edit.move(edit.find(Source.BROKER, "flush", nth=-1), after=edit.find(Source.RUNNER, "done"))
+    marks = edit.all(Source.BROKER, "flush", path="replication-offset-checkpoint")
+    edit.move(marks[-1], after=edit.find(Source.RUNNER, "done"))
 
 
 # --- one broker's story ----------------------------------------------------------------------------------------
@@ -203,10 +204,12 @@ def append_missing(edit: Edit) -> None:
     edit.drop(edit.find(Source.BROKER, "append", role="follower"))
 
 
-@plant("chain-restart-keeps-less", "local-kip101-1", UNKNOWN, Kind.WRONG_HIGH_WATERMARK)
+@plant("chain-restart-keeps-less", "local-kip101-1", UNKNOWN)
 def restart_keeps_less(edit: Edit) -> None:
     """Let a broker that was killed find less than it had written, and report that from then on."""
-    edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3)
+    edit.change(edit.find(Source.BROKER, "recovered", "B"), log_end_offset=3, high_watermark=3)
+    edit.change(edit.find(Source.BROKER, "follower", "B"), log_end_offset=3, high_watermark=3)
+    edit.change(edit.find(Source.BROKER, "truncate", "B"), **{"from": 3}, to=3, end=3)
 
 
 @plant("chain-epoch-of-an-append", "sim-clean", Kind.TWO_LEADERS)

@@ -1,0 +1,231 @@
+"""
+What one broker reports follows from what it reported before; if not, the history contradicts itself.
+
+The events of one process reach the history in the order in which it sent them, so that nothing here is a race. A
+kill keeps what was written; after a power loss, a log may end anywhere, and is known again once it is recovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final, TypeAlias
+
+from checkers.definition import Definition
+from checkers.facts.moments import anomaly, moments
+from checkers.facts.view import at, final_logs
+from checkers.rules.chain.checkpoints import flushed, unused, unwritten, used, written
+from checkers.rules.chain.log import appended, cut, recovered
+from checkers.rules.chain.node import Given, Node
+from checkers.rules.chain.roles import decided, fenced, followed, led, started
+from harness.effect import Effect, nature_of
+from harness.events import (
+    Append,
+    Checkpoint,
+    Elected,
+    Event,
+    Fenced,
+    Flush,
+    Flushed,
+    Follower,
+    HighWatermark,
+    Injection,
+    Leader,
+    Ready,
+    Recovered,
+    Registered,
+    Started,
+    Stopped,
+    Truncate,
+)
+from harness.model import Anomaly, Kind, Op, Source, events_of
+
+_Break: TypeAlias = tuple[str, str, tuple[int, ...]]
+
+_NAMED_MAX: Final = 5
+# Events that say nothing of what is followed here, and are many.
+_SILENT: Final = frozenset({"high-watermark", "isr", "awaiting"})
+# Events that a broker reports when something has changed, so never the same twice in a row.
+_CHANGES: Final = frozenset(
+    {"leader", "follower", "recovered", "high-watermark", "checkpoint", "controller", "elected", "isr",
+     "ready", "fenced", "awaiting"}
+)  # fmt: skip
+# Events before a process says what it found: it opens its logs first.
+_OPENING: Final = frozenset({"started", "flush", "note"})
+# Events that say where the log ends.
+_ENDING: Final = (Append, Truncate, Recovered, Leader, Follower)
+_MARKS: Final = "replication-offset-checkpoint"
+# Effects after which a log may have lost bytes that were written.
+_CUTS: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.UNCHECKED,
+        formula="for one node, end(i) = the end after its last append, truncate or recovered before i: "
+        "base(append at i) /= end(i), or from(truncate at i) /= end(i), or log-end-offset(leader or follower at "
+        "i) /= end(i), or log-end-offset(recovered at i) < end(i) without a power loss; "
+        "likewise for its role, its leader epoch and its epoch checkpoint",
+        words="What a broker reports contradicts what it reported before, so the history lacks an event of it, "
+        "or has one that never was.",
+        evidence="started, recovered, leader, follower, append, truncate, checkpoint, flushed, registered, "
+        "elected; fabric: fetch, epoch-question",
+        unchecked="It is the finding itself. After a power loss a log is not compared until it is recovered.",
+        source="Jepsen: a history must be possible before it is judged",
+    ),
+)
+
+
+def chain(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find where a broker's events contradict each other.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        At most a few UNCHECKED anomalies; [] if every broker's story holds, or brokers report nothing.
+
+    Source:  Jepsen: a history must be possible before it is judged.
+    """
+    found = [*islice(_told(ops), _NAMED_MAX), *islice(_twice(ops), _NAMED_MAX), *islice(_still(ops), _NAMED_MAX)]
+    found += [*islice(_left(ops), _NAMED_MAX), *_alone(ops)]
+    return [
+        anomaly(ops, Kind.UNCHECKED, f"the history contradicts itself: {text}", proof, [node])
+        for node, text, proof in found
+    ]
+
+
+def _told(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Follow every broker's events, and yield those that contradict the ones before."""
+    nodes: dict[str, Node] = {}
+    given = Given.of(ops)
+    for op in ops:
+        if op.source is Source.BROKER:
+            if op.f in _SILENT:
+                continue
+            node = nodes.get(op.process)
+            if node is None:
+                node = nodes[op.process] = Node(op.process)
+            event = op.event
+            for text in _next(node, event, given):
+                yield node.name, f"{node.name} {text} at {at(op)}", (node.last, op.index)
+            if isinstance(event, _ENDING):
+                node.last = op.index
+            node.begun = (node.begun or op.f not in _OPENING) and op.f != "started"
+        elif op.source is Source.NEMESIS:
+            _suffer(op, op.event, nodes)
+
+
+def _suffer(op: Op, event: Event, nodes: dict[str, Node]) -> None:
+    """Note what a fault may have done to its nodes."""
+    if isinstance(event, Injection) and (effect := nature_of(op).effect) is not Effect.NONE:
+        for name in event.nodes:
+            node = nodes.setdefault(name, Node(name))
+            node.down |= effect.is_down
+            node.unsure |= effect in _CUTS
+
+
+def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
+    """Return what contradicts the node's story so far, and go on with the story."""
+    match event:
+        case Append() | Truncate() | Leader() | Follower():
+            yield from unwritten(node, given)
+            yield from _of_log(node, event, given)
+        case Checkpoint(content=content):
+            yield from written(node, content, given)
+        case Flush():
+            flushed(node, event, given)
+        case Flushed(upto=upto):
+            if node.end is not None and upto > node.end and not node.unsure:
+                yield f"flushed up to {upto}, beyond its log's end {node.end},"
+        case Started():
+            yield from started(node)
+        case Recovered():
+            yield from recovered(node, event)
+        case Fenced():
+            yield from fenced(node, event)
+        case Elected():
+            yield from decided(node, event)
+        case Stopped():
+            node.end, node.low, node.epochs, node.kept = 0, 0, (), []
+            node.role, node.epoch, node.leader, node.held = "", -1, -1, False
+        case _:
+            yield from _life(node, event)
+
+
+def _life(node: Node, event: Event) -> Iterator[str]:
+    """Yield a step of a process's life that comes before an earlier one."""
+    if isinstance(event, Registered):
+        node.registered = True
+    elif isinstance(event, Ready):
+        if not node.registered:
+            yield "had read ZooKeeper before it had registered"
+        node.ready = True
+
+
+def _of_log(node: Node, event: Append | Truncate | Leader | Follower, given: Given) -> Iterator[str]:
+    match event:
+        case Append():
+            yield from appended(node, event, given)
+            yield from used(node, event)
+        case Truncate():
+            yield from unused(node, "cut its log")
+            yield from cut(node, event, given)
+        case Leader():
+            yield from led(node, event, given)
+        case Follower():
+            yield from followed(node, event, given)
+
+
+def _twice(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield events that a broker reports only when something changes, and that it reported just before."""
+    last: dict[str, Op] = {}
+    for op in ops:
+        if op.source is not Source.BROKER:
+            continue
+        before = last.get(op.process)
+        last[op.process] = op
+        if before is not None and before.f == op.f and op.f in _CHANGES and before.event == op.event:
+            yield (
+                op.process,
+                f"{op.process} reported {op.f!r} twice in a row, at {at(op)}",
+                (before.index, op.index),
+            )
+
+
+def _still(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield high watermarks that are reported to move, and do not."""
+    for op, event, before, _ in moments(ops):
+        if isinstance(event, HighWatermark) and event.to == before.high_watermark:
+            text = f"{op.process} reported that its high watermark moved to {event.to} at {at(op)}, where it was"
+            yield op.process, text, (op.index,)
+
+
+def _left(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield checkpoints of a high watermark that the node never had, and that it wrote and that are gone."""
+    had: dict[str, set[int | None]] = {}
+    for op, _, _, after in moments(ops):
+        had.setdefault(op.process, {0}).add(after.high_watermark)
+    wrote = {op.process for op, flush in events_of(ops, Flush) if flush.path == _MARKS}
+    for node, log in final_logs(ops).items():
+        mark = log.snapshot.high_watermark
+        if node in had and mark is None and node in wrote:
+            yield node, f"{node} left no checkpoint of its high watermark, which it wrote", (log.index,)
+        elif node in had and mark is not None and mark not in had[node]:
+            text = f"{node} left a checkpoint of its high watermark of {mark}, and never had that"
+            yield node, text, (log.index,)
+
+
+def _alone(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield a node that reported another end than its log has, where all logs, and all other reports, agree."""
+    logs = final_logs(ops)
+    last = {op.process: (op, after.end) for op, _, _, after in moments(ops) if after.end is not None}
+    wrong = [node for node, log in logs.items() if node in last and last[node][1] != log.end]
+    # A cut inside a batch removes all of it from the files, and some releases go on from the offset of the cut.
+    inside = any(cut.end < cut.to for op, cut in events_of(ops, Truncate) if op.process in wrong)
+    if len(wrong) == 1 and len(logs) > 1 and len({log.end for log in logs.values()}) == 1 and not inside:
+        op, end = last[wrong[0]]
+        text = (
+            f"{wrong[0]} reported at {at(op)} that its log ends at {end}, and all logs end at {logs[wrong[0]].end}"
+        )
+        yield wrong[0], text, (op.index, logs[wrong[0]].index)

@@ -1,0 +1,145 @@
+"""
+The partition's states in ZooKeeper are all there, and are what brokers were told and wrote.
+
+The simulator's watch sees every state. The watch of a real ZooKeeper misses one that the next replaces at once; a
+state that stood for longer than the margin was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+from typing import Final, TypeAlias
+
+from checkers.definition import Definition
+from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
+from checkers.facts.view import at, names_of
+from harness.events import Commanded, Elected, Follower, Healed, IsrChanged, Leader, LeaderAndIsr
+from harness.model import Anomaly, Kind, Op, OpType, events_of
+
+_Break: TypeAlias = tuple[str, tuple[int, ...]]
+_Told: TypeAlias = Elected | Leader | Follower | Commanded | IsrChanged
+
+_NAMED_MAX: Final = 5
+
+KINDS: Final = (
+    Definition(
+        kind=Kind.UNCHECKED,
+        formula="leaderAndISR(v), leaderAndISR(w) next in the watch: w > v + 1 in a simulated run, or both alike "
+        "but for the version; or elected(e), leader(e), follower(e), isr(v) or commanded(e) at t, and no state of "
+        "e or v, where the watch saw none between t and t + margin; or commanded(l, e, I) and no state of e with "
+        "l and I",
+        words="The watch of ZooKeeper lacks a state of the partition that brokers acted on, or brokers were told "
+        "what never stood there.",
+        evidence="ZooKeeper's leaderAndISR; broker elected, leader, follower, isr; fabric commanded",
+        unchecked="It is the finding itself.",
+        source="Jepsen: a history must be possible before it is judged",
+    ),
+)
+
+
+def states_seen(ops: Sequence[Op]) -> list[Anomaly]:
+    """
+    Find states of the partition that the watch of ZooKeeper lacks, or that brokers were told and never stood.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+
+    Returns:
+        UNCHECKED anomalies, at most a few of each sort; [] if all of them fit.
+
+    Source:  Jepsen: a history must be possible before it is judged.
+    """
+    searches = (_steps, _missed, _commands)
+    return [
+        anomaly(ops, Kind.UNCHECKED, f"the history contradicts itself: {text}", proof)
+        for search in searches
+        for text, proof in islice(search(ops), _NAMED_MAX)
+    ]
+
+
+def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield versions that are skipped where the watch sees all, and writes that change nothing."""
+    seen, exact = states(ops), not margin_ns(ops)
+    if exact and seen and seen[0][1].zk_version > 0:
+        yield (
+            f"ZooKeeper's first state at {at(seen[0][0])} has version {seen[0][1].zk_version}",
+            (seen[0][0].index,),
+        )
+    for (before, old), (op, new) in pairwise(seen):
+        step = new.zk_version - old.zk_version
+        if exact and step > 1:
+            text = f"ZooKeeper's state at {at(op)} has version {new.zk_version}, after {old.zk_version}"
+            yield text, (before.index, op.index)
+        elif step == 1 and (old.leader, old.epoch, {*old.isr}) == (new.leader, new.epoch, {*new.isr}):
+            text = f"version {new.zk_version} of ZooKeeper's state at {at(op)} changes nothing"
+            yield text, (before.index, op.index)
+
+
+def _missed(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield states that a broker acted on, and that the watch had the time to see and did not."""
+    margin, names = margin_ns(ops), names_of(ops)
+    healed = next((op.time_ns for op, _ in events_of(ops, Healed) if op.type is OpType.OK), 0)
+    kinds: tuple[type[_Told], ...] = (Elected, Leader, Follower, Commanded, IsrChanged)
+    for kind in kinds:
+        for op, event in events_of(ops, kind):
+            if _stood(ops, event, names):
+                continue
+            # What followed it in ZooKeeper may have been seen before the broker's report reached the history.
+            later = (sight for sight, state in states(ops) if _follows(state, event))
+            after = next((sight for sight in later if sight.time_ns > op.time_ns - margin), None)
+            until = healed if after is None else after.time_ns
+            if until > op.time_ns + margin:
+                what = f"version {event.zk_version}" if isinstance(event, IsrChanged) else f"epoch {event.epoch}"
+                text = f"{op.process} reported {op.f!r} of {what} at {at(op)}, and the watch of ZooKeeper, which "
+                near = [] if after is None else [after.index]
+                near += [sight.index for sight, _ in states_of_epoch(ops).get(event.epoch, ())]
+                yield f"{text}saw nothing else until {until / 1e9:.3f} s, never saw it", (op.index, *near)
+    for op, event in events_of(ops, IsrChanged):
+        found = state_of_version(ops).get(event.zk_version + 1)
+        if found is None or event.zk_version in state_of_version(ops):
+            continue
+        isr = {names.get(member, str(member)) for member in event.isr}
+        if (found[1].epoch, {*found[1].isr}) == (event.epoch, isr):
+            text = f"{op.process} wrote version {event.zk_version} at {at(op)}, and version {found[1].zk_version}"
+            yield f"{text} in ZooKeeper changes nothing in it", (op.index, found[0].index)
+
+
+def _follows(state: LeaderAndIsr, event: _Told) -> bool:
+    """Return True if a state in ZooKeeper may have followed the one on which a broker acted."""
+    return state.zk_version > event.zk_version if isinstance(event, IsrChanged) else state.epoch >= event.epoch
+
+
+def _stood(ops: Sequence[Op], event: _Told, names: dict[int, str]) -> bool:
+    """Return True if the watch saw the state that a broker acted on."""
+    if isinstance(event, IsrChanged):
+        return event.zk_version in state_of_version(ops)
+    if isinstance(event, Commanded) and event.leader is None:
+        return True  # up to 0.10.2 ZooKeeper's ISR is empty then, and the command's is not
+    seen = states_of_epoch(ops).get(event.epoch, [])
+    if isinstance(event, Follower):
+        return bool(seen)
+    members = (
+        event.isr if isinstance(event, Commanded) else [names.get(member, str(member)) for member in event.isr]
+    )
+    return any({*members} == {*state.isr} for _, state in seen)
+
+
+def _commands(ops: Sequence[Op]) -> Iterator[_Break]:
+    """Yield commands whose leader and ISR no state of their epoch has."""
+    names = {*names_of(ops).values()}
+    for op, told in events_of(ops, Commanded):
+        if told.leader is None:
+            continue  # as above
+        seen = states_of_epoch(ops).get(told.epoch, [])
+        said = f"{told.link[1]} was told at {at(op)} that {told.leader or 'nobody'} leads epoch {told.epoch}"
+        if len({*told.isr}) < len(told.isr) or not {*told.isr} <= names:
+            yield f"{said} with ISR {', '.join(map(str, told.isr))}", (op.index,)
+        elif seen and seen[0][1].leader != told.leader:
+            yield f"{said}; ZooKeeper has {seen[0][1].leader or 'nobody'}", (op.index, seen[0][0].index)
+        elif whole(ops, told.epoch) and not any({*told.isr} == {*state.isr} for _, state in seen):
+            isr = ", ".join(map(str, seen[-1][1].isr))
+            yield (
+                f"{said} with ISR {', '.join(map(str, told.isr))}; ZooKeeper has {isr}",
+                (op.index, seen[-1][0].index),
+            )
