@@ -63,7 +63,6 @@ HARMLESS: Final[dict[Group, str]] = {
     ("*", "runner", "step", "narrative", "other text"): "a comment in the schedule's file",
     ("*", "runner", "step", "skipped", "other text"): "why a step was skipped, in words",
     ("*", "runner", "step", "", "swap"): _RACE,
-    ("*", "client", "produce", "", "swap"): _RACE,
     ("*", "nemesis", "*", "probe", "other text"): _PROBE,
     ("*", "simulator", "world", "*", "*"): _COUNT,
     ("*", "simulator", "world", "", "*"): _COUNT,

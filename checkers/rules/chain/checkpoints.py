@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from checkers.rules.chain.node import Epochs, Given, Node
 from harness.events import Append, Flush, Leader
 
-_EPOCHS_FILE = "leader-epoch-checkpoint"
-_MARK = ".kafka_cleanshutdown"
+_EPOCHS_FILE: Final = "leader-epoch-checkpoint"
+_MARK: Final = ".kafka_cleanshutdown"
 
 
 def written(node: Node, content: Epochs, given: Given) -> Iterator[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from checkers.rules.chain.checkpoints import below, text_of
 from checkers.rules.chain.node import Given, Node
 from harness.events import Append, Recovered, Truncate
 
-_FULL = "full"
-# Why a follower truncates more than once after one command: the leader's log begins later, or ends earlier.
-_AGAIN = frozenset({"out-of-range", _FULL})
-_WALK = frozenset({"epoch-answer", "no-epoch-information", "high-watermark"})
+_FULL: Final = "full"
+# Why a follower truncates once more after one command: its leader's log begins later, or ends earlier; or it asks
+# for an older epoch (KIP-279), and falls back to its high watermark when it has none left.
+_AGAIN: Final = frozenset({"out-of-range", _FULL})
+_WALK: Final = frozenset({"epoch-answer", "no-epoch-information", "high-watermark"})
 
 
 def follows(node: Node, start: int, words: str) -> Iterator[str]:
@@ -39,7 +41,7 @@ def recovered(node: Node, log: Recovered) -> Iterator[str]:
     ):
         had = text_of(node.epochs)
         yield f"found the epochs {text_of(log.epochs)}, where it had {had}, and no power was lost,"
-    if (log.cut_bytes > 0) is log.reason.startswith("clean"):
+    if log.cut_bytes and log.reason.startswith("clean"):
         yield f"cut {log.cut_bytes} bytes of its log at its start, and calls it {log.reason}"
     if any(new <= old for (old, _), (new, _) in pairwise(log.epochs)):
         yield f"found the epochs {text_of(log.epochs)}, which do not rise,"
@@ -48,7 +50,7 @@ def recovered(node: Node, log: Recovered) -> Iterator[str]:
     if node.unsure or node.end is None or found != node.end:
         node.kept = None
     node.end, node.low, node.epochs = found, found, log.epochs
-    node.unsure = node.silent = False
+    node.unsure = node.silent = node.closed = False
 
 
 def appended(node: Node, added: Append, given: Given) -> Iterator[str]:

@@ -62,13 +62,19 @@ KINDS: Final = (
     Definition(
         kind=Kind.UNCHECKED,
         formula="for one node, end(i) = the end after its last append, truncate or recovered before i: "
-        "base(append at i) /= end(i), or from(truncate at i) /= end(i), or log-end-offset(leader or follower at "
-        "i) /= end(i), or log-end-offset(recovered at i) < end(i) without a power loss; "
-        "likewise for its role, its leader epoch and its epoch checkpoint",
+        "base(append "
+        "at i) /= end(i), or from(truncate at i) /= end(i), or log-end-offset(leader or follower at i) /= "
+        "end(i), or log-end-offset(recovered at i) < end(i) without a power loss; likewise for its role, "
+        "its leader epoch and its epoch checkpoint; or an epoch added to the checkpoint, and no leader or "
+        "append of it next; or an append before a truncate since follower, or a truncate that nothing asked "
+        "for; or flush(checkpoint, length) of another length; or leader, follower or ready before "
+        "registered, elected(e) after its own process obeyed e, fenced by whom it did not follow; or "
+        "high-watermark(to) with to as before; or a final log whose high watermark the node never had; or "
+        "the one end that differs",
         words="What a broker reports contradicts what it reported before, so the history lacks an event of it, "
         "or has one that never was.",
-        evidence="started, recovered, leader, follower, append, truncate, checkpoint, flushed, registered, "
-        "elected; fabric: fetch, epoch-question",
+        evidence="started, recovered, registered, ready, leader, follower, append, truncate, checkpoint, flush, "
+        "flushed, fenced, elected, high-watermark; final logs",
         unchecked="It is the finding itself. After a power loss a log is not compared until it is recovered.",
         source="Jepsen: a history must be possible before it is judged",
     ),

@@ -77,12 +77,13 @@ def reached(ops: Sequence[Op]) -> Iterator[Break]:
 
 
 class _Ends(NamedTuple):
-    """Where a node's log ended, event by event: parallel lists."""
+    """Where a node's log ended, event by event, in parallel lists; and the place of each end's first time."""
 
     indexes: list[int]
     times_ns: list[int]
     ends: list[int]
     lives: list[int]
+    first: dict[int, int]
 
 
 class _Command(NamedTuple):
@@ -100,7 +101,7 @@ def _ends(ops: Sequence[Op]) -> dict[str, _Ends]:
     for op, event, before, after in moments(ops):
         if after.end is None:
             continue
-        theirs = found.setdefault(op.process, _Ends([], [], [], []))
+        theirs = found.setdefault(op.process, _Ends([], [], [], [], {}))
         ends = [after.end]
         if isinstance(event, Truncate):
             ends = [event.start, event.to, event.end]
@@ -109,6 +110,7 @@ def _ends(ops: Sequence[Op]) -> dict[str, _Ends]:
         elif before.end == after.end and not isinstance(event, Follower):
             continue
         for end in ends:
+            theirs.first.setdefault(end, len(theirs.ends))
             theirs.indexes.append(op.index)
             theirs.times_ns.append(op.time_ns)
             theirs.ends.append(end)
@@ -145,12 +147,14 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
             commands = _sent_under(ops, node, op)
             since = bisect_left(theirs.indexes, commands[0].at) if commands else 0
             follows = any(fetch.link[1] == each.leader for each in commands)
-            if follows and fetch.offset in theirs.ends[max(0, since - 1) : upto]:
+            now = upto > 0 and theirs.ends[upto - 1] == fetch.offset
+            if follows and (now or fetch.offset in theirs.ends[max(0, since - 1) : upto]):
                 continue  # most fetches: say nothing of them
         life = bisect_left(starts.get(node, ()), op.index)
+        first = theirs.first.get(fetch.offset)
         said = f"{node} fetched from {fetch.offset} of {fetch.link[1]} at {at(op)}"
         # A process that was killed may have asked before it reported; what the next one found says so.
-        if fetch.offset not in {theirs.ends[n] for n in range(upto) if theirs.lives[n] <= life}:
+        if first is None or first >= upto or theirs.lives[first] > life:
             yield node, f"{said}, where its log had never ended", (op.index,)
         elif exact and not late(ops, fetch.link):
             why = "where its log no longer ended" if follows else "which it did not follow"

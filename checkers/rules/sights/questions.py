@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 
 from checkers.facts.moments import Moment, margin_ns, moments
 from checkers.facts.view import at, names_of, newest_counts, setup_of
@@ -17,6 +18,8 @@ from harness.model import Op, events_of
 _Epochs: TypeAlias = tuple[tuple[int, int], ...]
 
 _BY_ANSWER: Final = "epoch-answer"
+# A follower has one question under way; a few more may lie on a link that was held.
+_TALK_MAX: Final = 32
 
 
 def questions(ops: Sequence[Op]) -> Iterator[Break]:
@@ -34,16 +37,16 @@ def questions(ops: Sequence[Op]) -> Iterator[Break]:
         node = op.process
         match event:
             case EpochQuestion():
-                talk.setdefault(event.link, _Talk([], [])).asked.append(event)
+                talk.setdefault(event.link, _Talk.new()).asked.append(event)
             case EpochAnswer():
-                talk.setdefault(event.link, _Talk([], [])).answers.append(event)
+                talk.setdefault(event.link, _Talk.new()).answers.append(event)
             case Checkpoint():
                 caches[node] = event.content
             case Recovered():
                 caches[node] = event.epochs
             case _:
                 if isinstance(event, Truncate) and event.reason == _BY_ANSWER and node in own:
-                    said = talk.get((node, leaders.get(node, "")), _Talk([], []))
+                    said = talk.get((node, leaders.get(node, "")), _Talk.new())
                     if text := _led_to(event, own[node], said):
                         yield (
                             node,
@@ -97,10 +100,15 @@ def _leads(cut: Truncate, own: _Epochs, asked: EpochQuestion, answer: EpochAnswe
 
 
 class _Talk(NamedTuple):
-    """The questions and the answers on one link so far."""
+    """The last questions and answers on one link."""
 
-    asked: list[EpochQuestion]
-    answers: list[EpochAnswer]
+    asked: deque[EpochQuestion]
+    answers: deque[EpochAnswer]
+
+    @classmethod
+    def new(cls) -> Self:
+        """Return an empty one."""
+        return cls(deque(maxlen=_TALK_MAX), deque(maxlen=_TALK_MAX))
 
 
 class _State(NamedTuple):
