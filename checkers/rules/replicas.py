@@ -14,7 +14,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records
 from checkers.facts.copies import Replay, copies_of
-from checkers.facts.moments import never_stood, states_of_epoch
+from checkers.facts.moments import anomaly, never_stood, states_of_epoch
 from checkers.facts.outages import outages
 from checkers.facts.view import WITH_EPOCHS, FinalLog, at, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
@@ -153,22 +153,14 @@ def _restamped(ops: Sequence[Op]) -> Iterator[Anomaly]:
         return  # brokers report no appends, or every epoch is that of an append
     held = Replay(copies_of(ops).in_order)
     held.to(ops[-1].index)
-    topic, partition = key_of(ops)
     for node, index, batch in odd:
         origin = held.logs[node].at(batch.base) if node in held.logs else None
         if origin is None or origin not in appends:
             continue
         span = (batch.base, max(batch.last, batch.base) + 1)
-        yield Anomaly(
-            kind=Kind.EPOCHS_DIFFER,
-            topic=topic,
-            partition=partition,
-            ranges=(span,),
-            nodes=(node,),
-            sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}; its leader appended it in "
-            f"epoch {appends[origin].epoch}.",
-            proof=(origin, index),
-        )
+        text = f"{node} holds {offsets_text([span])} in epoch {batch.epoch}; its leader appended it in epoch "
+        text += str(appends[origin].epoch)
+        yield anomaly(ops, Kind.EPOCHS_DIFFER, text, (origin, index), [node], None, (span,))
 
 
 def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
@@ -177,7 +169,6 @@ def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
         return  # an append tells its epoch itself
     had = states_of_epoch(ops)
     acked = {record.offset: record.ok for record in acked_records(ops)}
-    topic, partition = key_of(ops)
     for node, log in final_logs(ops).items():
         for index, batch in log.batches:
             if batch.epoch < 0 or batch.epoch in had or batch.magic < WITH_EPOCHS or batch.base < log.start:
@@ -186,13 +177,8 @@ def _unheard(ops: Sequence[Op]) -> Iterator[Anomaly]:
             proof = never_stood(ops, batch.epoch, told) if told is not None else ()
             if told is not None and proof:
                 span = (batch.base, max(batch.last, batch.base) + 1)
-                yield Anomaly(
-                    kind=Kind.EPOCHS_DIFFER,
-                    topic=topic,
-                    partition=partition,
-                    ranges=(span,),
-                    nodes=(node,),
-                    sentence=f"{node} holds {offsets_text([span])} in epoch {batch.epoch}, which ZooKeeper never "
-                    f"had; it was acknowledged at {at(told)}.",
-                    proof=tuple(sorted({*proof, told.index, index})),
+                text = (
+                    f"{node} holds {offsets_text([span])} in epoch {batch.epoch}, which ZooKeeper never had; it "
                 )
+                text += f"was acknowledged at {at(told)}"
+                yield anomaly(ops, Kind.EPOCHS_DIFFER, text, (*proof, told.index, index), [node], None, (span,))
