@@ -19,6 +19,7 @@ from harness.effect import Effect, nature_of
 from harness.events import (
     ControllerNode,
     ControllerOffice,
+    Done,
     Elected,
     Exited,
     Healed,
@@ -31,6 +32,8 @@ from harness.model import Anomaly, Kind, Op, OpType, events_of
 _Break: TypeAlias = tuple[str, tuple[int, ...]]
 
 _NAMED_MAX: Final = 5
+# A watch that is later than the margin is no contradiction by itself; one that is so much later is.
+_SLOW: Final = 4
 # Effects under which a node may register, and not live or be connected to report it.
 _KEEPS: Final = frozenset(
     {effect for effect in Effect if effect.leaves_zookeeper} | {Effect.PAUSED, Effect.DISK_GONE}
@@ -43,7 +46,7 @@ KINDS: Final = (
         "none of n before; or elected(saw: (n, z)) and registered(m, z), m /= n, or z never registered "
         "though no fault hit n, or n twice, or the leader not among them; or ZooKeeper's registered names n "
         "anew, and neither registered(n) nor a fault that hit n until it leaves; or names n all the time "
-        "while a fault ended n's session; or lacks a node of the run before healed; or a first leaderAndISR "
+        "while a fault ended n's session; or lacks a node of the run at the end; or a first leaderAndISR "
         "whose leader, ISR or controller was never registered; or ZooKeeper's first controller is none, or "
         "there is none; or a controller epoch below 1",
         words="What ZooKeeper shows of registrations and controllers contradicts what brokers reported, so the "
@@ -197,7 +200,7 @@ def _ended(ops: Sequence[Op]) -> Iterator[_Break]:
         if op.type is OpType.INVOKE:
             begun[fault.nodes] = op
         elif op.type is OpType.OK and fault.nodes in begun:
-            first, limit = begun[fault.nodes].time_ns - margin_ns(ops), op.time_ns + margin_ns(ops)
+            first, limit = begun[fault.nodes].time_ns - margin_ns(ops), op.time_ns + _SLOW * margin_ns(ops)
             before = [seen for sight, seen in shown if sight.time_ns < first][-1:]
             sets = before + [seen for sight, seen in shown if first <= sight.time_ns <= limit]
             for node in fault.nodes:
@@ -216,13 +219,14 @@ def _between(ops: Sequence[Op], first: Op | None, op: Op, last: Op | None) -> bo
 
 
 def _whole(ops: Sequence[Op]) -> Iterator[_Break]:
-    """Yield it if the last registrations before the run was healed lack a node."""
+    """Yield it if the last registrations of a run that was healed lack a node."""
     setup = setup_of(ops)
     healed = next((op for op, _ in events_of(ops, Healed) if op.type is OpType.OK), None)
     if setup is None or healed is None or next(events_of(ops, Registered), None) is None:
         return  # brokers of Apache Kafka may be late to register again, and do not say so
-    limit = healed.time_ns + margin_ns(ops)
-    shown = [(op, seen) for op, seen in events_of(ops, Registrations) if op.time_ns <= limit]
+    # Nodes are taken down after the end.
+    end = next((op.index for op, _ in events_of(ops, Done)), len(ops))
+    shown = [(op, seen) for op, seen in events_of(ops, Registrations) if op.index < end]
     if not shown:
         yield "ZooKeeper's registrations were never seen", (healed.index,)
     elif missing := {*setup.nodes} - {*shown[-1][1].nodes} - {exited.node for _, exited in events_of(ops, Exited)}:
