@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from harness.anomaly import (
@@ -203,6 +204,11 @@ class PartOps(tuple[Op, ...]):
         return {}
 
     @cached_property
+    def by_kind(self) -> dict[type[Event], Any]:
+        """The ops and events of each class that was asked for, in index order; see `events_of`."""
+        return {}
+
+    @cached_property
     def by_key(self) -> Mapping[tuple[Source, str], Sequence[Op]]:
         """The ops of each source and f, in index order."""
         found: dict[tuple[Source, str], list[Op]] = {}
@@ -212,12 +218,25 @@ class PartOps(tuple[Op, ...]):
 
 
 def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
-    """Yield every op with an event of that class, and the event; other ops are not decoded."""
+    """Return every op with an event of that class, and the event; other ops are not decoded."""
+    if not isinstance(ops, PartOps):
+        return _of_kind(ops, kind)
+    found: list[tuple[Op, _E]] | None = ops.by_kind.get(kind)
+    if found is None:
+        source, f = key_of_kind(kind)
+        groups = [group for key, group in ops.by_key.items() if key[0] is source and f in (key[1], None)]
+        mine = groups[0] if len(groups) == 1 else sorted((op for group in groups for op in group), key=_INDEX)
+        found = ops.by_kind[kind] = list(_of_kind(mine, kind))
+    return iter(found)
+
+
+def _of_kind(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
     source, f = key_of_kind(kind)
-    if isinstance(ops, PartOps) and f is not None:
-        ops = ops.by_key.get((source, f), ())
     for op in ops:
         if op.source is source and f in (op.f, None):
             event = op.event
             if isinstance(event, kind):
                 yield op, event
+
+
+_INDEX: Final = attrgetter("index")

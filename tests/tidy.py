@@ -97,21 +97,20 @@ def too_long(tree: Tree) -> list[str]:
 def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> list[str]:
     """Find paths of this machine: the checkout, its parent folder, the folders beside it, the home directory."""
     ours = {path.split("/")[0] for path in tree}
-    beside = sorted(path.name for path in root.parent.iterdir() if path != root and path.name not in ours)
+    beside = {path.name for path in root.parent.iterdir() if path != root and path.name not in ours}
     folders = [str(place) for place in (root, root.parent) if str(place) not in _EVERYWHERE]
     inside = [f"{home or Path.home()}/"] if str(home or Path.home()) != "/" else []
-    places = re.compile(
-        "|".join(
-            rf"(?<![\w.*-]){re.escape(word)}(?![\w-])" if not word.endswith("/") else re.escape(word)
-            for word in (*folders, *inside, *(f"../{name}" for name in beside))
-        )
-        or "(?!)"
-    )
+    places = [rf"(?<![\w.*-]){re.escape(folder)}(?![\w-])" for folder in folders] + [
+        re.escape(word) for word in inside
+    ]
+    # One pattern for all folders beside it: there may be thousands.
+    pattern = re.compile("|".join((*places, r"(?<![\w.*-])\.\./(?P<name>[\w.@+~=-]+)")))
     return [
         f"{path}:{number}: {match[0]!r}; expected no path of somebody's machine"
         for path, text in tree.items()
         for number, line in enumerate(text.splitlines(), start=1)
-        if (match := places.search(line))
+        for match in pattern.finditer(line)
+        if match["name"] is None or {match["name"], match["name"].rstrip(".")} & beside
     ]
 
 

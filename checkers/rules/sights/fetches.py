@@ -134,8 +134,8 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
     for op, _ in events_of(ops, Started):
         starts.setdefault(op.process, []).append(op.index)
     margin, setup = margin_ns(ops), setup_of(ops)
-    # KIP-101's rejected alternative fetches from the high watermark first.
-    exact = not margin and setup is not None and setup.rules.get("truncate_to") != "first_fetch"
+    if setup is None or setup.rules.get("truncate_to") == "first_fetch":
+        return  # KIP-101's rejected alternative fetches from the high watermark first
     for op, fetch in events_of(ops, Fetch) if ends else ():
         node = fetch.link[0]
         if (theirs := ends.get(node)) is None:
@@ -156,7 +156,7 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
         # A process that was killed may have asked before it reported; what the next one found says so.
         if first is None or first >= upto or theirs.lives[first] > life:
             yield node, f"{said}, where its log had never ended", (op.index,)
-        elif exact and not late(ops, fetch.link):
+        elif not margin and not late(ops, fetch.link):
             why = "where its log no longer ended" if follows else "which it did not follow"
             yield node, f"{said}, {why}", (op.index, *(each.at for each in commands))
 
