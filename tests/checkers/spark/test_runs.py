@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from checkers.rules.lost import lost
 from checkers.spark.runs import check_runs
 from checkers.spark.suspects import SUSPECTS, survey, suspicious_offsets
 from harness.history.file import History, read_history
-from harness.model import Anomaly, HistoryError, Kind, Op, OpType, Source
+from harness.model import Anomaly, HistoryError, Kind, Op, OpType, PartOps, Source
+from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite, write_parquet
 from tests.checkers.golden import RECORDS, STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
@@ -33,6 +34,20 @@ RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, pla
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return _suite(tmp_path_factory.mktemp("results"), RUNS)
+
+
+@pytest.fixture(scope="module")
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which all runs of the suite are merged for Spark."""
+    return tmp_path_factory.mktemp("temporary")
+
+
+@pytest.fixture(scope="module")
+def found(session: Any, suite: dict[str, Path], temporary: Path) -> dict[str, list[Anomaly]]:
+    """What Spark finds in all runs of the suite at once, in one job."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        return check_runs(session, [*suite.values()], CHECKERS)
 
 
 def _suite(results: Path, runs: Mapping[str, Sequence[Op]]) -> dict[str, Path]:
@@ -55,19 +70,35 @@ def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
     raise ZeroDivisionError(f"seen {len(ops)} ops")
 
 
-def test_spark_finds_what_the_plain_loop_finds(session: Any, suite: dict[str, Path]) -> None:
-    found = check_runs(session, [*suite.values()], CHECKERS)
+def test_spark_finds_what_the_plain_loop_finds_in_hundreds_of_runs(found: dict[str, list[Anomaly]]) -> None:
+    assert 200 <= len(found)
     assert {name: _without_spark(ops) for name, ops in sorted(RUNS.items())} == found
 
 
-def test_result_is_the_same_whether_spark_or_this_process_applied_the_rules(
-    session: Any, suite: dict[str, Path]
+def test_merged_files_are_gone_and_the_runs_own_files_are_there(
+    found: dict[str, list[Anomaly]], suite: dict[str, Path], temporary: Path
 ) -> None:
-    found = check_runs(session, [*suite.values()], CHECKERS)
-    for spec in (random_spec(), random_spec("local"), written_spec("none"), written_spec("lost m2")):
-        in_process = {name: judge(spec, ops) for name, ops in RUNS.items()}
-        assert in_process == {name: judge(spec, ops, anomalies=found[name]) for name, ops in RUNS.items()}
-        assert 1 < len({result.status for result in in_process.values()})
+    assert found.keys() == suite.keys()
+    assert all(path.exists() for path in suite.values())
+    assert [] == list(temporary.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("spec", "runs"),
+    [
+        (random_spec(), RUNS.keys()),
+        (random_spec("local"), STORIES),
+        (written_spec("none"), STORIES),
+        (written_spec("lost m2"), STORIES),
+    ],
+    ids=["sim", "local", "none", "lost"],
+)
+def test_result_is_the_same_whether_spark_or_this_process_applied_the_rules(
+    spec: RunSpec, runs: Collection[str], found: dict[str, list[Anomaly]]
+) -> None:
+    in_process = {name: judge(spec, RUNS[name]) for name in runs}
+    assert in_process == {name: judge(spec, RUNS[name], anomalies=found[name]) for name in runs}
+    assert 1 < len({result.status for result in in_process.values()})
 
 
 @pytest.mark.parametrize("name", ["lost", "diverged"])
@@ -77,7 +108,7 @@ def test_search_finds_every_offset_that_the_rule_finds(session: Any, suite: dict
     ruled: dict[str, set[int]] = {}
     for run, ops in RUNS.items():
         try:
-            found = rule(ops)
+            found = rule(PartOps(ops))
         except HistoryError:
             found = []  # a history with an op that cannot be read
         ruled[run] = {offset for each in found for first, end in each.ranges for offset in range(first, end)}
@@ -127,23 +158,6 @@ def test_search_wants_an_acknowledged_record_in_every_log_and_every_read(session
 
 def test_every_search_spares_a_checker_that_there_is() -> None:
     assert SUSPECTS.keys() <= CHECKERS.keys()
-
-
-def test_spark_checks_two_hundred_runs_at_once_each_as_the_plain_loop_does(
-    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    runs = {f"{name}-{n:02}": ops for n in range(1 + 200 // len(RUNS)) for name, ops in RUNS.items()}
-    paths = [*_suite(tmp_path, runs).values()]
-    assert 200 <= len(paths)
-    plain = {name: _without_spark(ops) for name, ops in RUNS.items()}
-    found = check_runs(session, paths, CHECKERS)
-    assert {run: plain[run.rpartition("-")[0]] for run in sorted(runs)} == found
-    # The merged files, one for each core, are gone; the runs' own files are still there.
-    assert all(path.exists() for path in paths)
-    assert [] == list(temporary.iterdir())
 
 
 def test_search_spares_the_rule_where_nothing_is_suspicious(session: Any, suite: dict[str, Path]) -> None:
