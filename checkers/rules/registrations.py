@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, states
+from checkers.facts.outages import outages
 from checkers.facts.view import at, setup_of
 from harness.effect import Effect, nature_of
 from harness.events import (
@@ -46,7 +47,8 @@ KINDS: Final = (
         "none of n before; or elected(saw: (n, z)) and registered(m, z), m /= n, or z never registered "
         "though no fault hit n, or n twice, or the leader not among them; or ZooKeeper's registered names n "
         "anew, and neither registered(n) nor a fault that hit n until it leaves; or names n all the time "
-        "while a fault ended n's session; or lacks a node of the run at the end; or a first leaderAndISR "
+        "while a fault ended n's session and n did not register anew; or lacks a node of the run at the end; "
+        "or a first leaderAndISR "
         "whose leader, ISR or controller was never registered; or ZooKeeper's first controller is none, or "
         "there is none; or a controller epoch below 1",
         words="What ZooKeeper shows of registrations and controllers contradicts what brokers reported, so the "
@@ -204,9 +206,21 @@ def _ended(ops: Sequence[Op]) -> Iterator[_Break]:
             before = [seen for sight, seen in shown if sight.time_ns < first][-1:]
             sets = before + [seen for sight, seen in shown if first <= sight.time_ns <= limit]
             for node in fault.nodes:
-                if sets and all(node in seen.nodes for seen in sets):
+                if (
+                    sets
+                    and all(node in seen.nodes for seen in sets)
+                    and not _came_back(ops, node, first, limit, op)
+                ):
                     text = f"{fault.name} ended {node}'s session at {at(op)}, and ZooKeeper names it all the time"
                     yield text, (begun[fault.nodes].index, op.index)
+
+
+def _came_back(ops: Sequence[Op], node: str, first: int, limit: int, ended: Op) -> bool:
+    """Return True if a node may have registered anew so soon that the watch did not see it away."""
+    if any(outage.node == node and outage.lasts_at(ended.index) for outage in outages(ops)):
+        return False  # it had no process
+    told = [op for op, _ in events_of(ops, Registered)]
+    return not told or any(op.process == node and first <= op.time_ns <= limit for op in told)
 
 
 def _between(ops: Sequence[Op], first: Op | None, op: Op, last: Op | None) -> bool:

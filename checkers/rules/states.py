@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, state_of_version, states, states_of_epoch, whole
-from checkers.facts.view import at, names_of
+from checkers.facts.view import at, names_of, setup_of
 from harness.events import Commanded, Elected, Follower, Healed, IsrChanged, Leader, LeaderAndIsr
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
@@ -26,7 +26,8 @@ KINDS: Final = (
     Definition(
         kind=Kind.UNCHECKED,
         formula="leaderAndISR(v), leaderAndISR(w) next in the watch: w > v + 1 in a simulated run, or both alike "
-        "but for the version; or elected(e), leader(e), follower(e), isr(v) or commanded(e) at t, and no state of "
+        "but for the version, unclean election off; "
+        "or elected(e), leader(e), follower(e), isr(v) or commanded(e) at t, and no state of "
         "e or v, where the watch saw none between t and t + margin; or commanded(l, e, I) and no state of e with "
         "l and I",
         words="The watch of ZooKeeper lacks a state of the partition that brokers acted on, or brokers were told "
@@ -60,7 +61,9 @@ def states_seen(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield versions that are skipped where the watch sees all, and writes that change nothing."""
-    seen, exact = states(ops), not margin_ns(ops)
+    seen, exact, setup = states(ops), not margin_ns(ops), setup_of(ops)
+    # From 3.2 on a leader that was elected uncleanly writes that it has recovered, and nothing else (KIP-704).
+    recovers = setup is None or setup.unclean
     if exact and seen and seen[0][1].zk_version > 0:
         yield (
             f"ZooKeeper's first state at {at(seen[0][0])} has version {seen[0][1].zk_version}",
@@ -71,7 +74,11 @@ def _steps(ops: Sequence[Op]) -> Iterator[_Break]:
         if exact and step > 1:
             text = f"ZooKeeper's state at {at(op)} has version {new.zk_version}, after {old.zk_version}"
             yield text, (before.index, op.index)
-        elif step == 1 and (old.leader, old.epoch, {*old.isr}) == (new.leader, new.epoch, {*new.isr}):
+        elif (
+            step == 1
+            and not recovers
+            and (old.leader, old.epoch, {*old.isr}) == (new.leader, new.epoch, {*new.isr})
+        ):
             text = f"version {new.zk_version} of ZooKeeper's state at {at(op)} changes nothing"
             yield text, (before.index, op.index)
 
