@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -54,11 +54,17 @@ def _found(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
     return [found for part in partitions(ops).values() for found in check(part, checkers, frozenset())]
 
 
-def _wrong(checkers: Mapping[str, Checker]) -> Iterator[str]:
-    """Yield the golden histories that the checkers judge wrongly."""
-    for name, plant in PLANTS.items():
-        if plant.kinds != {anomaly.kind for anomaly in _found(_ops(name), checkers)}:
+def _wrong(checkers: Mapping[str, Checker], names: Iterable[str] = tuple(PLANTS)) -> Iterator[str]:
+    """Yield the golden histories, of those with these names, that the checkers judge wrongly."""
+    for name in names:
+        if PLANTS[name].kinds != {anomaly.kind for anomaly in _found(_ops(name), checkers)}:
             yield name
+
+
+@cache
+def _finders(name: str) -> frozenset[str]:
+    """Return the checkers that find something in a plant."""
+    return frozenset(anomaly.checker for anomaly in _found(_ops(name), CHECKERS))
 
 
 @pytest.mark.parametrize("name", CHECKERS)
@@ -67,7 +73,7 @@ def test_golden_histories_fail_when_a_rule_is_turned_off(name: str) -> None:
     stories = (
         story for story in STORIES if any(anomaly.checker == name for anomaly in _found(ops_of(story), CHECKERS))
     )
-    assert next(stories, None) or next(_wrong(rest), None)
+    assert next(stories, None) or next(_wrong(rest, [each for each in PLANTS if name in _finders(each)]), None)
 
 
 @pytest.mark.parametrize("condition", proof.CONDITIONS)
