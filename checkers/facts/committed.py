@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from checkers.facts.copies import Replay, ReplicaLog, copies_of
+from checkers.facts.copies import UNKNOWN, Replay, ReplicaLog, copies_of
 from checkers.facts.fact import fact, select
 from harness.events import Follower, HighWatermark, Leader, Started
 from harness.model import Op, Source
@@ -35,7 +35,7 @@ class Commit:
 
 @fact
 def commits_of(ops: Sequence[Op]) -> list[Commit]:
-    """Return every commit that brokers reported, in index order; no record twice."""
+    """Return every commit of a known record that brokers reported, in index order; no record twice."""
     replay = Replay(copies_of(ops).in_order)
     leading: set[str] = set()
     done: dict[int, int] = {}  # the origin of an append -> the offset below which it is committed
@@ -55,6 +55,8 @@ def commits_of(ops: Sequence[Op]) -> list[Commit]:
 def _passed(log: ReplicaLog, to: int, op: Op, done: dict[int, int]) -> list[Commit]:
     found: list[Commit] = []
     for first, end, origin in reversed(log.pieces):
+        if origin == UNKNOWN:
+            continue  # who has that record cannot be told
         stop, start = min(end, to), max(first, done.get(origin, 0))
         if start < stop:
             found.append(Commit(first=start, end=stop, origin=origin, op=op))

@@ -14,11 +14,12 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
 from checkers.facts.committed import Commit, commits_by_origin, commits_of
-from checkers.facts.copies import Change, Replay, ReplicaLog, copies_of
+from checkers.facts.copies import UNKNOWN, Change, Piece, Replay, ReplicaLog, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return
-from checkers.facts.view import at, final_leader, final_logs, key_of, offsets_text, setup_of
+from checkers.facts.moments import margin_ns
+from checkers.facts.view import at, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
 from checkers.rules.seen_without import seen_without
@@ -128,8 +129,6 @@ def _electable(ops: Sequence[Op], change: Change, commit: Commit) -> bool:
 
 def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
     """Yield what replicas lacked of committed records when they joined the ISR, while their leader had it."""
-    setup = setup_of(ops)
-    exact = setup is not None and setup.host == "sim"
     replay = Replay(copies_of(ops).in_order)
     for state in isr_states(ops):
         replay.to(state.op.index - 1)
@@ -138,7 +137,7 @@ def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
             if joined_before_return(ops, node, state.op) or state.leader in (None, node):
                 continue
             for commit in known:
-                yield from _lacked(ops, state, node, commit, replay.logs, exact=exact)
+                yield from _lacked(ops, state, node, commit, replay.logs)
 
 
 def _lacked(
@@ -147,8 +146,6 @@ def _lacked(
     node: str,
     commit: Commit,
     logs: Mapping[str, ReplicaLog],
-    *,
-    exact: bool,
 ) -> Iterator[_Missing]:
     piece = (commit.first, commit.end, commit.origin)
     leading = state.leader or ""
@@ -156,10 +153,22 @@ def _lacked(
     for first, end in logs.get(node, ReplicaLog()).lacks(piece):
         if leader.lacks((first, end, commit.origin)):
             continue
-        # Brokers' events may arrive after the watch of ZooKeeper; a fetch is recorded before it is passed on.
-        if exact or last_fetch(ops, node, leading, state.op.index) <= first:
+        missing = (first, end, commit.origin)
+        if last_fetch(ops, node, leading, state.op.index) <= first or _never_copied(ops, node, missing, state.op):
             text = f"joined the ISR at {at(state.op)} without it"
             yield _Missing(node=node, first=first, end=end, commit=commit, op=state.op, text=text)
+
+
+def _never_copied(ops: Sequence[Op], node: str, piece: Piece, joined: Op) -> bool:
+    """Return True if the node had not copied any of these records when it joined."""
+    first, end, origin = piece
+    # Brokers' events and the watch of ZooKeeper race: a copy made before may be reported a margin later.
+    margin = margin_ns(ops)
+    return not margin or not any(
+        change.node == node and change.origin in (origin, UNKNOWN) and change.first < end and first < change.end
+        for change in copies_of(ops).in_order
+        if change.op.time_ns <= joined.time_ns + margin
+    )
 
 
 def _not_replicated(ops: Sequence[Op], found: Iterable[_Missing]) -> Iterator[Anomaly]:

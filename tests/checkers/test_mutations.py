@@ -11,7 +11,7 @@ import pytest
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
 from checkers.facts import acked, fates, keepers, losing, proof
-from checkers.rules import acknowledged, isr, loss, lost, replicas, seen_without, unreported
+from checkers.rules import acknowledged, committed, isr, loss, lost, replicas, seen_without, unreported
 from harness.model import ORACLES, Anomaly, Kind, Op
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
@@ -28,6 +28,8 @@ PARTS: list[tuple[Any, str, Any]] = [
     (loss, "missing_evidence", lambda *_: ""),
     (loss, "must_hold", lambda *_: False),
     (lost, "must_hold", lambda *_: False),
+    (committed, "_never_copied", lambda *_: True),
+    (committed, "_never_copied", lambda *_: False),
     (acknowledged, "_elsewhere", lambda *_: iter(())),
     (replicas, "_restamped", lambda *_: iter(())),
     (replicas, "_unheard", lambda *_: iter(())),

@@ -112,6 +112,7 @@ ISR: Final[dict[str, tuple[Pair, ...]]] = {
     "a member lacks what is committed": (
         ("joined-without-it", "joined-with-it-lawful"),
         ("came-back-short", "came-back-short-by-power-lawful"),
+        ("append-after-following", "joined-before-it-tells-of-its-copy-lawful"),
         "isr-joins-without-2",
         "isr-joins-without-3",
     ),

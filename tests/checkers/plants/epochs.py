@@ -197,7 +197,7 @@ APPENDERS = [
     plant("append-in-another-epoch-2", "sim-clean-8", Kind.TWO_LEADERS)(
         set_line(BROKER, "append", "B", nth=-1, epoch=9)
     ),
-    plant("append-after-following", "local-kip101-2", Kind.TWO_LEADERS, Kind.PERMITTED)(
+    plant("append-after-following", "local-kip101-2", Kind.TWO_LEADERS, Kind.NOT_REPLICATED, Kind.PERMITTED)(
         set_line(BROKER, "append", "A", nth=-1, role="leader")
     ),
     plant("append-after-following-lawful", "local-kip101-2", Kind.PERMITTED)(_split("A", 1, (2, 0), (3, 0))),

@@ -115,6 +115,15 @@ LAG_OK = plant("isr-lagging-lawful", "sim-clean-8")(_lag_allowed)
 LAG_OK_2 = plant("isr-lagging-2-lawful", "sim-last-standing", Kind.LAST_STANDING)(_lag_allowed)
 
 
+@plant("joined-before-it-tells-of-its-copy-lawful", "local-kip101-2", Kind.PERMITTED)
+def told_late(edit: Edit) -> None:
+    """A copies what B committed and joins the ISR; its word of the copy comes after ZooKeeper's state."""
+    state = edit.find(Source.ZOOKEEPER, "leaderAndISR", isr=["B", "A"])
+    copied = edit.find(BROKER, "append", "A", role="follower")
+    edit.move(edit.find(BROKER, "high-watermark", "A", nth=-1), after=state)
+    edit.move(copied, after=state)
+
+
 # --- more of the ISR, and lawful twins ---------------------------------------------------------------------------
 def _ids(edit: Edit, names: str) -> list[int]:
     return [edit.node_id(name) for name in names]
