@@ -84,10 +84,20 @@ class Kind(StrEnum):
     ORACLE_COMMITTED = "oracle-committed"
     ORACLE_PREFIX = "oracle-prefix"
     ORACLE_ACKNOWLEDGED = "oracle-acknowledged"
+    ORACLE_LEADERS = "oracle-leaders"
+    ORACLE_HIGH_WATERMARK = "oracle-high-watermark"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
-ORACLES: Final = frozenset({Kind.ORACLE_COMMITTED, Kind.ORACLE_PREFIX, Kind.ORACLE_ACKNOWLEDGED})
+ORACLES: Final = frozenset(
+    {
+        Kind.ORACLE_COMMITTED,
+        Kind.ORACLE_PREFIX,
+        Kind.ORACLE_ACKNOWLEDGED,
+        Kind.ORACLE_LEADERS,
+        Kind.ORACLE_HIGH_WATERMARK,
+    }
+)
 
 VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.LOST: Verdict.INVALID,

@@ -36,6 +36,23 @@ KINDS: Final = (
         unchecked="Real processes have no oracles.",
         source="Kafka's acks",
     ),
+    Definition(
+        kind=Kind.ORACLE_LEADERS,
+        formula="at a step: n leads in epoch e, and m /= n led in e at an earlier one",
+        words="The simulator saw two brokers that led in one epoch.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="KIP-101, step 1",
+    ),
+    Definition(
+        kind=Kind.ORACLE_HIGH_WATERMARK,
+        formula="at a step: high-watermark(n) while n leads in epoch e is lower than at an earlier step in e, or "
+        "above the end of log(n)",
+        words="The simulator saw a leader's high watermark that fell within its epoch, or above its log.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, F; KAFKA-8400",
+    ),
 )
 
 

@@ -1,11 +1,13 @@
 """
 Invariants of every step of a world, not only of its end; a rule is checked where its data has changed.
 
-    committed     every record that was once below the high watermark of a broker that claims leadership is on
-                  every electable replica (ZooKeeper's ISR), and no other record is committed at its offset
-    prefix        a follower that has truncated its log and fetches from a leader in that leader's epoch agrees
-                  with it below both ends
-    acknowledged  a record that was acknowledged to a client with acks=all is committed at that very offset
+    committed       every record that was once below the high watermark of a broker that claims leadership is on
+                    every electable replica (ZooKeeper's ISR), and no other record is committed at its offset
+    prefix          a follower that has truncated its log and fetches from a leader in that leader's epoch agrees
+                    with it below both ends
+    acknowledged    a record that was acknowledged to a client with acks=all is committed at that very offset
+    leaders         one broker leads in one epoch
+    high-watermark  that of a leader does not fall within its epoch, and is not above the end of its log
 
 Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
@@ -44,6 +46,8 @@ class Rule(StrEnum):
     COMMITTED = "committed"
     PREFIX = "prefix"
     ACKNOWLEDGED = "acknowledged"
+    LEADERS = "leaders"
+    HIGH_WATERMARK = "high-watermark"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,7 @@ class Oracles:
         self._seen = {name: _Seen(records=[]) for name in world.nodes}
         self._ids = dict(world.ids)
         self._isr: tuple[str, ...] = ()
+        self._leaders: dict[int, str] = {}
         self._committed: list[int] = []
         self._excused: set[int] = set()
         self._taken: dict[str, set[int]] = {name: set() for name in world.nodes}
@@ -172,6 +177,8 @@ class Oracles:
             seen.high_watermark,
         ):
             return changed
+        if replica.role is Role.LEADER:
+            self._judge_leader(name, replica)
         seen.replica = replica
         seen.role, seen.epoch, seen.leader, seen.fetching, seen.high_watermark = now
         return True
@@ -226,6 +233,23 @@ class Oracles:
             self._judge_isr((name,))
         if Rule.PREFIX not in self.violations:
             self._judge_prefix(name)
+
+    def _judge_leader(self, name: str, replica: Replica) -> None:
+        """Check that a leader is the only one of its epoch, and its high watermark against the one before."""
+        seen, epoch, high = self._seen[name], replica.leader_epoch, replica.high_watermark
+        end = 0 if seen.log is None else seen.log.end_offset
+        first = self._leaders.setdefault(epoch, name)
+        if first != name:
+            self._violated(
+                Rule.LEADERS, (first, name), end, f"{name} leads in epoch {epoch}, in which {first} led"
+            )
+        led_on = seen.replica is replica and seen.role is Role.LEADER and seen.epoch == epoch
+        said = f"the high watermark of {name}, leader in epoch {epoch}, is {high}"
+        if led_on and high < seen.high_watermark:
+            text = f"{said}, and was {seen.high_watermark} before"
+            self._violated(Rule.HIGH_WATERMARK, (name,), high, text)
+        elif high > end:
+            self._violated(Rule.HIGH_WATERMARK, (name,), end, f"{said}, above the end of its log, {end}")
 
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.model import Op, OpType, Source
+from targets.broker.core.state import Replica, Role
 from targets.simulator.client import SimClient
 from targets.simulator.log import SimLog
 from targets.simulator.oracles import Oracles, Rule
@@ -142,6 +143,44 @@ def test_acknowledgement_with_acks_1_promises_nothing() -> None:
     _, oracles = watched()
     oracles.listen(acknowledged(9, "ghost", acks=1))
     assert {} == oracles.violations
+
+
+def replica_of(world: World, name: str) -> Replica:
+    process = world.nodes[name].process
+    assert process is not None
+    return process.broker.state.replicas[TP]
+
+
+def test_leader_whose_high_watermark_falls_within_its_epoch_is_named() -> None:
+    world, oracles = watched()
+    replica_of(world, "A").high_watermark = 2
+    world.run(0.2)
+    found = oracles.violations[Rule.HIGH_WATERMARK]
+    assert (("A",), 2) == (found.nodes, found.offset)
+    assert "the high watermark of A, leader in epoch 0, is 2, and was 3 before" in found.sentence
+
+
+def test_leader_whose_high_watermark_is_above_its_log_is_named() -> None:
+    world, oracles = watched()
+    replica_of(world, "A").high_watermark = 7
+    world.run(0.2)
+    assert "is 7, above the end of its log, 3" in oracles.violations[Rule.HIGH_WATERMARK].sentence
+
+
+def test_follower_may_have_a_lower_high_watermark_than_before() -> None:
+    world, oracles = watched()
+    replica_of(world, "B").high_watermark = 0
+    world.run(0.2)
+    assert {} == oracles.violations
+
+
+def test_second_leader_of_an_epoch_is_named_with_the_first() -> None:
+    world, oracles = watched()
+    replica_of(world, "B").role = Role.LEADER
+    world.run(0.2)
+    found = oracles.violations[Rule.LEADERS]
+    assert ("A", "B") == found.nodes
+    assert "B leads in epoch 0, in which A led" in found.sentence
 
 
 def test_first_violation_of_a_rule_is_the_one_that_is_kept() -> None:
