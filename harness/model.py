@@ -216,6 +216,11 @@ class PartOps(tuple[Op, ...]):
             found.setdefault((op.source, op.f), []).append(op)
         return found
 
+    def select(self, source: Source, *fs: str) -> Sequence[Op]:
+        """Return the ops of a source in index order; of these f alone, if any is given."""
+        groups = [group for key, group in self.by_key.items() if key[0] is source and (not fs or key[1] in fs)]
+        return groups[0] if len(groups) == 1 else sorted((op for group in groups for op in group), key=_INDEX)
+
 
 def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
     """Return every op with an event of that class, and the event; other ops are not decoded."""
@@ -224,8 +229,7 @@ def events_of(ops: Iterable[Op], kind: type[_E]) -> Iterator[tuple[Op, _E]]:
     found: list[tuple[Op, _E]] | None = ops.by_kind.get(kind)
     if found is None:
         source, f = key_of_kind(kind)
-        groups = [group for key, group in ops.by_key.items() if key[0] is source and f in (key[1], None)]
-        mine = groups[0] if len(groups) == 1 else sorted((op for group in groups for op in group), key=_INDEX)
+        mine = ops.select(source) if f is None else ops.select(source, f)
         found = ops.by_kind[kind] = list(_of_kind(mine, kind))
     return iter(found)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.facts.committed import commit_of
-from checkers.facts.copies import UNKNOWN, copied_by, copies_of
+from checkers.facts.copies import copied, copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.view import at, final_logs, names_of, setup_of
@@ -217,9 +217,8 @@ def _copied(given: Given) -> Iterator[str]:
     too that it had not copied the record. The fabric records a fetch before it passes it on.
     """
     acked, leader = given.acked, given.written.process
-    held = {leader}
-    for origin in (given.written.index, UNKNOWN):  # a copy whose leader is not known may be one
-        held.update(copied_by(given.ops, acked.offset, origin, acked.index))
+    changes = copied(given.ops, (acked.offset, acked.offset + 1, given.written.index))
+    held = {leader, *(change.node for change in changes if change.op.index < acked.index)}
     always = set(given.promise.isr).intersection(*given.promise.isrs)
     for member in sorted(always - held):
         if last_fetch(given.ops, member, leader, acked.index) <= acked.offset:

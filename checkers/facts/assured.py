@@ -37,16 +37,13 @@ class Assured:
 @fact
 def assured_records(ops: Sequence[Op]) -> list[Assured]:
     """Return every acknowledgement with acks=all and an offset, in the order of acknowledgement."""
-    begun = {op.index: op.time_ns for op, _ in events_of(ops, Produce) if op.type is OpType.INVOKE}
-    return [
-        Assured(
-            acked=acked,
-            members=_members(ops, acked, begun.get(acked.invoked, acked.ok.time_ns)),
-            begun_ns=begun.get(acked.invoked, acked.ok.time_ns),
-        )
-        for acked in acked_records(ops)
-        if acked.by_all and acked.offset >= 0
-    ]
+    asked = {op.index: op.time_ns for op, _ in events_of(ops, Produce) if op.type is OpType.INVOKE}
+    found = []
+    for acked in acked_records(ops):
+        if acked.by_all and acked.offset >= 0:
+            begun = asked.get(acked.invoked, acked.ok.time_ns)
+            found.append(Assured(acked=acked, members=_members(ops, acked, begun), begun_ns=begun))
+    return found
 
 
 def _members(ops: Sequence[Op], acked: Acked, begun_ns: int) -> frozenset[str]:

@@ -277,11 +277,13 @@ class Copies:
 _REPLAYED: Final = ("append", "truncate", "recovered", "leader", "follower", "started", "stopped")
 
 
-def copied_by(ops: Sequence[Op], offset: int, origin: int, until: int) -> Iterator[str]:
-    """Yield the nodes that had copied a record of that origin before an op."""
-    for change in _by_origin(ops).get(origin, ()):
-        if change.op.index < until and change.first <= offset < change.end:
-            yield change.node
+def copied(ops: Sequence[Op], piece: Piece) -> Iterator[Change]:
+    """Yield the changes by which nodes got records of the piece; a copy of unknown origin may be one."""
+    first, end, origin = piece
+    for each in (origin, UNKNOWN):
+        for change in _by_origin(ops).get(each, ()):
+            if change.first < end and first < change.end:
+                yield change
 
 
 @fact

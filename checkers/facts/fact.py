@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from operator import attrgetter
 from typing import TypeVar
 
 from harness.model import Op, PartOps, Source
@@ -33,10 +32,6 @@ def fact(derive: Callable[[Sequence[Op]], _T]) -> Callable[[Sequence[Op]], _T]:
 
 def select(ops: Sequence[Op], source: Source, *fs: str) -> Sequence[Op]:
     """Return the ops of a source in index order; of these f alone, if any is given."""
-    if not isinstance(ops, PartOps):
-        return [op for op in ops if op.source is source and (not fs or op.f in fs)]
-    groups = [group for key, group in ops.by_key.items() if key[0] is source and (not fs or key[1] in fs)]
-    return groups[0] if len(groups) == 1 else sorted((op for group in groups for op in group), key=_INDEX)
-
-
-_INDEX = attrgetter("index")
+    if isinstance(ops, PartOps):
+        return ops.select(source, *fs)
+    return [op for op in ops if op.source is source and (not fs or op.f in fs)]

@@ -261,12 +261,17 @@ class Keepers:
 
 def keepers_of(ops: Sequence[Op], offset: int, value: str) -> Keepers | None:
     """Return the standings about a record, None if it was not acknowledged with acks=all at that offset."""
-    known = _known(ops)
-    if (offset, value) not in known:
-        same = (a for a in assured_records(ops) if (a.acked.offset, a.acked.value) == (offset, value))
-        assured = next(same, None)
-        known[offset, value] = None if assured is None else Keepers(ops, assured)
-    return known[offset, value]
+    known, record = _known(ops), (offset, value)
+    if record not in known:
+        assured = _assured(ops).get(record)
+        known[record] = None if assured is None else Keepers(ops, assured)
+    return known[record]
+
+
+@fact
+def _assured(ops: Sequence[Op]) -> dict[tuple[int, str], Assured]:
+    """Return each record's first acknowledgement."""
+    return {(each.acked.offset, each.acked.value): each for each in reversed(assured_records(ops))}
 
 
 @fact

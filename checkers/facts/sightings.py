@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from checkers.facts.fact import fact
+from checkers.facts.fact import fact, select
 from checkers.facts.view import setup_of
 from harness.events import Delay, Fetch, Heal, Held, Hold, Release
-from harness.model import Op, events_of
+from harness.model import Op, Source
 
 # How long after its release a held frame may be recorded, and what a delay takes more than its seconds.
 _SLACK_NS: Final = 250_000_000
@@ -59,17 +59,14 @@ def sightings(ops: Sequence[Op]) -> list[Sighting]:
 
 
 def _sightings(ops: Sequence[Op]) -> Iterator[Sighting]:
-    told: list[tuple[Op, Fetch | Hold | Held | Release | Delay | Heal]] = [*events_of(ops, Fetch)]
-    told += [*events_of(ops, Hold), *events_of(ops, Held), *events_of(ops, Release)]
-    told += [*events_of(ops, Delay), *events_of(ops, Heal)]
     passing = _Passing()
-    for op, event in sorted(told, key=lambda each: each[0].index):
-        if isinstance(event, Fetch):
-            follower, leader = event.link
-            sent = passing.sent_ns(event.link, op.time_ns)
-            yield Sighting(node=follower, leader=leader, end=event.offset, op=op, sent_ns=sent)
-        else:
-            passing.rule(op, event)
+    for op in select(ops, Source.FABRIC, "fetch", "hold", "held", "release", "delay", "heal"):
+        match op.event:
+            case Fetch(link=(follower, leader) as link, offset=end):
+                sent = passing.sent_ns(link, op.time_ns)
+                yield Sighting(node=follower, leader=leader, end=end, op=op, sent_ns=sent)
+            case Hold() | Held() | Release() | Delay() | Heal() as event:
+                passing.rule(op, event)
 
 
 class _Passing:

@@ -14,12 +14,12 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
 from checkers.facts.committed import Commit, commits_by_origin, commits_of
-from checkers.facts.copies import UNKNOWN, Change, Piece, Replay, ReplicaLog, copies_of
+from checkers.facts.copies import Change, Piece, Replay, ReplicaLog, copied, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return
-from checkers.facts.moments import margin_ns
-from checkers.facts.view import at, final_leader, final_logs, key_of, offsets_text
+from checkers.facts.moments import anomaly, margin_ns
+from checkers.facts.view import at, final_leader, final_logs, offsets_text
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of
 from checkers.rules.seen_without import seen_without
@@ -164,33 +164,21 @@ def _lacked(
 
 def _never_copied(ops: Sequence[Op], node: str, piece: Piece, joined: Op) -> bool:
     """Return True if the node had not copied any of these records when it joined."""
-    first, end, origin = piece
     until = joined.time_ns + margin_ns(ops)  # a copy made before may be reported so much later
-    return not any(
-        change.node == node and change.origin in (origin, UNKNOWN) and change.first < end and first < change.end
-        for change in copies_of(ops).in_order
-        if change.op.time_ns <= until
-    )
+    return not any(change.node == node and change.op.time_ns <= until for change in copied(ops, piece))
 
 
 def _not_replicated(ops: Sequence[Op], found: Iterable[_Missing]) -> Iterator[Anomaly]:
-    topic, partition = key_of(ops)
     groups: dict[tuple[str, int], list[_Missing]] = {}
     for each in found:
         groups.setdefault((each.node, each.op.index), []).append(each)
     for (node, index), group in sorted(groups.items(), key=lambda item: item[0][1]):
         ranges = ranges_of(offset for each in group for offset in range(each.first, each.end))
         commit = group[0].commit.op
-        yield Anomaly(
-            kind=Kind.NOT_REPLICATED,
-            topic=topic,
-            partition=partition,
-            ranges=ranges,
-            nodes=(node,),
-            sentence=f"{node}, of the ISR, lacks what {commit.process} committed at {offsets_text(ranges)} at "
-            f"{at(commit)}: it {group[0].text}.",
-            proof=tuple(sorted({index, *(each.commit.op.index for each in group)})),
-        )
+        text = f"{node}, of the ISR, lacks what {commit.process} committed at {offsets_text(ranges)} at "
+        text += f"{at(commit)}: it {group[0].text}"
+        proof = (index, *(each.commit.op.index for each in group))
+        yield anomaly(ops, Kind.NOT_REPLICATED, text, proof, [node], None, ranges)
 
 
 # --- losses --------------------------------------------------------------------------------------------------

@@ -7,15 +7,18 @@ follower's log ends; so it sees a member that cut a promised record, even if it 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from checkers.facts.assured import Assured, assured_records
+from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.keepers import keepers_of
 from checkers.facts.keeping import Keeping
-from checkers.facts.moments import margin_ns
+from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.sightings import sightings
-from checkers.facts.view import at, key_of, offsets_text
+from checkers.facts.view import at, offsets_text
 from harness.events import Fetch, LeaderAndIsr
 from harness.model import Anomaly, Kind, Op, ranges_of
 
@@ -35,8 +38,17 @@ def seen_without(ops: Sequence[Op]) -> list[Anomaly]:
 
 def _suspicious(ops: Sequence[Op], assured: Assured) -> bool:
     """Return True if any follower was seen without the record's offset after it was promised."""
-    acked = assured.acked
-    return any(each.op.index > acked.index and each.end <= acked.offset for each in sightings(ops))
+    indexes, lowest = _lowest_since(ops)
+    place = bisect_right(indexes, assured.acked.index)
+    return place < len(lowest) and lowest[place] <= assured.acked.offset
+
+
+@fact
+def _lowest_since(ops: Sequence[Op]) -> tuple[list[int], list[int]]:
+    """Return the index of each sighting, and the lowest end of a log that it and the later ones show."""
+    seen = sightings(ops)
+    lowest = [*accumulate((each.end for each in reversed(seen)), min)]
+    return [each.op.index for each in seen], lowest[::-1]
 
 
 def _in_isr(ops: Sequence[Op], node: str, op: Op) -> bool:
@@ -52,17 +64,10 @@ def _in_isr(ops: Sequence[Op], node: str, op: Op) -> bool:
 
 
 def _anomaly(ops: Sequence[Op], node: str, group: Sequence[tuple[Assured, Keeping]]) -> Anomaly:
-    topic, partition = key_of(ops)
     first, keeping = group[0]
     ranges = ranges_of(sorted({assured.acked.offset for assured, _ in group}))
     shown = {keeping.op.index} if keeping.op is not None else set()
-    return Anomaly(
-        kind=Kind.NOT_REPLICATED,
-        topic=topic,
-        partition=partition,
-        ranges=ranges,
-        nodes=(node,),
-        sentence=f"{node}, of the ISR, lacks what was acknowledged (acks=all) at {offsets_text(ranges)} at "
-        f"{at(first.acked.ok)}: it {keeping.text}.",
-        proof=tuple(sorted({*shown, *(assured.acked.index for assured, _ in group)})),
-    )
+    text = f"{node}, of the ISR, lacks what was acknowledged (acks=all) at {offsets_text(ranges)} at "
+    text += f"{at(first.acked.ok)}: it {keeping.text}"
+    proof = (*shown, *(assured.acked.index for assured, _ in group))
+    return anomaly(ops, Kind.NOT_REPLICATED, text, proof, [node], None, ranges)
