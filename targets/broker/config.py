@@ -11,6 +11,7 @@ from typing import Any, Final, get_type_hints
 from targets.broker.core.rules import PROTOCOLS, from_text
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
+from targets.broker.limits import Limits
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 _PORT_MAX: Final = 65535
@@ -18,7 +19,7 @@ _KINDS: Final = get_type_hints(Config)
 _TUNABLE: Final = {
     field.name: _KINDS[field.name]
     for field in fields(Config)
-    if field.name not in ("broker_id", "registration", "protocol", "rules")
+    if field.name not in ("broker_id", "registration", "protocol", "rules", "limits")
 }
 _NEEDED: Final = frozenset(
     {
@@ -34,7 +35,8 @@ _NEEDED: Final = frozenset(
         "protocol",
     }
 )
-_OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings"})
+_OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings", "limits"})
+_LIMITS: Final = frozenset(field.name for field in fields(Limits))
 
 
 class ConfigError(Exception):
@@ -62,7 +64,7 @@ def load(path: Path) -> tuple[Config, Driver]:
     Required keys: broker_id, node, listen_client, listen_internal, advertised_client, advertised_internal
     ([host, port] each), zookeeper (host:port/chroot), session_timeout_ms, data_dir, protocol. Optional keys:
     collector ([host, port]), rules {name: value} (all of them; the default is the protocol's own), segment_bytes,
-    and the core's tunables under "settings".
+    the core's tunables under "settings", and the quotas of targets/broker/limits.py under "limits".
 
     Raises:
         ConfigError: one line that names the file, the key, its value and what was expected.
@@ -103,8 +105,14 @@ def _config(raw: Mapping[str, Any]) -> Config:
         rules=from_text({name: _text(f"rule {name}", value) for name, value in rules.items()})
         if rules
         else PROTOCOLS[protocol],
+        limits=_limits(_object("limits", raw.get("limits", {}))),
         **tunables,
     )
+
+
+def _limits(raw: Mapping[str, Any]) -> Limits:
+    _only("limit", raw, _LIMITS)
+    return Limits(**{name: _number(f"limit {name}", value, least=1) for name, value in raw.items()})
 
 
 def _driver(raw: Mapping[str, Any]) -> Driver:

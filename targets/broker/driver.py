@@ -13,13 +13,15 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePath
 
 from targets.broker.config import Driver as Settings
+from targets.broker.connections import Connections, Listener
 from targets.broker.coordination.client import Coordination
-from targets.broker.core.broker import Broker
+from targets.broker.core.broker import Broker, StepError
 from targets.broker.core.events import (
     Answer,
     Arm,
@@ -29,6 +31,7 @@ from targets.broker.core.events import (
     Flush,
     Flushed,
     Observe,
+    Received,
     Send,
     Start,
     Tick,
@@ -40,9 +43,12 @@ from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
+from targets.broker.files import share_files
+from targets.broker.inbound import Common, Inbound
+from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import DataDir, open_data_dir
-from targets.broker.network import Inbound, Peers
-from targets.broker.wire.versions import Rows, client_rows, peer_rows
+from targets.broker.peers import Peers
+from targets.broker.wire.versions import client_rows, peer_rows
 from targets.broker.witness import Witness
 
 log = logging.getLogger("fencepost.broker")
@@ -52,6 +58,15 @@ log = logging.getLogger("fencepost.broker")
 # lies outside the heap; then their values.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _TRIM_BYTES, _MMAP_BYTES = 64 * 1024 * 1024, 32 * 1024 * 1024
+
+
+# How often connections are looked at.
+SWEEP_S = 1.0
+BACKLOG = 512
+# Characters of a request in the log.
+REQUEST_SHOWN_MAX = 2_000
+# Errors that leave open what the disk holds: the broker ends, as it could lose what it acknowledges next.
+IN_DOUBT = (OSError, LogInDoubtError)
 
 
 class BrokerExit(Exception):
@@ -83,6 +98,10 @@ class Driver:
         self._stepping = False
         self._inbound: dict[int, Inbound] = {}
         self._next_connection = 0
+        self._limits = share_files(config.limits)
+        self._connections = Connections(self._limits, time.monotonic)
+        self._common: Common | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._resolving: dict[int, tuple[int, Callable[[tuple[str, int] | None], None]]] = {}
         self._known: dict[int, tuple[str, int]] = {}
@@ -109,7 +128,10 @@ class Driver:
             {"id": self._config.broker_id, "pid": os.getpid(), "protocol": self._config.protocol},
         )
         opened = open_data_dir(
-            self._settings.data_dir, segment_bytes=self._settings.segment_bytes, on_durable=self._on_durable
+            self._settings.data_dir,
+            segment_bytes=self._settings.segment_bytes,
+            on_durable=self._on_durable,
+            files_open_max=self._limits.log_files_open_max,
         )
         self._data = opened.data
         for note in opened.notes:
@@ -122,17 +144,37 @@ class Driver:
         self._coordination = coordination
         # Before any request can arrive: an earlier one would find no replica here.
         self.post(Start(logs=tuple(opened.logs.values())))
-        servers = [
-            await loop.create_server(partial(self._accept, rows), *address)
-            for rows, address in (
-                (self._client_rows, self._settings.listen_client),
-                (self._peer_rows, self._settings.listen_internal),
+        clients, brokers = self._limits.connections_max, self._limits.internal_connections_max
+        listeners = (
+            (Listener("the clients' listener", self._client_rows, clients), self._settings.listen_client),
+            (Listener("the brokers' listener", self._peer_rows, brokers), self._settings.listen_internal),
+        )
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="long-requests") as worker:
+            self._common = Common(
+                post=self.post,
+                connections=self._connections,
+                limits=self._limits,
+                now_s=time.monotonic,
+                worker=worker,
             )
+            return await self._serve(listeners, coordination)
+
+    async def _serve(
+        self, listeners: Sequence[tuple[Listener, tuple[str, int]]], coordination: Coordination
+    ) -> str:
+        assert self._done is not None, "served before it ran"
+        loop = asyncio.get_running_loop()
+        servers = [
+            await loop.create_server(partial(self._accept, listener), *address, backlog=BACKLOG)
+            for listener, address in listeners
         ]
+        self._sweep()
         coordination.start()
         try:
             return await self._done
         finally:
+            if self._sweeper is not None:
+                self._sweeper.cancel()
             for server in servers:
                 server.close()
             self._peers.close()
@@ -191,8 +233,34 @@ class Driver:
         if isinstance(event, ZkAnswered) and event.tag in self._resolving:
             self._resolved(event)
             return
-        for effect in self._broker.step(time.monotonic_ns(), event):
+        failed: BaseException | None = None
+        try:
+            effects = self._broker.step(time.monotonic_ns(), event, self._connections.memory.room())
+        except StepError as error:
+            failed, effects = error.__cause__ or error, error.effects
+            if not isinstance(event, Received) or isinstance(failed, IN_DOUBT):
+                raise failed from error
+        for effect in effects:
             self._obey(effect)
+        if failed is not None and isinstance(event, Received):
+            self._give_up(event, failed)
+
+    def _give_up(self, event: Received, error: BaseException) -> None:
+        """
+        End the connection of a request whose handler raised: a bug here, but no reason to end the broker.
+
+        What it did up to there stands, as if the answer had been lost.
+        """
+        text = repr(event.request)
+        shown = text if len(text) <= REQUEST_SHOWN_MAX else f"{text[:REQUEST_SHOWN_MAX]}…"
+        log.error("connection %d: request %s; closing it", event.caller.connection, shown, exc_info=error)
+        if event.caller.connection in self._inbound:
+            self._inbound[event.caller.connection].close()
+
+    def _sweep(self) -> None:
+        """Close connections that are idle or in the way, now and then."""
+        self._connections.sweep()
+        self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
     # --- effects -----------------------------------------------------------------------------------------------
     def _obey(self, effect: Effect) -> None:
@@ -231,9 +299,10 @@ class Driver:
             self.post(Flushed(tp=effect.tp, generation=effect.generation, upto=effect.upto))
 
     # --- connections -------------------------------------------------------------------------------------------
-    def _accept(self, rows: Rows) -> Inbound:
+    def _accept(self, listener: Listener) -> Inbound:
+        assert self._common is not None, "a connection before the broker serves"
         self._next_connection += 1
-        connection = Inbound(self._next_connection, rows, self.post, self._hung_up)
+        connection = Inbound(self._next_connection, listener, self._common, self._hung_up)
         self._inbound[connection.number] = connection
         return connection
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import assert_never
 
 from targets.broker.core import (
-    admin,
     commands,
     controller,
+    fetches,
     follower,
     isr,
     leader,
     membership,
+    metadata,
     office,
+    questions,
     replicas,
+    topics,
 )
 from targets.broker.core.events import (
     Answered,
@@ -47,8 +50,20 @@ from targets.broker.core.messages import (
     Request,
     StopReplicaRequest,
 )
-from targets.broker.core.state import Config, Core, DiskPort, Role, State, TimerKey
+from targets.broker.core.state import UNBOUNDED, AwaitRest, Config, Core, DiskPort, Role, State
+from targets.broker.core.timers import NEVER, TimerKey
 from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONTROLLER, ELECTIONS, ZkError
+
+# In place of a session: an ask whose parts were answered in different ones.
+NO_SESSION = 0
+
+
+class StepError(Exception):
+    """A step ended half way by an exception (its cause); the state has changed by the effects up to there."""
+
+    def __init__(self, effects: list[Effect]) -> None:
+        super().__init__(f"a step ended after {len(effects)} effects")
+        self.effects = effects
 
 
 class Broker:
@@ -58,16 +73,23 @@ class Broker:
         self.state = State(config=config)
         self._disk = disk
 
-    def step(self, now_ns: int, event: Event) -> list[Effect]:
+    def step(self, now_ns: int, event: Event, room: int = UNBOUNDED) -> list[Effect]:
         """
         Process one event and return the effects, in order.
 
         Args:
             now_ns: time of any monotonic clock, in nanoseconds; timers use the same clock.
             event: the event to process.
+            room: how many bytes of records the answers to clients may hold.
+
+        Raises:
+            StepError: a handler raised; no handler does for events as they should be.
         """
-        core = Core(state=self.state, disk=self._disk, now_ns=now_ns)
-        _dispatch(core, event)
+        core = Core(state=self.state, disk=self._disk, now_ns=now_ns, room=room)
+        try:
+            _dispatch(core, event)
+        except Exception as error:
+            raise StepError(core.effects) from error
         _arm(core)
         return core.effects
 
@@ -108,15 +130,15 @@ def _on_request(core: Core, caller: Caller, request: Request) -> None:
         case ProduceRequest():
             leader.on_produce(core, caller, request)
         case OffsetForLeaderEpochRequest():
-            leader.on_offset_for_leader_epoch(core, caller, request)
+            questions.on_offset_for_leader_epoch(core, caller, request)
         case ListOffsetsRequest():
-            leader.on_list_offsets(core, caller, request)
+            questions.on_list_offsets(core, caller, request)
         case MetadataRequest():
-            admin.on_metadata(core, caller, request)
+            metadata.on_metadata(core, caller, request)
         case CreateTopicsRequest():
-            admin.on_create_topics(core, caller, request)
+            topics.on_create_topics(core, caller, request)
         case DeleteTopicsRequest():
-            admin.on_delete_topics(core, caller, request)
+            topics.on_delete_topics(core, caller, request)
         case _:
             assert_never(request)
 
@@ -142,6 +164,9 @@ def _on_answered(core: Core, event: Answered) -> None:
 
 def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
     continuation = core.state.pending.pop(event.tag, None)
+    if isinstance(continuation, AwaitRest):
+        _on_part(core, continuation, event)
+        return
     results = event.results
     # A reply of an older session: its writes belong to that session, not to this one.
     stale = event.session != core.state.session
@@ -150,22 +175,35 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             isr.on_asked(core, continuation, ZkError.LOST if stale else results[0])
         case isr.AwaitIsrRead():
             isr.on_read(core, continuation, ZkError.LOST if stale else results[0])
-        case admin.AwaitMetadataNames():
-            admin.on_names_read(core, continuation, results)
-        case admin.AwaitMetadataNodes():
-            admin.on_nodes_read(core, continuation, results)
-        case admin.AwaitMetadataStates():
-            admin.on_partitions_read(core, continuation, results)
-        case admin.AwaitLiveBrokers():
-            admin.on_live_read(core, continuation, results[0])
-        case admin.AwaitTopicsToDelete():
-            admin.on_to_delete(core, continuation, results)
-        case admin.AwaitTopicsWrite():
-            admin.on_topics_written(core, continuation, results)
+        case metadata.AwaitMetadataNames():
+            metadata.on_names_read(core, continuation, results)
+        case metadata.AwaitMetadataNodes():
+            metadata.on_nodes_read(core, continuation, results)
+        case metadata.AwaitMetadataStates():
+            metadata.on_partitions_read(core, continuation, results)
+        case topics.AwaitLiveBrokers():
+            topics.on_live_read(core, continuation, results[0])
+        case topics.AwaitTopicsToDelete():
+            topics.on_to_delete(core, continuation, results)
+        case topics.AwaitTopicsWrite():
+            topics.on_topics_written(core, continuation, results)
         case _ if not stale and continuation is not None:  # any other reply is void
             _on_membership(core, event, continuation)
     if isinstance(continuation, isr.AwaitIsrWrite | isr.AwaitIsrRead) and continuation.tp in core.state.replicas:
         leader.advance_high_watermark(core, core.state.replicas[continuation.tp])
+
+
+def _on_part(core: Core, rest: AwaitRest, event: ZkAnswered) -> None:
+    """Go on with a long ask, or with what awaited it; once an answer is lost, so is the rest, unasked."""
+    rest.results += event.results
+    rest.session = event.session if rest.session in (None, event.session) else NO_SESSION
+    if rest.left and ZkError.LOST not in event.results:
+        core.ask_rest(rest)
+        return
+    results = (*rest.results, *(ZkError.LOST for _ in rest.left))
+    tag = core.number()
+    core.state.pending[tag] = rest.continuation
+    _on_zookeeper(core, ZkAnswered(tag=tag, session=rest.session or NO_SESSION, results=results))
 
 
 def _on_membership(core: Core, event: ZkAnswered, continuation: object) -> None:
@@ -222,19 +260,21 @@ def _on_flushed(core: Core, event: Flushed) -> None:
 
 
 def _on_hungup(core: Core, connection: int) -> None:
-    for waits, name in ((core.state.fetches, "fetch-wait"), (core.state.produces, "produce")):
-        for number in [n for n, w in waits.items() if w.caller.connection == connection]:
-            waits.pop(number)
-            core.state.timers.pop((name, number), None)
-    # The controller sends it again while this broker is registered.
-    core.state.early = [command for command in core.state.early if command[0].connection != connection]
+    for number in core.state.fetches.of_connection(connection):
+        core.state.fetches.pop(number)
+        core.state.timers.drop(("fetch-wait", number))
+    for number in core.state.produces.of_connection(connection):
+        core.state.produces.pop(number)
+        core.state.timers.drop(("produce", number))
+    if core.state.early:
+        # The controller sends it again while this broker is registered.
+        core.state.early = [command for command in core.state.early if command[0].connection != connection]
 
 
 def _on_tick(core: Core) -> None:
-    core.state.armed_ns = -1  # spent: the next timer is armed again, also after an early tick
-    due = sorted((at, str(key), key) for key, at in core.state.timers.items() if at <= core.now_ns)
-    for _, _, key in due:
-        if core.state.timers.pop(key, None) is not None:
+    core.state.armed_ns = NEVER  # spent: the next timer is armed again, also after an early tick
+    for key in core.state.timers.due(core.now_ns):
+        if core.state.timers.drop(key):
             _on_timer(core, key)
 
 
@@ -247,7 +287,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("checkpoint",):
             _checkpoint(core)
         case ("fetch-wait", int(number)):
-            leader.on_fetch_timeout(core, number)
+            fetches.on_fetch_timeout(core, number)
         case ("produce", int(number)):
             leader.on_produce_timeout(core, number)
         case ("fetch-retry", tp, int(generation)):
@@ -285,7 +325,7 @@ def _checkpoint(core: Core) -> None:
 
 def _arm(core: Core) -> None:
     """Request the next tick if the earliest timer changed."""
-    earliest = min(core.state.timers.values(), default=-1)
-    if earliest not in (-1, core.state.armed_ns):
+    earliest = core.state.timers.earliest()
+    if earliest not in (NEVER, core.state.armed_ns):
         core.state.armed_ns = earliest
         core.effects.append(Arm(at_ns=earliest))

@@ -45,6 +45,9 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 
+# Decisions in flight to ZooKeeper at once; each becomes a command to every replica.
+WRITES_IN_FLIGHT_MAX = 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitNames:
@@ -183,9 +186,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
             _write(core, tp, replicas, state, decision, known=known, saw=continuation.live)
-    controller.reading = False
-    if controller.read_again:
-        read(core)
+    _send_writes(core)
 
 
 def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
@@ -262,9 +263,27 @@ def _write(
     )
     if old is None:
         parent = ZkCreate(path=partition_path(tp))
-        core.ask(continuation, ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data))))
+        write = ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data)))
     else:
-        core.ask(continuation, ZkMulti(ops=(check, ZkSet(path=path, data=data, version=old.zk_version))))
+        write = ZkMulti(ops=(check, ZkSet(path=path, data=data, version=old.zk_version)))
+    controller.writes.append((continuation, write))
+
+
+def _send_writes(core: Core) -> None:
+    """
+    Send the decisions of a reading, some at a time, so that others are served meanwhile; then the reading is over.
+
+    A decision that waits here is never forgotten: the next reading begins when all are sent.
+    """
+    controller = core.state.controller
+    while controller.writes and controller.writing < WRITES_IN_FLIGHT_MAX:
+        continuation, write = controller.writes.popleft()
+        controller.writing += 1
+        core.ask(continuation, write)
+    if controller.reading and not controller.writes:
+        controller.reading = False
+        if controller.read_again:
+            read(core)
 
 
 def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> None:
@@ -272,6 +291,9 @@ def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> Non
     controller = core.state.controller
     if not controller.active or controller.epoch != continuation.state.controller_epoch:
         return
+    controller.writing = max(0, controller.writing - 1)  # it may be of the same epoch, held before
+    if controller.writes:
+        _send_writes(core)
     if not isinstance(result, ZkDone):
         # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed.
         # Reading again shows which; a deposed controller fails its epoch check from now on.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import leader
+from targets.broker.core import leader, questions
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.log_port import AppendOrderError
 from targets.broker.core.messages import (
@@ -281,7 +281,7 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
         _cut(core, replica, Cut(to=continuation.offset, reason=Reason.HIGH_WATERMARK))
     if result is not None and result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
         move(replica, Turn.OUT_OF_RANGE)
-        _ask_bound(core, replica, leader.LATEST)
+        _ask_bound(core, replica, questions.LATEST)
     elif result is None or result.error is not ErrorCode.NONE:
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif _append(core, replica, result):
@@ -347,11 +347,11 @@ def on_bounds(core: Core, continuation: AwaitBounds, response: Response | None) 
     result = next((item for item in given if item.tp == continuation.tp), None)
     if result is None or result.error is not ErrorCode.NONE or result.offset < 0:
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
-    elif continuation.timestamp == leader.LATEST and result.offset < replica.log.end_offset:
+    elif continuation.timestamp == questions.LATEST and result.offset < replica.log.end_offset:
         _cut(core, replica, Cut(to=result.offset, reason=Reason.OUT_OF_RANGE))
         proceed(core, replica)
-    elif continuation.timestamp == leader.LATEST:
-        _ask_bound(core, replica, leader.EARLIEST)
+    elif continuation.timestamp == questions.LATEST:
+        _ask_bound(core, replica, questions.EARLIEST)
     elif result.offset > replica.log.end_offset:
         _start_anew(core, replica, result.offset)
         proceed(core, replica)

@@ -1,30 +1,22 @@
 """
-The leader of a partition: appends, serves fetches, advances the high watermark, answers epoch requests.
+The leader of a partition: appends, counts its followers' fetches, advances the high watermark.
 
-Source:  Kafka Replication Design V3, C (becomeLeader) and G (on_ReplicaFetchRequest); KIP-101 steps 3 and 4.3.
-Length:  all of a leader's requests, in the order of a record's life: produced, fetched, committed, asked about.
+`fetches` reads for them and for consumers, `questions` answers about epochs and offsets.
+Source:  Kafka Replication Design V3, C (becomeLeader) and G (on_ReplicaFetchRequest); KIP-101 step 3.
 """
 
 from __future__ import annotations
 
-from targets.broker.core import isr
+from targets.broker.core import fetches, isr
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.events import Answer, Caller, Flush
+from targets.broker.core.fences import fence
 from targets.broker.core.messages import (
     Batch,
-    EpochAnswer,
     ErrorCode,
     FetchPartition,
     FetchRequest,
-    FetchResponse,
-    FetchResult,
     LeaderAndIsr,
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsResult,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
     ProducePartition,
     ProduceRequest,
     ProduceResponse,
@@ -32,10 +24,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import EpochsFlushed
-from targets.broker.core.state import Core, Progress, Replica, Role, WaitingFetch, WaitingProduce
-
-LATEST = -1
-EARLIEST = -2
+from targets.broker.core.state import Core, Progress, Replica, Role, WaitingProduce
 
 
 def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool = False) -> None:
@@ -122,7 +111,7 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
     waiting = WaitingProduce(caller=caller, required=required, done=done, order=order, texts=texts)
     number = core.number()
     if request.acks != 0:
-        core.state.produces[number] = waiting
+        core.state.produces.add(number, waiting)
         if required:
             core.after_ms(("produce", number), request.timeout_ms)
         else:
@@ -130,8 +119,8 @@ def on_produce(core: Core, caller: Caller, request: ProduceRequest) -> None:
     for tp in tuple(required or done):  # a produce that commits at once leaves `required`
         if tp in core.state.replicas and core.state.replicas[tp].role is Role.LEADER:
             advance_high_watermark(core, core.state.replicas[tp])
-            wake_fetches(core, tp)
-    complete_produces(core)
+            fetches.wake(core, tp)
+            complete_produces(core, tp)
 
 
 def _refusal(core: Core, part: ProducePartition, acks: int) -> ErrorCode:
@@ -167,28 +156,33 @@ def maybe_flush(core: Core, replica: Replica) -> None:
         core.effects.append(Flush(tp=replica.tp, generation=replica.generation, upto=replica.log.end_offset))
 
 
-def complete_produces(core: Core) -> None:
-    """Answer every produce that the high watermark has passed, or that this broker cannot commit any more."""
-    for number, waiting in list(core.state.produces.items()):
-        for tp, (base, end) in list(waiting.required.items()):
-            replica = core.state.replicas.get(tp)
-            if replica is None or replica.role is not Role.LEADER:
-                outcome = (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-            elif replica.high_watermark >= end:
-                enough = len(replica.isr) >= core.config.min_isr
-                # The smaller ISR committed the appended records, so they may survive (Kafka's error 20).
-                outcome = (ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, base)
-            else:
-                continue
-            waiting.done[tp] = outcome
-            del waiting.required[tp]
+def complete_produces(core: Core, tp: TopicPartition) -> None:
+    """Answer the produces to a partition that the high watermark has passed, or that cannot be committed here."""
+    waits = core.state.produces.on(tp)
+    if not waits:
+        return
+    replica = core.state.replicas.get(tp)
+    for number, waiting in waits:
+        if tp not in waiting.required:
+            continue
+        base, end = waiting.required[tp]
+        if replica is None or replica.role is not Role.LEADER:
+            outcome = (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+        elif replica.high_watermark >= end:
+            enough = len(replica.isr) >= core.config.min_isr
+            # The smaller ISR committed the appended records, so they may survive (Kafka's error 20).
+            outcome = (ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, base)
+        else:
+            continue
+        waiting.done[tp] = outcome
+        del waiting.required[tp]
         if not waiting.required:
             _answer_produce(core, number)
 
 
 def on_produce_timeout(core: Core, number: int) -> None:
     """Stop waiting for the ISR: the records are appended and may survive (error 7)."""
-    waiting = core.state.produces.get(number)
+    waiting = core.state.produces.requests.get(number)
     if waiting is None:
         return
     for tp in waiting.required:
@@ -199,7 +193,8 @@ def on_produce_timeout(core: Core, number: int) -> None:
 
 def _answer_produce(core: Core, number: int) -> None:
     waiting = core.state.produces.pop(number)
-    core.state.timers.pop(("produce", number), None)
+    assert waiting is not None, f"produce {number} was answered before"
+    core.state.timers.drop(("produce", number))
     results = tuple(
         ProduceResult(
             tp=tp,
@@ -219,21 +214,14 @@ def on_fetch(core: Core, caller: Caller, request: FetchRequest) -> None:
         replica = core.state.replicas.get(part.tp)
         if replica is not None and replica.role is Role.LEADER and request.replica_id in replica.progress:
             _count_fetch(core, replica, request.replica_id, part)
-    results = _read(core, request)
-    if request.max_wait_ms <= 0 or _enough(request, results):
-        core.effects.append(Answer(to=caller, response=FetchResponse(results=results)))
-    else:
-        number = core.number()
-        core.state.fetches[number] = WaitingFetch(caller=caller, request=request)
-        core.after_ms(("fetch-wait", number), request.max_wait_ms)
-    complete_produces(core)
+    fetches.serve(core, caller, request)
 
 
 def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartition) -> None:
     """Count a fetch as an acknowledgement, unless it is from another epoch and the rules fence it (KIP-320)."""
     if not replica.log.start_offset <= part.fetch_offset <= replica.log.end_offset:
         return
-    passed = _fence(replica, part.current_leader_epoch) is ErrorCode.NONE
+    passed = fence(replica, part.current_leader_epoch) is ErrorCode.NONE
     counts = passed or not core.rules.fence_high_watermark
     if counts:
         isr.note_fetch(core, replica, follower, part.fetch_offset)
@@ -241,85 +229,6 @@ def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartiti
         isr.maybe_expand(core, replica, follower, part.fetch_offset)
     if counts:
         advance_high_watermark(core, replica)
-
-
-def _fence(replica: Replica, current: int) -> ErrorCode:
-    """Compare the epoch of a request (-1: it has none) with this replica's leader epoch."""
-    if current in (UNDEFINED_EPOCH, replica.leader_epoch):
-        return ErrorCode.NONE
-    older = current < replica.leader_epoch
-    return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
-
-
-def _enough(request: FetchRequest, results: tuple[FetchResult, ...]) -> bool:
-    failed = any(result.error is not ErrorCode.NONE for result in results)
-    size = sum(batch.size for result in results for batch in result.batches)
-    return failed or not request.partitions or size >= request.min_bytes
-
-
-def _read(core: Core, request: FetchRequest) -> tuple[FetchResult, ...]:
-    left = request.max_bytes
-    results: list[FetchResult] = []
-    for part in request.partitions:
-        result = _read_one(core, request, part, max(0, min(left, part.max_bytes)))
-        left -= sum(batch.size for batch in result.batches)
-        results.append(result)
-    return tuple(results)
-
-
-def _read_one(core: Core, request: FetchRequest, part: FetchPartition, max_bytes: int) -> FetchResult:
-    replica = core.state.replicas.get(part.tp)
-    if replica is None:
-        return FetchResult(tp=part.tp, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    follower = request.replica_id >= 0
-    fence = _fence(replica, part.current_leader_epoch) if core.rules.fence_fetch else ErrorCode.NONE
-    if fence is not ErrorCode.NONE:
-        return FetchResult(tp=part.tp, error=fence)
-    if replica.role is not Role.LEADER or (follower and request.replica_id not in replica.replicas):
-        return FetchResult(tp=part.tp, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    log, offset = replica.log, part.fetch_offset
-    if not log.start_offset <= offset <= log.end_offset:
-        # V3 C: an offset before the log's start or past its end is out of range; one between HW and LEO is not.
-        return FetchResult(
-            tp=part.tp,
-            error=ErrorCode.OFFSET_OUT_OF_RANGE,
-            high_watermark=replica.high_watermark,
-            log_start_offset=log.start_offset,
-        )
-    limit = log.end_offset if follower else replica.high_watermark
-    batches = log.read(offset, limit, max_bytes) if offset < limit else ()
-    if not follower:
-        # If a follower's log ends inside a batch, so does the high watermark; a consumer gets whole batches only.
-        batches = tuple(batch for batch in batches if batch.last_offset < limit)
-    return FetchResult(
-        tp=part.tp,
-        error=ErrorCode.NONE,
-        high_watermark=replica.high_watermark,
-        log_start_offset=log.start_offset,
-        batches=batches,
-    )
-
-
-def wake_fetches(core: Core, tp: TopicPartition) -> None:
-    """Answer the waiting fetches of this partition that now have enough bytes."""
-    for number, waiting in list(core.state.fetches.items()):
-        if any(part.tp == tp for part in waiting.request.partitions):
-            results = _read(core, waiting.request)
-            if _enough(waiting.request, results):
-                _answer_fetch(core, number, results)
-
-
-def on_fetch_timeout(core: Core, number: int) -> None:
-    """Answer a fetch whose wait is over with what there is."""
-    waiting = core.state.fetches.get(number)
-    if waiting is not None:
-        _answer_fetch(core, number, _read(core, waiting.request))
-
-
-def _answer_fetch(core: Core, number: int, results: tuple[FetchResult, ...]) -> None:
-    waiting = core.state.fetches.pop(number)
-    core.state.timers.pop(("fetch-wait", number), None)
-    core.effects.append(Answer(to=waiting.caller, response=FetchResponse(results=results)))
 
 
 # --- the high watermark ------------------------------------------------------------------------------
@@ -339,64 +248,10 @@ def advance_high_watermark(core: Core, replica: Replica) -> None:
     if candidate > replica.high_watermark:
         replica.high_watermark = candidate
         core.observe_replica("high-watermark", replica, to=candidate)
-        wake_fetches(core, replica.tp)
-        complete_produces(core)
+        fetches.wake(core, replica.tp)
+        complete_produces(core, replica.tp)
 
 
 def _known_end(replica: Replica, member: int) -> int:
     progress = replica.progress.get(member)
     return -1 if progress is None else progress.end
-
-
-# --- questions ---------------------------------------------------------------------------------------
-def on_offset_for_leader_epoch(core: Core, caller: Caller, request: OffsetForLeaderEpochRequest) -> None:
-    """Answer where epochs end, for partitions that this broker leads (KIP-101 4.3, Request Semantics 2)."""
-    answers: list[EpochAnswer] = []
-    for question in request.questions:
-        replica = core.state.replicas.get(question.tp)
-        fence = ErrorCode.NONE
-        if replica is not None and core.rules.fence_truncation_query:
-            # Check the epoch before the role: a request from an old epoch must get the epoch's error (KIP-320).
-            fence = _fence(replica, question.current_leader_epoch)
-        if replica is None:
-            answers.append(EpochAnswer(tp=question.tp, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        elif fence is not ErrorCode.NONE:
-            answers.append(EpochAnswer(tp=question.tp, error=fence))
-        elif replica.role is not Role.LEADER:
-            answers.append(EpochAnswer(tp=question.tp, error=ErrorCode.NOT_LEADER_OR_FOLLOWER))
-        else:
-            found = replica.epochs.end_offset_for(question.leader_epoch, replica.log.end_offset)
-            answers.append(
-                EpochAnswer(tp=question.tp, error=ErrorCode.NONE, leader_epoch=found.epoch, end_offset=found.end)
-            )
-    core.effects.append(Answer(to=caller, response=OffsetForLeaderEpochResponse(answers=tuple(answers))))
-
-
-def on_list_offsets(core: Core, caller: Caller, request: ListOffsetsRequest) -> None:
-    """Return the first offset, the last (the log end to a follower, the HW to a client), or one by time."""
-    results = tuple(_list_one(core, request.replica_id, part) for part in request.partitions)
-    core.effects.append(Answer(to=caller, response=ListOffsetsResponse(results=results)))
-
-
-def _list_one(core: Core, replica_id: int, part: ListOffsetsPartition) -> ListOffsetsResult:
-    replica = core.state.replicas.get(part.tp)
-    if replica is None:
-        return ListOffsetsResult(tp=part.tp, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    fence = _fence(replica, part.current_leader_epoch) if core.rules.fence_fetch else ErrorCode.NONE
-    if fence is not ErrorCode.NONE:
-        return ListOffsetsResult(tp=part.tp, error=fence)
-    if replica.role is not Role.LEADER:
-        return ListOffsetsResult(tp=part.tp, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if part.timestamp == LATEST:
-        offset = replica.log.end_offset if replica_id >= 0 else replica.high_watermark
-    elif part.timestamp == EARLIEST:
-        offset = replica.log.start_offset
-    else:
-        found = replica.log.first_offset_at(part.timestamp)
-        offset = found if 0 <= found < replica.high_watermark else -1
-    return ListOffsetsResult(
-        tp=part.tp,
-        error=ErrorCode.NONE,
-        offset=offset,
-        leader_epoch=replica.leader_epoch if core.rules.epochs else -1,
-    )

@@ -80,7 +80,7 @@ def on_session(core: Core, session: int) -> None:
     core.state.session = session
     core.state.registered, core.state.registration = False, 0
     for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
-        del core.state.timers[key]
+        core.state.timers.drop(key)
     office.resign(core)
     if session:
         core.ask(

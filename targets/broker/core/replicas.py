@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from targets.broker.core import follower, leader
+from targets.broker.core import fetches, follower, leader
 from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.log_port import LogPort, Recovery
@@ -76,8 +76,8 @@ def stop_replica(core: Core, tp: TopicPartition) -> None:
     core.state.checkpointed.pop(tp, None)
     replica.log.delete()
     core.observe_replica("stopped", replica)
-    leader.wake_fetches(core, tp)
-    leader.complete_produces(core)
+    fetches.wake(core, tp)
+    leader.complete_produces(core, tp)
 
 
 def on_broker_startup(
@@ -177,8 +177,8 @@ def _apply(core: Core, replica: Replica, command: LeaderAndIsr, *, resumed: bool
     else:
         follower.become_follower(core, replica, command)
     if was_leader:
-        leader.wake_fetches(core, replica.tp)
-        leader.complete_produces(core)
+        fetches.wake(core, replica.tp)
+        leader.complete_produces(core, replica.tp)
 
 
 def _follows_already(core: Core, replica: Replica, command: LeaderAndIsr) -> bool:

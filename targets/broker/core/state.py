@@ -7,10 +7,11 @@ question's tag, and a timeout is a timer key.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Observe, Send, ZkAsk
@@ -24,9 +25,16 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.rules import Rules
-from targets.broker.core.zookeeper import Registration, ZkOp
+from targets.broker.core.timers import TimerKey, Timers
+from targets.broker.core.waits import Waits
+from targets.broker.core.zookeeper import Registration, ZkMulti, ZkOp, ZkResult
+from targets.broker.limits import Limits
 
 NS_PER_MS = 1_000_000
+# Operations of one ask, a multi's counted one by one; the client for ZooKeeper takes some 0.1 ms for each.
+ASK_OPS_MAX = 250
+# Bytes of records that an answer may hold where memory is no concern.
+UNBOUNDED = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,7 @@ class Config:
     high_watermark_checkpoint_ms: int = 5_000
     controller_backoff_ms: int = 500
     register_backoff_ms: int = 500
+    limits: Limits = field(default_factory=Limits)
     flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
 
 
@@ -121,6 +130,11 @@ class WaitingProduce:
     order: tuple[TopicPartition, ...]
     texts: dict[TopicPartition, str]  # what is wrong with a refused partition, in words
 
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Return every partition that was produced to."""
+        return self.order
+
 
 @dataclass(slots=True, kw_only=True)
 class WaitingFetch:
@@ -128,6 +142,11 @@ class WaitingFetch:
 
     caller: Caller
     request: FetchRequest
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Return the partitions whose bytes it waits for."""
+        return tuple(part.tp for part in self.request.partitions)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -152,6 +171,8 @@ class Controller:
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     channels: dict[int, Channel] = field(default_factory=dict)
     uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes whose answer was lost
+    writes: deque[tuple[Pending, ZkMulti]] = field(default_factory=deque)  # decisions that are not sent yet
+    writing: int = 0  # decisions in flight
 
 
 # --- continuations -----------------------------------------------------------------------------------
@@ -159,7 +180,14 @@ class Pending(Protocol):
     """What continues when an answer comes; its type selects the handler."""
 
 
-TimerKey: TypeAlias = tuple[Any, ...]
+@dataclass(slots=True, kw_only=True)
+class AwaitRest:
+    """A part of a long ask is in flight; the rest follows, then `continuation` gets all results at once."""
+
+    continuation: Pending
+    left: list[ZkOp]
+    session: int | None = None  # of the first answer
+    results: list[ZkResult] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,9 +203,9 @@ class State:
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
     controller: Controller = field(default_factory=Controller)
     pending: dict[int, Pending] = field(default_factory=dict)
-    timers: dict[TimerKey, int] = field(default_factory=dict)
-    produces: dict[int, WaitingProduce] = field(default_factory=dict)
-    fetches: dict[int, WaitingFetch] = field(default_factory=dict)
+    timers: Timers = field(default_factory=Timers)
+    produces: Waits[WaitingProduce] = field(default_factory=Waits)
+    fetches: Waits[WaitingFetch] = field(default_factory=Waits)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
     checkpointed: dict[TopicPartition, int] = field(default_factory=dict)
@@ -194,11 +222,16 @@ class DiskPort(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Core:
-    """One step in progress: the state, the time of the event, and the effects so far."""
+    """
+    One step in progress: the state, the time of the event, and the effects so far.
+
+    room is how many bytes of records the answers of this step to clients may still hold.
+    """
 
     state: State
     disk: DiskPort
     now_ns: int = 0
+    room: int = UNBOUNDED
     effects: list[Effect] = field(default_factory=list)
 
     @property
@@ -224,10 +257,28 @@ class Core:
         return tag
 
     def ask(self, continuation: Pending, *ops: ZkOp) -> None:
-        """Send operations to ZooKeeper; `continuation` gets the results."""
+        """
+        Send operations to ZooKeeper; `continuation` gets the results.
+
+        Many are sent part by part, each once the part before is answered: sending takes time, and others must be
+        served meanwhile. Other asks may come between the parts.
+        """
+        if _weight(ops) <= ASK_OPS_MAX:
+            tag = self.number()
+            self.state.pending[tag] = continuation
+            self.effects.append(ZkAsk(tag=tag, ops=ops))
+        else:
+            self.ask_rest(AwaitRest(continuation=continuation, left=list(reversed(ops))))
+
+    def ask_rest(self, rest: AwaitRest) -> None:
+        """Send the next part of a long ask."""
+        part = [rest.left.pop()]
+        weight = _weight(part)
+        while rest.left and (weight := weight + _weight(rest.left[-1:])) <= ASK_OPS_MAX:
+            part.append(rest.left.pop())
         tag = self.number()
-        self.state.pending[tag] = continuation
-        self.effects.append(ZkAsk(tag=tag, ops=ops))
+        self.state.pending[tag] = rest
+        self.effects.append(ZkAsk(tag=tag, ops=tuple(part)))
 
     def observe(self, f: str, value: Mapping[str, Any]) -> None:
         """Emit an event."""
@@ -239,4 +290,8 @@ class Core:
 
     def after_ms(self, key: TimerKey, delay_ms: int) -> None:
         """Set (or move) a timer."""
-        self.state.timers[key] = self.now_ns + delay_ms * NS_PER_MS
+        self.state.timers.set(key, self.now_ns + delay_ms * NS_PER_MS)
+
+
+def _weight(ops: Iterable[ZkOp]) -> int:
+    return sum(len(op.ops) if isinstance(op, ZkMulti) else 1 for op in ops)

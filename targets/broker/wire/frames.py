@@ -18,14 +18,18 @@ EAGER_BYTES: Final = 1280 * 1024
 
 _LENGTH: Final = struct.Struct(">i")
 _CORRELATION: Final = struct.Struct(">i")
+# Where every connection of the process receives: asyncio asks for a buffer, fills it and reports the bytes before
+# it turns to the next connection. So an idle connection has no buffer.
+_SCRATCH: Final = memoryview(bytearray(SMALL_BYTES))
 
 
 class FrameSplitter:
     """
     Split a connection's bytes into frames, each without its length.
 
-    The receiver asks for `room`, writes there, and reports how much `came`. A large frame is never copied: it is
-    returned in the buffer that received it.
+    The receiver asks for `room`, writes there, and reports how much `came`; in one thread, as the room for small
+    frames is shared by all. A large frame is never copied: it is returned in the buffer that received it. While
+    `wanted` is not 0, it needs a buffer, or a larger one, and there is no room until it may `grow`.
 
     Raises:
         WireError: the length is invalid; the connection cannot be used any more.
@@ -33,51 +37,63 @@ class FrameSplitter:
 
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         self._max = frame_bytes_max
-        self._shared = memoryview(bytearray(SMALL_BYTES))
+        self._rest = b""  # of a frame that is not whole: from its length on, of a large one without it
+        self._length = 0  # announced length of the large frame, 0 while there is none
         self._large: memoryview | None = None
-        self._length = 0  # announced length of the large frame
-        self._filled = 0  # of the large frame if there is one, else of the shared buffer
+        self._filled = 0  # of the large frame's buffer
+
+    @property
+    def held(self) -> int:
+        """Return the bytes of the buffer for a large frame."""
+        return 0 if self._large is None else len(self._large)
+
+    @property
+    def wanted(self) -> int:
+        """Return the bytes of the buffer that the large frame needs to go on, 0 if it needs none."""
+        if not self._length or self._filled < self.held:
+            return 0
+        return min(self._length, 2 * self._filled or EAGER_BYTES)
+
+    def grow(self) -> None:
+        """Get that buffer, with the bytes that came so far."""
+        larger = memoryview(bytearray(self.wanted))
+        so_far = self._rest if self._large is None else self._large
+        larger[: len(so_far)] = so_far
+        self._large, self._filled, self._rest = larger, len(so_far), b""
 
     def room(self) -> memoryview:
         """Return the buffer for the next bytes; never empty."""
-        return (self._shared if self._large is None else self._large)[self._filled :]
+        if self._large is not None:
+            return self._large[self._filled :]
+        _SCRATCH[: len(self._rest)] = self._rest
+        return _SCRATCH[len(self._rest) :]
 
     def came(self, count: int) -> list[Payload]:
         """Record that so many bytes came into the room, and return the frames that they complete."""
-        self._filled += count
         if self._large is None:
-            return self._cut()
-        if self._filled == self._length:
-            frame, self._large, self._filled = self._large.toreadonly(), None, 0
-            return [frame]
-        if self._filled == len(self._large):
-            self._large = self._moved(self._large, 2 * self._filled)
-        return []
+            return self._cut(len(self._rest) + count)
+        self._filled += count
+        if self._filled < self._length:
+            return []
+        frame, self._large = self._large.toreadonly(), None
+        self._length = self._filled = 0
+        return [frame]
 
-    def _moved(self, so_far: memoryview, room: int) -> memoryview:
-        """Return a larger buffer for the large frame, at most its length, with the bytes that came so far."""
-        larger = memoryview(bytearray(min(room, self._length)))
-        larger[: len(so_far)] = so_far
-        return larger
-
-    def _cut(self) -> list[Payload]:
+    def _cut(self, end: int) -> list[Payload]:
         frames: list[Payload] = []
-        at, end = 0, self._filled
+        at = 0
         while end - at >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._shared, at)
+            (length,) = _LENGTH.unpack_from(_SCRATCH, at)
             if not 0 <= length <= self._max:
                 raise WireError(f"frame of {length} bytes; expected 0 to {self._max}")
             body = at + _LENGTH.size
             if body + length > end:
                 if _LENGTH.size + length > SMALL_BYTES:
-                    self._length, self._filled = length, end - body
-                    self._large = self._moved(self._shared[body:end], EAGER_BYTES)
-                    return frames
+                    self._length, at = length, body
                 break
-            frames.append(bytes(self._shared[body : body + length]))
+            frames.append(bytes(_SCRATCH[body : body + length]))
             at = body + length
-        self._shared[: end - at] = self._shared[at:end]
-        self._filled = end - at
+        self._rest = bytes(_SCRATCH[at:end])
         return frames
 
 

@@ -1,9 +1,6 @@
 """
-The broker's connections: requests in, answers out in order; requests to other brokers and their answers.
+A broker's connections to other brokers: requests out, answers in.
 
-asyncio Protocols, not streams: bytes are received in their final buffer, and one write sends a frame. A connection
-has one request in progress at a time, as in Kafka, so that answers leave in the order of their requests. While
-others wait it reads no more, so that a producer that is faster than its brokers makes larger batches.
 A new connection first asks the peer for its versions, and both use the newest common one: a cluster may be
 upgraded or downgraded one broker at a time.
 """
@@ -12,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from targets.broker.core.events import Answered, Caller, Event, Hungup, Received
+from targets.broker.core.events import Answered, Event
 from targets.broker.core.messages import (
     EpochAnswer,
     ErrorCode,
@@ -26,116 +22,19 @@ from targets.broker.core.messages import (
     Request,
     Response,
 )
-from targets.broker.log import split_produced, split_stored
-from targets.broker.wire.codec import (
-    Incoming,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    key_of,
-)
+from targets.broker.log import split_stored
+from targets.broker.wire.codec import decode_response, encode_request, key_of
 from targets.broker.wire.frames import FrameSplitter
 from targets.broker.wire.handshake import ask_versions, common_version, read_versions
-from targets.broker.wire.scalars import Pieces, WireError
+from targets.broker.wire.scalars import WireError
 from targets.broker.wire.versions import NOT_KNOWN, Rows
 
 log = logging.getLogger("fencepost.broker")
 
-# Smaller pieces (on average) cost more as separate writes than as a copy.
-PIECE_BYTES_MIN = 32 * 1024
 CONNECT_S_MAX = 5.0
 ANSWER_S_MAX = 30.0
 # Not a request's: the core's tags rise from 1.
 HANDSHAKE_CORRELATION_ID = 0
-
-
-class Inbound(asyncio.BufferedProtocol):
-    """One connection of a client, a follower or a controller; rows are the APIs that it may call."""
-
-    def __init__(
-        self, number: int, rows: Rows, post: Callable[[Event], None], gone: Callable[[int], None]
-    ) -> None:
-        self.number = number
-        self._rows = rows
-        self._post = post
-        self._gone = gone
-        self._splitter = FrameSplitter()
-        self._waiting: deque[Incoming] = deque()
-        self._current: Incoming | None = None
-        self._count = 0
-        self._unread = False
-        self._muted = False
-        self._transport: asyncio.Transport | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), f"{transport!r} cannot be written to"
-        self._transport = transport
-
-    def pause_writing(self) -> None:
-        """Start no further request of a client that does not read its answers: they would pile up here."""
-        self._unread = True
-
-    def resume_writing(self) -> None:
-        """Continue with the waiting requests."""
-        self._unread = False
-        self._next()
-
-    def connection_lost(self, _exc: Exception | None) -> None:
-        self._transport = None
-        self._gone(self.number)
-        self._post(Hungup(connection=self.number))
-
-    def get_buffer(self, _sizehint: int) -> memoryview:
-        return self._splitter.room()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        try:
-            for frame in self._splitter.came(nbytes):
-                incoming = decode_request(frame, split_batches=split_produced, rows=self._rows)
-                self._waiting.append(incoming)
-        except WireError as error:
-            # An error in a client's bytes ends only its own connection (as in Kafka).
-            log.warning("connection %d: %s; closing it", self.number, error)
-            self.close()
-            return
-        self._next()
-
-    def _next(self) -> None:
-        while self._current is None and self._waiting and self._transport is not None and not self._unread:
-            incoming = self._waiting.popleft()
-            if incoming.answer is not None:
-                self._transport.write(incoming.answer)
-            elif incoming.request is not None:
-                self._count += 1
-                self._current = incoming if incoming.expects_answer else None
-                caller = Caller(connection=self.number, number=self._count)
-                self._post(Received(caller=caller, request=incoming.request))
-        if self._transport is not None and self._muted is not bool(self._waiting):
-            self._muted = not self._muted
-            (self._transport.pause_reading if self._muted else self._transport.resume_reading)()
-
-    def answer(self, response: Response) -> None:
-        """Send the answer to the current request, then start the next."""
-        if self._current is None or self._transport is None:
-            return
-        _send(self._transport, encode_response(self._current, response))
-        self._current = None
-        self._next()
-
-    def close(self) -> None:
-        """End the connection at once."""
-        if self._transport is not None:
-            self._transport.abort()
-
-
-def _send(transport: asyncio.Transport, pieces: Pieces) -> None:
-    """Write a frame: joined if its pieces are small, else piece by piece, uncopied."""
-    if sum(map(len, pieces)) < len(pieces) * PIECE_BYTES_MIN:
-        transport.write(b"".join(pieces))
-    else:
-        for piece in pieces:
-            transport.write(piece)
 
 
 @dataclass(slots=True)
@@ -197,6 +96,8 @@ class Outbound(asyncio.BufferedProtocol):
                     self._learn(read_versions(frame, HANDSHAKE_CORRELATION_ID))
                 else:
                     self._take(frame)
+            if self._splitter.wanted:
+                self._splitter.grow()
         except WireError as error:
             log.warning("peer: %s; closing the connection", error)
             self.close()

@@ -1,0 +1,154 @@
+"""
+A leader's reads: fetches are answered at once, or wait until enough bytes are there.
+
+Who waits is looked at by offsets and sizes from the log's index; records are read when they are sent, and once for
+all who are woken together and wait at the same place. One batch that is larger than what was asked for is sent
+alone, once in an answer.
+Source:  Kafka Replication Design V3, C; Kafka's ReplicaManager.readFromLog and DelayedFetch.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from targets.broker.core.events import Answer, Caller
+from targets.broker.core.fences import fence
+from targets.broker.core.messages import (
+    Batch,
+    ErrorCode,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchResult,
+    TopicPartition,
+)
+from targets.broker.core.state import Core, Replica, Role, WaitingFetch
+
+# What was read in this step: partition, offset, limit, most bytes, whether one batch may be larger.
+_Reads: TypeAlias = dict[tuple[TopicPartition, int, int, int, bool], tuple[Batch, ...]]
+
+
+def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
+    """Answer a fetch, or let it wait."""
+    if request.max_wait_ms <= 0 or _ready(core, request):
+        _answer(core, caller, request, {})
+        return
+    number = core.number()
+    core.state.fetches.add(number, WaitingFetch(caller=caller, request=request))
+    core.after_ms(("fetch-wait", number), request.max_wait_ms)
+
+
+def wake(core: Core, tp: TopicPartition) -> None:
+    """Answer the waiting fetches of this partition that now have enough bytes, or an error."""
+    reads: _Reads = {}
+    for number, waiting in core.state.fetches.on(tp):
+        if _ready(core, waiting.request):
+            _finish(core, number, reads)
+
+
+def on_fetch_timeout(core: Core, number: int) -> None:
+    """Answer a fetch whose wait is over with what there is."""
+    if number in core.state.fetches.requests:
+        _finish(core, number, {})
+
+
+def _finish(core: Core, number: int, reads: _Reads) -> None:
+    waiting = core.state.fetches.pop(number)
+    assert waiting is not None, f"fetch {number} was answered before"
+    core.state.timers.drop(("fetch-wait", number))
+    _answer(core, waiting.caller, waiting.request, reads)
+
+
+# --- who is ready ------------------------------------------------------------------------------------
+def _ready(core: Core, request: FetchRequest) -> bool:
+    """Return True if the answer has an error or enough bytes, and the memory to hold them; nothing is read."""
+    if not request.partitions:
+        return True
+    size = 0
+    for part in request.partitions:
+        replica, error = _refusal(core, request, part)
+        if replica is None or error is not ErrorCode.NONE:
+            return True
+        there = replica.log.size_between(part.fetch_offset, _limit(replica, request))
+        size += min(there, max(part.max_bytes, 1))
+        if there and size >= request.min_bytes:
+            return _is_follower(request) or core.room > 0
+    return request.min_bytes <= 0
+
+
+def _refusal(core: Core, request: FetchRequest, part: FetchPartition) -> tuple[Replica | None, ErrorCode]:
+    """Return the replica, and why it is not read for this request, NONE if it is."""
+    replica = core.state.replicas.get(part.tp)
+    if replica is None:
+        return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    fenced = fence(replica, part.current_leader_epoch) if core.rules.fence_fetch else ErrorCode.NONE
+    if fenced is not ErrorCode.NONE:
+        return replica, fenced
+    if replica.role is not Role.LEADER or (_is_follower(request) and request.replica_id not in replica.replicas):
+        return replica, ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if not replica.log.start_offset <= part.fetch_offset <= replica.log.end_offset:
+        # V3 C: an offset before the log's start or past its end is out of range; one between HW and LEO is not.
+        return replica, ErrorCode.OFFSET_OUT_OF_RANGE
+    return replica, ErrorCode.NONE
+
+
+def _is_follower(request: FetchRequest) -> bool:
+    return request.replica_id >= 0
+
+
+def _limit(replica: Replica, request: FetchRequest) -> int:
+    """Return the offset before which this request may read."""
+    return replica.log.end_offset if _is_follower(request) else replica.high_watermark
+
+
+# --- reading -----------------------------------------------------------------------------------------
+def _answer(core: Core, caller: Caller, request: FetchRequest, reads: _Reads) -> None:
+    left = min(request.max_bytes, core.config.limits.answer_bytes_max)
+    if not _is_follower(request):
+        left = min(left, core.room)
+    results: list[FetchResult] = []
+    # Without memory not even one batch, but to followers.
+    alone = _is_follower(request) or core.room > 0
+    for part in request.partitions:
+        result = _read(core, request, part, max(0, min(left, part.max_bytes)), at_least_one=alone, reads=reads)
+        size = sum(batch.size for batch in result.batches)
+        left -= size
+        alone = alone and not result.batches
+        if not _is_follower(request):
+            core.room -= size
+        results.append(result)
+    core.effects.append(Answer(to=caller, response=FetchResponse(results=tuple(results))))
+
+
+def _read(
+    core: Core, request: FetchRequest, part: FetchPartition, max_bytes: int, *, at_least_one: bool, reads: _Reads
+) -> FetchResult:
+    replica, error = _refusal(core, request, part)
+    if replica is None or error not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
+        return FetchResult(tp=part.tp, error=error)
+    batches: tuple[Batch, ...] = ()
+    if error is ErrorCode.NONE and (max_bytes or at_least_one):
+        key = part.tp, part.fetch_offset, _limit(replica, request), max_bytes, at_least_one
+        if key not in reads:
+            reads[key] = _batches(request, replica, part.fetch_offset, max_bytes, at_least_one=at_least_one)
+        batches = reads[key]
+    return FetchResult(
+        tp=part.tp,
+        error=error,
+        high_watermark=replica.high_watermark,
+        log_start_offset=replica.log.start_offset,
+        batches=batches,
+    )
+
+
+def _batches(
+    request: FetchRequest, replica: Replica, offset: int, max_bytes: int, *, at_least_one: bool
+) -> tuple[Batch, ...]:
+    limit = _limit(replica, request)
+    if offset >= limit:
+        return ()
+    batches = replica.log.read(offset, limit, max_bytes, at_least_one=at_least_one)
+    if not _is_follower(request):
+        # If a follower's log ends inside a batch, so does the high watermark; a consumer gets whole batches only.
+        batches = tuple(batch for batch in batches if batch.last_offset < limit)
+    return batches

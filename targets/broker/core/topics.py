@@ -1,0 +1,202 @@
+"""
+Topics that clients create and delete: their nodes in ZooKeeper; the controller does the rest.
+
+Source:  Kafka Replication Design V3, B (on_topic_change).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from targets.broker.core.events import Answer, Caller
+from targets.broker.core.messages import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ErrorCode,
+    NewTopic,
+    TopicErrors,
+    TopicPartition,
+)
+from targets.broker.core.names import is_topic_name
+from targets.broker.core.state import Core
+from targets.broker.core.zookeeper import (
+    BROKER_IDS,
+    ZkChildren,
+    ZkCreate,
+    ZkDelete,
+    ZkDone,
+    ZkError,
+    ZkMulti,
+    ZkNames,
+    ZkResult,
+    encode_assignment,
+    leader_and_isr_path,
+    partition_path,
+    topic_path,
+)
+
+# Paths of one multi: with the longest name some 300 bytes each, of the 1 MB that ZooKeeper takes in one request.
+DELETES_TOGETHER_MAX = 1_000
+# Of a list in an error's text.
+NAMED_MAX = 20
+LOST = "the connection to ZooKeeper was lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitLiveBrokers:
+    """Topics are to be created; the list of live brokers is being read."""
+
+    caller: Caller
+    request: CreateTopicsRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitTopicsWrite:
+    """Topics are being created or deleted: the results so far, and the names whose writes are in flight."""
+
+    caller: Caller
+    errors: tuple[tuple[str, ErrorCode, str], ...]
+    names: tuple[str, ...]
+    deleting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitTopicsToDelete:
+    """Topics are to be deleted; their partitions are being read."""
+
+    caller: Caller
+    topics: tuple[str, ...]
+    unsound: tuple[str, ...]
+
+
+def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
+    """Read the live brokers, then write the topics' paths; the controller does the rest (V3 B)."""
+    core.ask(AwaitLiveBrokers(caller=caller, request=request), ZkChildren(path=BROKER_IDS))
+
+
+def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -> None:
+    """Check each topic and write the valid ones."""
+    if not isinstance(result, ZkNames):
+        late = tuple((topic.topic, ErrorCode.REQUEST_TIMED_OUT, LOST) for topic in continuation.request.topics)
+        core.effects.append(Answer(to=continuation.caller, response=TopicErrors(errors=late)))
+        return
+    live = [int(name) for name in result.names]
+    errors: list[tuple[str, ErrorCode, str]] = []
+    writes: list[ZkMulti] = []
+    names: list[str] = []
+    left = core.config.limits.topic_partitions_max
+    for topic in continuation.request.topics:
+        placed, error, text = _place(topic, sorted(live), left)
+        left -= len(placed)
+        if error is not ErrorCode.NONE or continuation.request.validate_only:
+            errors.append((topic.topic, error, text))
+            continue
+        create = ZkCreate(path=topic_path(topic.topic), data=encode_assignment(dict(placed)))
+        writes.append(ZkMulti(ops=(create,)))
+        names.append(topic.topic)
+    after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=False)
+    core.ask(after, *writes)
+
+
+def _place(topic: NewTopic, live: list[int], most: int) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
+    """
+    Return partition -> replicas, or an error: as the client assigned them, else round robin over the live.
+
+    Args:
+        most: partitions that the topic may have. All topics of a request share them, as their creation holds up
+            others.
+    """
+    if not is_topic_name(topic.topic):
+        text = f"topic {topic.topic[:80]!r}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'"
+        return {}, ErrorCode.INVALID_TOPIC, text
+    partitions = len(topic.assignments) or topic.partitions
+    if partitions > most:
+        text = f"{partitions} partitions: expected at most {most} more in one request (topic_partitions_max)"
+        return {}, ErrorCode.INVALID_PARTITIONS, text
+    if topic.assignments:
+        return _as_assigned(topic, live)
+    if topic.partitions < 1:
+        return {}, ErrorCode.INVALID_PARTITIONS, f"partitions {topic.partitions}: expected at least 1"
+    if not 1 <= topic.replication_factor <= len(live):
+        text = f"replication factor {topic.replication_factor}: expected 1 to {len(live)}, the live brokers"
+        return {}, ErrorCode.INVALID_REPLICATION_FACTOR, text
+    placed = {
+        partition: tuple(live[(partition + i) % len(live)] for i in range(topic.replication_factor))
+        for partition in range(topic.partitions)
+    }
+    return placed, ErrorCode.NONE, ""
+
+
+def _as_assigned(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
+    placed = dict(topic.assignments)
+    if sorted(placed) != list(range(len(topic.assignments))):
+        named = ", ".join(str(partition) for partition in sorted(placed)[:NAMED_MAX])
+        text = f"partitions {named}{', …' if len(placed) > NAMED_MAX else ''}: expected 0 to "
+        return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{text}{len(topic.assignments) - 1}, each once"
+    there = set(live)
+    for partition, replicas in placed.items():
+        if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= there:
+            named = ", ".join(map(str, replicas[:NAMED_MAX]))
+            text = f"partition {partition} on brokers {named or 'none'}: expected distinct live brokers of {live}"
+            return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
+    return placed, ErrorCode.NONE, ""
+
+
+def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -> None:
+    """Read which partitions the topics have, then delete their paths; the controller stops the replicas (V3 B)."""
+    topics = tuple(dict.fromkeys(request.topics))
+    sound = tuple(topic for topic in topics if is_topic_name(topic))
+    unsound = tuple(topic for topic in topics if not is_topic_name(topic))
+    continuation = AwaitTopicsToDelete(caller=caller, topics=sound, unsound=unsound)
+    core.ask(continuation, *(ZkChildren(path=topic_path(topic)) for topic in sound))
+
+
+def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
+    """
+    Delete each topic's path and everything below it.
+
+    One multi is all or nothing, but ZooKeeper takes no more than 1 MB in one. A larger topic goes in several, the
+    topic itself in the last: if one fails, the topic is still there, and can be deleted again.
+    """
+    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
+    writes: list[ZkMulti] = []
+    names: list[str] = []
+    for topic, node in zip(continuation.topics, results, strict=True):
+        if not isinstance(node, ZkNames):
+            lost = node is ZkError.LOST
+            error = ErrorCode.REQUEST_TIMED_OUT if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            errors.append((topic, error, LOST if lost else ""))
+            continue
+        paths: list[str] = []
+        for partition in sorted(int(name) for name in node.names if name.isdecimal()):
+            tp = TopicPartition(topic, partition)
+            paths += [leader_and_isr_path(tp), partition_path(tp)]
+        paths.append(topic_path(topic))
+        for first in range(0, len(paths), DELETES_TOGETHER_MAX):
+            together = paths[first : first + DELETES_TOGETHER_MAX]
+            writes.append(ZkMulti(ops=tuple(ZkDelete(path=path) for path in together)))
+            names.append(topic)
+    after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=True)
+    core.ask(after, *writes)
+
+
+def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple[ZkResult, ...]) -> None:
+    """Answer with a result for every topic: of several writes, the first that failed."""
+    written: dict[str, ZkResult] = {}
+    for name, result in zip(continuation.names, results, strict=True):
+        if isinstance(written.setdefault(name, result), ZkDone):
+            written[name] = result
+    errors = [*continuation.errors, *(_written(name, result) for name, result in written.items())]
+    response = TopicErrors(errors=tuple(errors), deleting=continuation.deleting)
+    core.effects.append(Answer(to=continuation.caller, response=response))
+
+
+def _written(name: str, result: ZkResult) -> tuple[str, ErrorCode, str]:
+    if isinstance(result, ZkDone):
+        return name, ErrorCode.NONE, ""
+    if result is ZkError.NODE_EXISTS:
+        return name, ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} is there already"
+    if result is ZkError.LOST:
+        return name, ErrorCode.REQUEST_TIMED_OUT, LOST
+    return name, ErrorCode.UNKNOWN_SERVER_ERROR, f"ZooKeeper: {result}"
