@@ -159,17 +159,28 @@ class SimLog:
         self._end = batch.last_offset + 1
         self.changes += 1
 
-    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
-        """Read whole batches from the one that holds `offset`; at least one when there is one, however large."""
+    def read(
+        self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool = True
+    ) -> tuple[Batch, ...]:
+        """Read whole batches from the one that holds `offset`, within max_bytes, or one larger one if allowed."""
         found: list[Batch] = []
         room = max_bytes
         for segment in self.segments:
             for batch in segment.batches[segment.index_of(offset) :]:
-                if (found and batch.size > room) or batch.base_offset >= end_offset:
+                full = batch.size > room and (found or not at_least_one)
+                if full or batch.base_offset >= end_offset:
                     return tuple(found)
                 found.append(batch)
                 room -= batch.size
         return tuple(found)
+
+    def size_between(self, offset: int, end_offset: int) -> int:
+        """Return the bytes of the batches from the one that holds `offset` to the last before `end_offset`."""
+        return sum(
+            batch.size
+            for segment in self.segments
+            for batch in segment.batches[segment.index_of(offset) : segment.index_of(end_offset)]
+        )
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""

@@ -101,6 +101,9 @@ class Twins:
         offset, end = sorted(chance.randint(0, real.end_offset + 2) for _ in range(2))
         for room in (0, 100, ALL):
             assert shape(real.read(offset, end, room)) == shape(sim.read(offset, end, room))
+            few = [shape(log.read(offset, end, room, at_least_one=False)) for log in (real, sim)]
+            assert few[0] == few[1]
+        assert real.size_between(offset, end) == sim.size_between(offset, end)
 
 
 @pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])

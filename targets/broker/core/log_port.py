@@ -82,11 +82,22 @@ class LogPort(Protocol):
             (first offset, new log end offset).
         """
 
-    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+    def read(
+        self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool = True
+    ) -> tuple[Batch, ...]:
         """
         Read whole batches, from the one that holds `offset` up to those that begin before `end_offset`.
 
-        Returns at least one batch when there is one, however large; () at the end. In a hole: the next batch.
+        Returns at least one batch when there is one, however large, unless at_least_one is False: then no more
+        than max_bytes; () at the end. In a hole: the next batch.
+        """
+
+    def size_between(self, offset: int, end_offset: int) -> int:
+        """
+        Return the bytes of the batches from the one that holds `offset` to the last that ends by `end_offset`.
+
+        Reads no file. A batch that begins before `end_offset` and ends after it does not count, though `read`
+        returns it.
         """
 
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:

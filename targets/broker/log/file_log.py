@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -82,6 +84,8 @@ class FileLog:
         self.directory = directory
         self.deleted = False
         self._segments = segments
+        for before, segment in pairwise(segments):
+            segment.log_position = before.log_position + before.size
         self._options = options
         self._start = start_offset
         self._end = max(segments[-1].next_offset, start_offset)
@@ -124,7 +128,7 @@ class FileLog:
     @property
     def size_bytes(self) -> int:
         """Return the size of all segments in bytes."""
-        return sum(segment.size for segment in self._segments)
+        return self._segments[-1].log_position + self._segments[-1].size if self._segments else 0
 
     # --- append --------------------------------------------------------------------------------------------
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
@@ -165,7 +169,9 @@ class FileLog:
                 self._add_segment(first_offset_of(stored[at][0], self._end))
 
     def _add_segment(self, base_offset: int) -> None:
+        log_position = self.size_bytes
         self._segments.append(Segment(self.directory, base_offset, create=True))
+        self._segments[-1].log_position = log_position
         self._files_changed = True
 
     def _remove_last_segment(self) -> None:
@@ -173,19 +179,23 @@ class FileLog:
         self._files_changed = True
 
     # --- read ----------------------------------------------------------------------------------------------
-    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+    def read(
+        self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool = True
+    ) -> tuple[Batch, ...]:
         """
-        Read whole batches from the one that holds `offset`; at least one when there is one, however large.
+        Read whole batches from the one that holds `offset`, within max_bytes.
 
-        Batches that begin at or past end_offset are left out; () at the end. In a hole: the next batch.
+        The first one is read however large it is, unless at_least_one is False. Batches that begin at or past
+        end_offset are left out; () at the end. In a hole: the next batch.
         """
         found: list[Batch] = []
         room = max_bytes
-        for segment in self._segments:
+        for at in range(self._segment_at(offset), len(self._segments)):
+            segment = self._segments[at]
             first = last = segment.index_of(offset)
             while last < len(segment.entries):
                 entry = segment.entries[last]
-                full = entry.size > room and (found or last > first)
+                full = entry.size > room and (found or last > first or not at_least_one)
                 if full or entry.base_offset >= end_offset:
                     break
                 room -= entry.size
@@ -194,6 +204,19 @@ class FileLog:
             if last < len(segment.entries):
                 break
         return tuple(found)
+
+    def size_between(self, offset: int, end_offset: int) -> int:
+        """Return the bytes of the batches from the one that holds `offset` to the last before `end_offset`."""
+        return max(0, self._position_of(end_offset) - self._position_of(offset))
+
+    def _position_of(self, offset: int) -> int:
+        """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
+        segment = self._segments[self._segment_at(offset)]
+        return segment.log_position + segment.position_of(offset)
+
+    def _segment_at(self, offset: int) -> int:
+        """Return the index of the segment in which `offset` lies, or would lie; 0 before all of them."""
+        return max(0, bisect_right(self._segments, offset, key=_base_offset) - 1)
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
@@ -314,3 +337,7 @@ class FileLog:
 
     def _report_durable(self, segment: Segment) -> None:
         self._options.on_durable(f"{self.directory.name}/{segment.path.name}", segment.durable_bytes)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -72,6 +72,7 @@ class Segment:
 
     Attributes:
         base_offset: the number in the file's name, the lowest offset that the segment may hold.
+        log_position: the size of all segments before it; they do not change while it is there.
 
     Raises:
         OSError: from the disk; the broker ends.
@@ -79,6 +80,7 @@ class Segment:
 
     def __init__(self, directory: Path, base_offset: int, *, create: bool) -> None:
         self.base_offset = base_offset
+        self.log_position = 0
         self.path = directory / segment_name(base_offset)
         flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
         self._fd = os.open(self.path, flags, 0o644)
@@ -179,6 +181,11 @@ class Segment:
     def index_of(self, offset: int) -> int:
         """Return the index of the first batch whose last offset is `offset` or later."""
         return bisect_left(self.entries, offset, key=lambda entry: entry.last_offset)
+
+    def position_of(self, offset: int) -> int:
+        """Return the position of the first batch whose last offset is `offset` or later; the end without one."""
+        index = self.index_of(offset)
+        return self.entries[index].position if index < len(self.entries) else self.size
 
     def cut_from(self, offset: int) -> None:
         """Remove every batch whose last offset is `offset` or later, and the file's bytes with them."""

@@ -61,14 +61,20 @@ class MemoryLog:
             self.end_offset = item.next_offset
         return base, self.end_offset
 
-    def read(self, offset: int, end_offset: int, max_bytes: int) -> tuple[Batch, ...]:
+    def read(
+        self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool = True
+    ) -> tuple[Batch, ...]:
         found: list[Batch] = []
         for item in self.batches:
             if item.last_offset >= offset and item.base_offset < end_offset:
-                if found and sum(b.size for b in found) + item.size > max_bytes:
+                full = sum(b.size for b in found) + item.size > max_bytes
+                if full and (found or not at_least_one):
                     break
                 found.append(item)
         return tuple(found)
+
+    def size_between(self, offset: int, end_offset: int) -> int:
+        return sum(b.size for b in self.batches if offset <= b.last_offset and b.next_offset <= end_offset)
 
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
         self.batches = [item for item in self.batches if item.last_offset < offset]
