@@ -21,7 +21,7 @@ from pathlib import PurePath
 from targets.broker.config import Driver as Settings
 from targets.broker.connections import Connections, Listener
 from targets.broker.coordination.client import Coordination
-from targets.broker.core.broker import Broker, StepError
+from targets.broker.core.broker import Broker
 from targets.broker.core.events import (
     Answer,
     Arm,
@@ -233,19 +233,21 @@ class Driver:
         if isinstance(event, ZkAnswered) and event.tag in self._resolving:
             self._resolved(event)
             return
-        failed: BaseException | None = None
+        failed: Exception | None = None
         try:
-            effects = self._broker.step(time.monotonic_ns(), event, self._connections.memory.room())
-        except StepError as error:
-            failed, effects = error.__cause__ or error, error.effects
-            if not isinstance(event, Received) or isinstance(failed, IN_DOUBT):
-                raise failed from error
-        for effect in effects:
+            self._broker.step(time.monotonic_ns(), event, self._connections.memory.room())
+        except IN_DOUBT:
+            raise
+        except Exception as error:
+            if not isinstance(event, Received):
+                raise
+            failed = error
+        for effect in self._broker.effects:
             self._obey(effect)
         if failed is not None and isinstance(event, Received):
             self._give_up(event, failed)
 
-    def _give_up(self, event: Received, error: BaseException) -> None:
+    def _give_up(self, event: Received, error: Exception) -> None:
         """
         End the connection of a request whose handler raised: a bug here, but no reason to end the broker.
 

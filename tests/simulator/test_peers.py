@@ -22,7 +22,7 @@ def test_killed_nodes_peers_are_told_and_what_waits_there_is_given_up() -> None:
     kill(world, "B")
     world.run(0.01)
     assert 1 == len(leader.of(Hungup))
-    assert {} == world.nodes["A"].process.broker.state.fetches  # type: ignore[union-attr]
+    assert {} == world.nodes["A"].process.broker.state.fetches.requests  # type: ignore[union-attr]
 
 
 def test_follower_asks_a_dead_leader_again_after_each_refusal_and_finds_it_when_it_is_back() -> None:

@@ -58,19 +58,17 @@ from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS, CONTROLLER,
 NO_SESSION = 0
 
 
-class StepError(Exception):
-    """A step ended half way by an exception (its cause); the state has changed by the effects up to there."""
-
-    def __init__(self, effects: list[Effect]) -> None:
-        super().__init__(f"a step ended after {len(effects)} effects")
-        self.effects = effects
-
-
 class Broker:
-    """One broker. `state` is its whole state; the disk port is the only thing outside it that it touches."""
+    """
+    One broker. `state` is its whole state; the disk port is the only thing outside it that it touches.
+
+    Attributes:
+        effects: of the last step; if a handler raised, those that belong to what the state has become by then.
+    """
 
     def __init__(self, config: Config, disk: DiskPort) -> None:
         self.state = State(config=config)
+        self.effects: list[Effect] = []
         self._disk = disk
 
     def step(self, now_ns: int, event: Event, room: int = UNBOUNDED) -> list[Effect]:
@@ -81,17 +79,14 @@ class Broker:
             now_ns: time of any monotonic clock, in nanoseconds; timers use the same clock.
             event: the event to process.
             room: how many bytes of records the answers to clients may hold.
-
-        Raises:
-            StepError: a handler raised; no handler does for events as they should be.
         """
-        core = Core(state=self.state, disk=self._disk, now_ns=now_ns, room=room)
+        self.effects = []
+        core = Core(state=self.state, disk=self._disk, now_ns=now_ns, room=room, effects=self.effects)
         try:
             _dispatch(core, event)
-        except Exception as error:
-            raise StepError(core.effects) from error
-        _arm(core)
-        return core.effects
+        finally:
+            _arm(core)
+        return self.effects
 
 
 def _dispatch(core: Core, event: Event) -> None:

@@ -6,7 +6,7 @@ Source:  Kafka Replication Design V3, B (on_topic_change).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from targets.broker.core.events import Answer, Caller
@@ -131,16 +131,19 @@ def _place(topic: NewTopic, live: list[int], most: int) -> tuple[Mapping[int, tu
 def _as_assigned(topic: NewTopic, live: list[int]) -> tuple[Mapping[int, tuple[int, ...]], ErrorCode, str]:
     placed = dict(topic.assignments)
     if sorted(placed) != list(range(len(topic.assignments))):
-        named = ", ".join(str(partition) for partition in sorted(placed)[:NAMED_MAX])
-        text = f"partitions {named}{', …' if len(placed) > NAMED_MAX else ''}: expected 0 to "
-        return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{text}{len(topic.assignments) - 1}, each once"
+        text = f"partitions {_shown(sorted(placed))}: expected 0 to {len(topic.assignments) - 1}, each once"
+        return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
     there = set(live)
     for partition, replicas in placed.items():
         if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= there:
-            named = ", ".join(map(str, replicas[:NAMED_MAX]))
-            text = f"partition {partition} on brokers {named or 'none'}: expected distinct live brokers of {live}"
+            text = f"partition {partition} on {_shown(replicas)}: expected distinct live brokers of {live}"
             return {}, ErrorCode.INVALID_REPLICA_ASSIGNMENT, text
     return placed, ErrorCode.NONE, ""
+
+
+def _shown(numbers: Sequence[int]) -> str:
+    more = "" if len(numbers) <= NAMED_MAX else f" and {len(numbers) - NAMED_MAX} more"
+    return f"{list(numbers[:NAMED_MAX])}{more}"
 
 
 def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -> None:

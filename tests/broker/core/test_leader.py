@@ -59,7 +59,7 @@ def test_acks_0_is_appended_and_never_answered() -> None:
     effects = bench.request(produce(batch(3), acks=0))
     assert bench.replica.log.end_offset == 3
     assert answers(effects) == []
-    assert bench.broker.state.produces == {}
+    assert bench.broker.state.produces.requests == {}
 
 
 def test_acks_1_is_answered_at_once_with_its_first_offset() -> None:
@@ -138,8 +138,8 @@ def test_hang_up_drops_what_the_connection_waited_for() -> None:
     for connection, request in ((5, produce(acks=-1)), (5, fetch(1, wait_ms=500)), (6, fetch(1, wait_ms=500))):
         bench.step(Received(caller=Caller(connection=connection, number=1), request=request))
     bench.step(Hungup(connection=5))
-    assert bench.broker.state.produces == {}
-    assert [waiting.caller.connection for waiting in bench.broker.state.fetches.values()] == [6]
+    assert bench.broker.state.produces.requests == {}
+    assert [waiting.caller.connection for waiting in bench.broker.state.fetches.requests.values()] == [6]
     assert len(answers(bench.pass_ms(60_000))) == 1
 
 

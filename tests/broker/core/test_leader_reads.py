@@ -82,7 +82,7 @@ def test_waiting_follower_wakes_when_the_log_grows() -> None:
     bench = leading()
     assert read(bench.request(fetch(0, replica=2, wait_ms=500))) == []
     assert read(bench.request(produce())) == [(OK, [0], 0)]
-    assert bench.broker.state.fetches == {}
+    assert bench.broker.state.fetches.requests == {}
     assert [key for key in bench.broker.state.timers if key[0] == "fetch-wait"] == []
 
 

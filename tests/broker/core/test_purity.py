@@ -72,7 +72,7 @@ def test_state_can_be_copied_at_any_moment_and_the_copy_does_the_same(how: str, 
     state = bench.broker.state
     twin = copy.deepcopy(state) if how == "deepcopy" else pickle.loads(pickle.dumps(state))
     before = repr(twin)
-    (caller,) = [waiting.caller for waiting in state.produces.values()]
+    (caller,) = [waiting.caller for waiting in state.produces.requests.values()]
     events: list[tuple[int, Event]] = [
         (1, Received(caller=caller, request=fetch(4, replica=2, epoch=4))),
         (1, Received(caller=caller, request=epoch_question(0, current=3))),

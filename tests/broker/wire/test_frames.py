@@ -18,6 +18,8 @@ def fed(splitter: FrameSplitter, data: bytes) -> list[bytes]:
         room[:count] = data[:count]
         data = data[count:]
         found += map(bytes, splitter.came(count))
+        if splitter.wanted:
+            splitter.grow()
     return found
 
 
@@ -60,6 +62,29 @@ def test_room_grows_with_what_comes_and_not_with_what_is_promised() -> None:
     for times in (1, 1, 2, 4):
         assert times * EAGER_BYTES == len(splitter.room())
         assert [] == splitter.came(len(splitter.room()))
+        assert 2 * splitter.held == splitter.wanted
+        splitter.grow()
+
+
+def test_connections_share_the_room_for_small_frames_and_keep_what_is_not_whole_yet() -> None:
+    one, other = FrameSplitter(), FrameSplitter()
+    whole = (6).to_bytes(4) + b"abcdef"
+    assert [] == fed(one, whole[:7])
+    one.room()[:3] = b"xyz"  # a receive that came to nothing
+    assert [b"abcdef"] == fed(other, whole)
+    assert [b"abcdef"] == fed(one, whole[7:])
+    assert 0 == one.held == one.wanted
+
+
+def test_large_frame_waits_for_its_buffer_with_what_came() -> None:
+    splitter = FrameSplitter()
+    room = splitter.room()
+    room[:6] = SMALL_BYTES.to_bytes(4) + b"xy"
+    assert [] == splitter.came(6)
+    assert (0, SMALL_BYTES) == (splitter.held, splitter.wanted)
+    splitter.grow()
+    assert (SMALL_BYTES, 0) == (splitter.held, splitter.wanted)
+    assert SMALL_BYTES - 2 == len(splitter.room())
 
 
 @pytest.mark.parametrize("length", [-1, 11, 2**31 - 1, -(2**31)])
