@@ -164,7 +164,7 @@ def test_who_does_not_move_while_memory_is_short_is_closed_and_nobody_else() -> 
     door = Door(Limits(memory_bytes_max=100, unread_answer_ms_max=5_000))
     memory = door.keeper.memory
     peers = [door.enters()[1] for _ in range(4)]
-    holder, reader, waiter, quiet = peers
+    holder, reader, waiter, _quiet = peers
     memory.hold(holder, 60)
     reader.unsent_bytes = 60
     memory.sent(reader)

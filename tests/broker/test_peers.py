@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from targets.broker.network import Outbound, Peers
 
 from targets.broker import network
 from targets.broker.core.events import Answered, Event
 from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchRequest, OffsetForLeaderEpochResponse
-from targets.broker.network import Outbound, Peers
 from targets.broker.wire import encode_request
 from targets.broker.wire.versions import OFFSET_FOR_LEADER_EPOCH, ROWS
 from tests.broker.wires import TP, Wire, api_versions, asked, question, receive, replied, reply, versions_told

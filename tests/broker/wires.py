@@ -6,6 +6,8 @@ import asyncio
 import struct
 from typing import Any
 
+from targets.broker.network import HANDSHAKE_CORRELATION_ID, Inbound
+
 from targets.broker.core.events import Event, Received
 from targets.broker.core.messages import (
     EpochAnswer,
@@ -15,7 +17,6 @@ from targets.broker.core.messages import (
     OffsetForLeaderEpochResponse,
     TopicPartition,
 )
-from targets.broker.network import HANDSHAKE_CORRELATION_ID, Inbound
 from targets.broker.wire import encode_request
 from targets.broker.wire.versions import ROWS, Rows
 from tests.broker.log.batches import raw_batch

@@ -6,6 +6,7 @@ Source:  Kafka Replication Design V3, B (on_topic_change).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -86,7 +87,16 @@ def on_live_read(core: Core, continuation: AwaitLiveBrokers, result: ZkResult) -
     writes: list[ZkMulti] = []
     names: list[str] = []
     left = core.config.limits.topic_partitions_max
+    named = Counter(topic.topic for topic in continuation.request.topics)
+    # Of a name that comes twice, nobody knows which topic was meant (Kafka's INVALID_REQUEST).
+    errors += [
+        (name, ErrorCode.INVALID_REQUEST, f"topic {name[:80]!r} was named {count} times; expected once")
+        for name, count in named.items()
+        if count > 1
+    ]
     for topic in continuation.request.topics:
+        if named[topic.topic] > 1:
+            continue
         placed, error, text = _place(topic, sorted(live), left)
         left -= len(placed)
         if error is not ErrorCode.NONE or continuation.request.validate_only:

@@ -7,7 +7,6 @@ from typing import Any, Final
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
-    ErrorCode,
     MetadataRequest,
     MetadataResponse,
     NewTopic,
@@ -21,15 +20,13 @@ CLUSTER_ID: Final = "fencepost"
 # Kafka's value for authorised operations that were not requested.
 _NOT_ASKED: Final = -(2**31)
 _ERROR_TEXT_MAX: Final = 1000
-# Of one topic. A small frame may request 2**31 partitions, more than any broker could place or open.
-PARTITIONS_MAX: Final = 10_000
 
 
 def read_metadata_request(entity: Any, _split: SplitBatches) -> MetadataRequest:
     """Convert kio's entity to the core's request; v0 requests all topics with an empty array, later with null."""
     if entity.topics is None or (entity.__version__ == 0 and not entity.topics):
         return MetadataRequest(topics=None)
-    return MetadataRequest(topics=tuple(topic.name for topic in entity.topics))
+    return MetadataRequest(topics=tuple(dict.fromkeys(topic.name for topic in entity.topics)))
 
 
 def write_metadata_response(entity: Schema, response: MetadataResponse) -> Any:
@@ -91,19 +88,6 @@ def read_create_request(entity: Any, _split: SplitBatches) -> CreateTopicsReques
         ),
         timeout_ms=ms_of(entity.timeout),
         validate_only=entity.validate_only,
-    )
-
-
-def wants_too_many(entity: Any) -> bool:
-    """Return True if a CreateTopics requests more partitions than a topic may have."""
-    return any(topic.num_partitions > PARTITIONS_MAX for topic in listed(entity.topics, "topics"))
-
-
-def refuse_too_many(entity: Any) -> TopicErrors:
-    """Return the answer to such a request; none of its topics is created."""
-    text = f"more than {PARTITIONS_MAX} partitions of one topic were asked for; expected at most as many"
-    return TopicErrors(
-        errors=tuple((topic.name, ErrorCode.INVALID_PARTITIONS, text) for topic in listed(entity.topics, "topics"))
     )
 
 

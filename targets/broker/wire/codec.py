@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from targets.broker.core.messages import (
     FetchRequest,
@@ -27,11 +27,21 @@ from targets.broker.core.messages import (
     Response,
     StopReplicaRequest,
 )
+from targets.broker.limits import Limits
 from targets.broker.wire import admin, control, fetch, handshake, offsets, produce, versions
+from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import entity_bytes, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
 from targets.broker.wire.produce import SplitBatches
-from targets.broker.wire.scalars import Pieces, WireError, count_bytes, read_nullable_text, text_bytes
+from targets.broker.wire.scalars import (
+    Items,
+    Pieces,
+    WireError,
+    count_bytes,
+    read_nullable_text,
+    text_bytes,
+    unlimited,
+)
 from targets.broker.wire.versions import ROWS, Rows
 
 # The start of every version of the request header: api key, version, correlation id, client id's length.
@@ -41,6 +51,7 @@ _CLIENT_ID_AT: Final = _HEADER.size
 # The start of every answer here, after its length: the correlation id, without tagged fields.
 _FRAME_START: Final = struct.Struct(">ii")
 RESPONSE_HEADER_BYTES: Final = 4
+_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +60,7 @@ class Incoming:
     A request as it came in.
 
     Exactly one of request and answer is set: `answer` is a whole frame for requests that the wire layer answers by
-    itself (ApiVersions, FindCoordinator, a fetch session that does not exist, too many partitions).
+    itself (ApiVersions, FindCoordinator, a fetch session that does not exist).
     """
 
     api_key: int
@@ -126,13 +137,16 @@ def key_of(request: Request) -> int:
     return _KEY_OF[type(request)]
 
 
-def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = ROWS) -> Incoming:
+def decode_request(
+    frame: Payload, *, split_batches: SplitBatches, rows: Rows = ROWS, limits: Limits = _LIMITS
+) -> Incoming:
     """
     Read a request's frame.
 
     Args:
         split_batches: validates a producer's bytes; payloads are views into the frame.
         rows: the APIs that the receiving broker knows.
+        limits: how many items a request may have.
 
     Raises:
         WireError: for any unreadable bytes; no other exception.
@@ -153,7 +167,8 @@ def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = 
         raise WireError(f"{row.name} v{version}; expected v{row.first} to v{row.last}")
     try:
         read = _BY_HAND.get(key, _read_by_kio)
-        client_id, request, answer, end = read(frame, key, version, split_batches, rows)
+        asked = _Asked(frame, key, version, rows, _items(key, limits), split_batches)
+        client_id, request, answer, end = read(asked)
     except struct.error as error:
         raise WireError(
             f"{row.name} v{version} in {len(frame)} bytes: {error}; expected a whole message"
@@ -170,37 +185,54 @@ def decode_request(frame: Payload, *, split_batches: SplitBatches, rows: Rows = 
     )
 
 
+class _Asked(NamedTuple):
+    """A request to be read: its frame, what its header says, and what holds for its connection."""
+
+    frame: Payload
+    key: int
+    version: int
+    rows: Rows
+    items: Items
+    split: SplitBatches
+
+
 # The client id, the request, the wire layer's own answer, and the offset after the request.
 _Read: TypeAlias = tuple[str | None, Request | None, Pieces | None, int]
 
 
-def _read_by_kio(frame: Payload, key: int, version: int, split: SplitBatches, rows: Rows) -> _Read:
+def _items(key: int, limits: Limits) -> Items:
+    if key in versions.COMMANDS:
+        return Items(limits.command_items_max, "command_items_max")
+    return Items(limits.request_items_max, "request_items_max")
+
+
+def _read_by_kio(asked: _Asked) -> _Read:
+    frame, key, version = asked.frame, asked.key, asked.version
     entity_type = request_type(key, version)
     header, at = read_entity(entity_type.__header_schema__, frame, 0)
+    check_items(entity_type, frame, at, asked.items)
     entity, end = read_entity(entity_type, frame, at)
     request: Request | None = None
     answer: Any = None
     if key == versions.API_VERSIONS:
-        answer = handshake.api_versions(version, rows)
+        answer = handshake.api_versions(version, asked.rows)
     elif key == versions.FIND_COORDINATOR:
         answer = handshake.no_coordinator(version)
-    elif key == versions.CREATE_TOPICS and admin.wants_too_many(entity):
-        answer = admin.write_create_response(response_type(key, version), admin.refuse_too_many(entity))
     else:
-        request = _APIS[key].read_request(entity, split)
+        request = _APIS[key].read_request(entity, asked.split)
     return header.client_id, request, None if answer is None else [entity_bytes(answer)], end
 
 
-def _read_produce(frame: Payload, _key: int, version: int, split: SplitBatches, _rows: Rows) -> _Read:
-    client_id, at = read_nullable_text(frame, _CLIENT_ID_AT)
-    request, end = produce.read_request(frame, at, version, split)
+def _read_produce(asked: _Asked) -> _Read:
+    client_id, at = read_nullable_text(asked.frame, _CLIENT_ID_AT)
+    request, end = produce.read_request(asked.frame, at, asked.version, asked.split, asked.items)
     return client_id, request, None, end
 
 
-def _read_fetch(frame: Payload, _key: int, version: int, _split: SplitBatches, _rows: Rows) -> _Read:
-    client_id, at = read_nullable_text(frame, _CLIENT_ID_AT)
-    request, end = fetch.read_request(frame, at, version)
-    return client_id, request, fetch.no_session(version) if request is None else None, end
+def _read_fetch(asked: _Asked) -> _Read:
+    client_id, at = read_nullable_text(asked.frame, _CLIENT_ID_AT)
+    request, end = fetch.read_request(asked.frame, at, asked.version, asked.items)
+    return client_id, request, fetch.no_session(asked.version) if request is None else None, end
 
 
 _BY_HAND: Final = {versions.PRODUCE: _read_produce, versions.FETCH: _read_fetch}
@@ -269,7 +301,9 @@ def decode_response(
 def _response_by_kio(frame: Payload, key: int, version: int, split: SplitBatches) -> tuple[Response, int]:
     read = _APIS[key].read_response
     assert read is not None, f"{ROWS[key].name}: brokers never ask it"
-    entity, end = read_entity(response_type(key, version), frame, RESPONSE_HEADER_BYTES)
+    entity_type = response_type(key, version)
+    check_items(entity_type, frame, RESPONSE_HEADER_BYTES, unlimited(frame))
+    entity, end = read_entity(entity_type, frame, RESPONSE_HEADER_BYTES)
     return read(entity, split), end
 
 

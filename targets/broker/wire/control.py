@@ -12,8 +12,10 @@ from targets.broker.core.messages import (
     StopReplicaResponse,
     TopicPartition,
 )
+from targets.broker.core.names import is_topic_name
 from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed
 from targets.broker.wire.produce import SplitBatches
+from targets.broker.wire.scalars import WireError
 
 # The broker epoch of v0, which has no such field.
 _ANY_REGISTRATION: Final = -1
@@ -29,7 +31,7 @@ def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrReques
         is_init=bool(entity.is_init),
         partitions=tuple(
             LeaderAndIsr(
-                tp=TopicPartition(partition.topic, partition.partition),
+                tp=_sound(partition),
                 leader=partition.leader,
                 leader_epoch=partition.leader_epoch,
                 isr=tuple(listed(partition.isr, "isr")),
@@ -39,6 +41,16 @@ def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrReques
             for partition in listed(entity.partitions, "partitions")
         ),
     )
+
+
+def _sound(named: Any) -> TopicPartition:
+    """Return the partition that a command names; its name becomes a folder's."""
+    if not is_topic_name(named.topic) or named.partition < 0:
+        raise WireError(
+            f"partition {named.topic[:80]!r} {named.partition}: expected a topic of 1 to 249 of a-z, A-Z, 0-9, "
+            "'.', '_', '-', not '.' or '..', and a number from 0 on"
+        )
+    return TopicPartition(named.topic, named.partition)
 
 
 def write_leader_request(entity: Schema, request: LeaderAndIsrRequest) -> Any:
@@ -74,10 +86,7 @@ def read_stop_request(entity: Any, _split: SplitBatches) -> StopReplicaRequest:
         controller_epoch=entity.controller_epoch,
         broker_epoch=getattr(entity, "broker_epoch", _ANY_REGISTRATION),
         ack_timeout_ms=entity.ack_timeout,
-        partitions=tuple(
-            TopicPartition(partition.topic, partition.partition)
-            for partition in listed(entity.partitions, "partitions")
-        ),
+        partitions=tuple(_sound(partition) for partition in listed(entity.partitions, "partitions")),
     )
 
 

@@ -27,13 +27,15 @@ from targets.broker.wire.entities import error_of
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import (
     NULL_BYTES,
+    TOPIC_BYTES_MIN,
+    Items,
     Pieces,
     by_topic,
     count_bytes,
-    read_count,
     read_text,
     take,
     text_bytes,
+    unlimited,
 )
 
 _NO_SESSION: Final = 0
@@ -75,12 +77,12 @@ def no_session(version: int) -> Pieces:
 
 
 # --- requests --------------------------------------------------------------------------------------------------
-def read_request(frame: Payload, at: int, version: int) -> tuple[FetchRequest | None, int]:
+def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[FetchRequest | None, int]:
     """
     Read a request: (request, offset after it).
 
     Returns None as the request if it names only the changes since its session's last one; a request that begins
-    or ends a session is full.
+    or ends a session is full. Of a partition that is named twice the last entry holds, as in Kafka.
     """
     replica_id, max_wait_ms, min_bytes, max_bytes, _ = _LIMITS.unpack_from(frame, at)
     at += _LIMITS.size
@@ -88,16 +90,17 @@ def read_request(frame: Payload, at: int, version: int) -> tuple[FetchRequest | 
     if version >= _SESSION:
         _, session_epoch = _SESSIONS.unpack_from(frame, at)
         at += _SESSIONS.size
-    partitions: list[FetchPartition] = []
-    topics, at = read_count(frame, at, "topics")
+    partitions: dict[TopicPartition, FetchPartition] = {}
+    topics, at = items.count(frame, at, "topics", TOPIC_BYTES_MIN)
     for _ in range(topics):
         topic, at = read_text(frame, at)
-        count, at = read_count(frame, at, "partitions")
+        count, at = items.count(frame, at, "partitions", _ASKED[version].size)
         for _ in range(count):
-            partitions.append(_read_asked(frame, at, version, topic))
+            asked = _read_asked(frame, at, version, topic)
+            partitions[asked.tp] = asked
             at += _ASKED[version].size
     if version >= _SESSION:
-        at = _skip_forgotten(frame, at)
+        at = _skip_forgotten(frame, at, items)
     if version >= _RACK:
         _, at = read_text(frame, at)
     if session_epoch not in _FULL_EPOCHS:
@@ -107,7 +110,7 @@ def read_request(frame: Payload, at: int, version: int) -> tuple[FetchRequest | 
         max_wait_ms=max_wait_ms,
         min_bytes=min_bytes,
         max_bytes=max_bytes,
-        partitions=tuple(partitions),
+        partitions=tuple(partitions.values()),
     )
     return request, at
 
@@ -124,11 +127,11 @@ def _read_asked(frame: Payload, at: int, version: int, topic: str) -> FetchParti
     )
 
 
-def _skip_forgotten(frame: Payload, at: int) -> int:
-    topics, at = read_count(frame, at, "forgotten_topics_data")
+def _skip_forgotten(frame: Payload, at: int, items: Items) -> int:
+    topics, at = items.count(frame, at, "forgotten_topics_data", TOPIC_BYTES_MIN)
     for _ in range(topics):
         _, at = read_text(frame, at)
-        count, at = read_count(frame, at, "partitions")
+        count, at = items.count(frame, at, "partitions", _INT.size)
         _, at = take(frame, at, count * _INT.size)
     return at
 
@@ -199,10 +202,11 @@ def read_response(frame: Payload, at: int, version: int, split: SplitBatches) ->
         code, _ = _WHOLE.unpack_from(frame, at)
         whole, at = error_of(code), at + _WHOLE.size
     results: list[FetchResult] = []
-    topics, at = read_count(frame, at, "responses")
+    items = unlimited(frame)
+    topics, at = items.count(frame, at, "responses", TOPIC_BYTES_MIN)
     for _ in range(topics):
         topic, at = read_text(frame, at)
-        count, at = read_count(frame, at, "partitions")
+        count, at = items.count(frame, at, "partitions", _RESULT.size)
         for _ in range(count):
             result, at = _read_result(frame, at, version, topic, split)
             results.append(replace(result, error=result.error or whole) if whole else result)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode as KioErrorCode
 
 from targets.broker.core.messages import Payload
+from targets.broker.wire.bounds import check_items
 from targets.broker.wire.entities import (
     NO_TIME,
     entity_bytes,
@@ -24,7 +25,7 @@ from targets.broker.wire.entities import (
     response_type,
 )
 from targets.broker.wire.frames import correlation_of
-from targets.broker.wire.scalars import WireError, count_bytes, text_bytes
+from targets.broker.wire.scalars import WireError, count_bytes, text_bytes, unlimited
 from targets.broker.wire.versions import API_VERSIONS, FIND_COORDINATOR, NOT_KNOWN, ROWS, Rows
 
 _NO_NODE: Final = -1
@@ -53,6 +54,10 @@ def read_versions(frame: Payload, correlation_id: int) -> dict[int, tuple[int, i
         raise WireError(f"response to {correlation_of(frame)}; expected one to {correlation_id}")
     entity_type = response_type(API_VERSIONS, _ASKED_VERSION)
     _, offset = read_entity(entity_type.__header_schema__, frame, 0)
+    try:
+        check_items(entity_type, frame, offset, unlimited(frame))
+    except struct.error as error:
+        raise WireError(f"api_versions in {len(frame)} bytes: {error}; expected a whole message") from error
     entity, end = read_entity(entity_type, frame, offset)
     if end != len(frame) or entity.error_code is not KioErrorCode.none:
         left = len(frame) - end

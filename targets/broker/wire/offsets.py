@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, TypeVar
 
 from targets.broker.core.messages import (
     EpochAnswer,
@@ -17,6 +18,9 @@ from targets.broker.core.messages import (
 )
 from targets.broker.wire.entities import NO_TIME, Schema, error_of, fill, kio_error, listed, topics_of
 from targets.broker.wire.produce import SplitBatches
+from targets.broker.wire.scalars import Placed
+
+P = TypeVar("P", bound=Placed)
 
 _READ_UNCOMMITTED: Final = 0
 
@@ -25,7 +29,7 @@ def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
     """Convert kio's entity to the core's request."""
     return ListOffsetsRequest(
         replica_id=entity.replica_id,
-        partitions=tuple(
+        partitions=_once(
             ListOffsetsPartition(
                 tp=TopicPartition(topic.name, partition.partition_index),
                 timestamp=partition.timestamp,
@@ -35,6 +39,11 @@ def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
             for partition in listed(topic.partitions, "partitions")
         ),
     )
+
+
+def _once(items: Iterable[P]) -> tuple[P, ...]:
+    """Keep one entry for each partition, the last: a partition that is named twice is answered once."""
+    return tuple({item.tp: item for item in items}.values())
 
 
 def write_list_request(entity: Schema, request: ListOffsetsRequest) -> Any:
@@ -98,7 +107,7 @@ def read_epoch_request(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpoc
     """Convert the entity to the core's questions (KIP-101, step 4.2)."""
     return OffsetForLeaderEpochRequest(
         replica_id=getattr(entity, "replica_id", -2),
-        questions=tuple(
+        questions=_once(
             EpochQuestion(
                 tp=TopicPartition(topic.topic, partition.partition),
                 leader_epoch=partition.leader_epoch,

@@ -18,10 +18,11 @@ from targets.broker.core.messages import (
 from targets.broker.wire.scalars import (
     NULL_BYTES,
     NULL_TEXT,
+    TOPIC_BYTES_MIN,
+    Items,
     Pieces,
     by_topic,
     count_bytes,
-    read_count,
     read_nullable_text,
     read_text,
     take,
@@ -41,22 +42,37 @@ _NO_START: Final = struct.pack(">q", -1)
 _NO_THROTTLE: Final = bytes(4)
 
 
-def read_request(frame: Payload, at: int, _version: int, split: SplitBatches) -> tuple[ProduceRequest, int]:
-    """Read a request: (request, offset after it); unsound records become the partition's error."""
+def read_request(
+    frame: Payload, at: int, _version: int, split: SplitBatches, items: Items
+) -> tuple[ProduceRequest, int]:
+    """
+    Read a request: (request, offset after it); unsound records become the partition's error.
+
+    So does naming a partition twice: which of the two were meant is not known.
+    """
     _, at = read_nullable_text(frame, at)  # transactional id: unused here
     acks, timeout_ms = _ACKS.unpack_from(frame, at)
-    partitions: list[ProducePartition] = []
-    topics, at = read_count(frame, at + _ACKS.size, "topic_data")
+    partitions: dict[TopicPartition, ProducePartition] = {}
+    topics, at = items.count(frame, at + _ACKS.size, "topic_data", TOPIC_BYTES_MIN)
     for _ in range(topics):
         topic, at = read_text(frame, at)
-        count, at = read_count(frame, at, "partition_data")
+        count, at = items.count(frame, at, "partition_data", _PARTITION.size)
         for _ in range(count):
             index, size = _PARTITION.unpack_from(frame, at)
             records, at = take(frame, at + _PARTITION.size, 0 if size == NULL_BYTES else size)
-            batches, error, text = split(records)
             tp = TopicPartition(topic, index)
-            partitions.append(ProducePartition(tp=tp, batches=batches, error=error, error_text=text))
-    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, partitions=tuple(partitions)), at
+            partitions[tp] = _twice(tp) if tp in partitions else _read_partition(tp, records, split)
+    return ProduceRequest(acks=acks, timeout_ms=timeout_ms, partitions=tuple(partitions.values())), at
+
+
+def _read_partition(tp: TopicPartition, records: Payload, split: SplitBatches) -> ProducePartition:
+    batches, error, text = split(records)
+    return ProducePartition(tp=tp, batches=batches, error=error, error_text=text)
+
+
+def _twice(tp: TopicPartition) -> ProducePartition:
+    text = f"partition {tp} was named more than once; expected once in a request"
+    return ProducePartition(tp=tp, batches=(), error=ErrorCode.INVALID_REQUEST, error_text=text)
 
 
 def write_response(version: int, response: ProduceResponse) -> Pieces:

@@ -24,6 +24,8 @@ Pieces: TypeAlias = list[Payload]
 
 NULL_TEXT: Final = _SHORT.pack(-1)
 NULL_BYTES: Final = -1
+# A topic with an empty name and no partitions.
+TOPIC_BYTES_MIN: Final = _SHORT.size + _INT.size
 
 
 class WireError(Exception):
@@ -70,12 +72,49 @@ def read_nullable_text(frame: Payload, at: int) -> tuple[str | None, int]:
         raise WireError(f"string at {at}: {error}; expected UTF-8") from error
 
 
-def read_count(frame: Payload, at: int, name: str) -> tuple[int, int]:
-    """Read an array's item count."""
-    (count,) = _INT.unpack_from(frame, at)
-    if count < 0:
-        raise WireError(f"{name}: null; expected an array")
-    return count, at + _INT.size
+class Items:
+    """
+    The items of one message, counted over all of its arrays.
+
+    Args:
+        most: how many it may have.
+        limit: the limit's name, for the error.
+    """
+
+    __slots__ = ("_left", "_limit", "_most")
+
+    def __init__(self, most: int, limit: str) -> None:
+        self._most = self._left = most
+        self._limit = limit
+
+    def count(self, frame: Payload, at: int, name: str, least: int, *, null: bool = False) -> tuple[int, int]:
+        """
+        Read an array's item count: (count, offset after it).
+
+        Args:
+            name: the array's, for the error.
+            least: the fewest bytes that an item takes.
+            null: whether the array may be null, which counts as empty.
+        """
+        (count,) = _INT.unpack_from(frame, at)
+        at += _INT.size
+        if count < 0:
+            if null and count == -1:
+                return 0, at
+            raise WireError(f"{name}: {'null' if count == -1 else count}; expected an array")
+        if count * least > len(frame) - at:
+            raise WireError(f"{name}: {count} items in {len(frame) - at} bytes; expected {least} bytes for each")
+        self._left -= count
+        if self._left < 0:
+            raise WireError(
+                f"{name}: {self._most - self._left} items so far; expected at most {self._most} ({self._limit})"
+            )
+        return count, at
+
+
+def unlimited(frame: Payload) -> Items:
+    """Return items for an answer, which its own bytes bound."""
+    return Items(len(frame), "its bytes")
 
 
 def text_bytes(text: str) -> bytes:

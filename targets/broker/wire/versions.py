@@ -33,6 +33,9 @@ CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 OFFSET_FOR_LEADER_EPOCH: Final = 23
 
+# What only the controller may ask for.
+COMMANDS: Final = (LEADER_AND_ISR, STOP_REPLICA)
+
 # In place of a version: the protocol does not know the API.
 NOT_KNOWN: Final = -1
 
@@ -142,5 +145,6 @@ def _needed(rules: Rules) -> Mapping[int, int]:
 
 
 def client_rows(protocol: str, rules: Rules) -> Rows:
-    """Return the APIs that a broker serves to clients."""
-    return {**peer_rows(protocol, rules), **{key: ROWS[key] for key in _FOR_CLIENTS}}
+    """Return the APIs that a broker serves to clients; commands come from the controller alone."""
+    known = {key: row for key, row in peer_rows(protocol, rules).items() if key not in COMMANDS}
+    return {**known, **{key: ROWS[key] for key in _FOR_CLIENTS}}

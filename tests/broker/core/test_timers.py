@@ -24,9 +24,9 @@ def test_earliest_and_due_timers_are_those_of_a_plain_table(moves: list[tuple[Ti
         if number % 10 == 9:
             due = sorted((key for key in plain if plain[key] <= 10), key=lambda key: (plain[key], str(key)))
             assert due == timers.due(10)
-            for key in due:
-                assert timers.drop(key)
-                del plain[key]
+            for spent in due:
+                assert timers.drop(spent)
+                del plain[spent]
         assert set(plain) == set(timers)
     assert len(plain) == len(timers)
 

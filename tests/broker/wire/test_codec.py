@@ -293,24 +293,6 @@ class TestClientsRequests:
             == found.request
         )
 
-    @pytest.mark.parametrize(("partitions", "error"), [(10_000, None), (10_001, 37), (2**31 - 1, 37)])
-    def test_more_partitions_than_any_topic_may_have_are_refused_before_anybody_counts_them(
-        self, partitions: int, error: int | None
-    ) -> None:
-        entity = request_type(versions.CREATE_TOPICS, 4)
-        topic = item_type(entity, "topics")
-        topics = tuple(
-            topic(name=name, num_partitions=count, replication_factor=1, assignments=(), configs=())
-            for name, count in (("a", 1), ("b", partitions))
-        )
-        sent = entity(topics=topics, timeout=timedelta(0), validate_only=False)
-        found = decode_request(request_frame(versions.CREATE_TOPICS, 4, sent), split_batches=split_produced)
-        assert (error is None) == (found.request is not None)
-        if found.answer is not None:
-            told = kio_response(found.answer, versions.CREATE_TOPICS, 4).topics
-            assert [("a", error), ("b", error)] == [(each.name, each.error_code) for each in told]
-            assert all("10000 partitions of one topic" in each.error_message for each in told)
-
     @pytest.mark.parametrize("version", range(1, 4))
     def test_delete_topics(self, version: int) -> None:
         sent = request_type(versions.DELETE_TOPICS, version)(topic_names=("a", "b"), timeout=timedelta(seconds=2))

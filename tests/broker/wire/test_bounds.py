@@ -1,0 +1,232 @@
+"""Messages that announce more than they hold: nothing is reserved for what is announced, on either side."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from targets.broker.core.messages import ErrorCode
+from targets.broker.limits import Limits
+from targets.broker.log import split_produced
+from targets.broker.wire import WireError, decode_request, versions
+from targets.broker.wire.entities import fill, item_type, request_type
+from targets.broker.wire.versions import COMMANDS, ROWS, client_rows, peer_rows
+from tests.broker.log.batches import raw_batch
+from tests.broker.wire.kio_side import request_frame
+
+ROOT = Path(__file__).resolve().parents[3]
+# Of one process's memory: far less than the arrays that are announced, far more than the messages need.
+MEMORY_BYTES_MAX = 2 << 30
+
+LYING = """
+import resource, struct, sys
+resource.setrlimit(resource.RLIMIT_AS, ({most}, {most}))
+from targets.broker.log import split_produced, split_stored
+from targets.broker.wire import WireError, decode_request, decode_response, encode_response
+from targets.broker.wire.handshake import read_versions
+from tests.broker.wire.kio_side import ALL_VERSIONS, PEER_VERSIONS, a_frame, body_of, incoming
+from tests.broker.wire.samples import PEER
+
+def lies(frame):
+    for at in range(8, len(frame) - 3):
+        for count in (2**31 - 1, 2**28, 2**24, -1, -2**31):
+            yield frame[:at] + struct.pack(">i", count) + frame[at + 4:]
+
+def read(decode):
+    try:
+        decode()
+    except WireError:
+        return 1
+    return 0
+
+refused = 0
+for key, version in ALL_VERSIONS:
+    for frame in lies(a_frame(key, version)):
+        refused += read(lambda: decode_request(frame, split_batches=split_produced))
+for key, version in PEER_VERSIONS:
+    request, response = PEER[key]
+    for frame in lies(body_of(encode_response(incoming(key, version), response))):
+        refused += read(lambda: decode_response(
+            frame, request, version=version, correlation_id=77, split_batches=split_stored))
+for frame in lies(struct.pack(">ihi", 77, 0, 2) + bytes(12)):
+    refused += read(lambda: read_versions(frame, 77))
+print(refused)
+"""
+
+
+def test_no_announced_count_makes_a_decoder_reserve_memory() -> None:
+    """Four bytes anywhere in any message of any API, in both directions, announce up to 2**31 - 1 items."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LYING.format(most=MEMORY_BYTES_MAX)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (0, "") == (ended.returncode, ended.stderr)
+    assert int(ended.stdout) > 5_000
+
+
+# --- items ----------------------------------------------------------------------------------------------------
+def decoded(frame: bytes, **limits: int) -> object:
+    return decode_request(frame, split_batches=split_produced, limits=Limits(**limits)).request
+
+
+def delete(names: int) -> bytes:
+    entity = request_type(versions.DELETE_TOPICS, 1)
+    topics = tuple(f"t{number}" for number in range(names))
+    return request_frame(versions.DELETE_TOPICS, 1, entity(topic_names=topics, timeout=timedelta(0)))
+
+
+def fetch(topics: int, partitions: int, forgotten: int = 0) -> bytes:
+    entity = request_type(versions.FETCH, 11)
+    of_topic, of_forgotten = item_type(entity, "topics"), item_type(entity, "forgotten_topics_data")
+    place = fill(
+        item_type(of_topic, "partitions"),
+        partition=0,
+        current_leader_epoch=-1,
+        fetch_offset=0,
+        log_start_offset=0,
+        partition_max_bytes=1,
+    )
+    sent = fill(
+        entity,
+        replica_id=-1,
+        max_wait=timedelta(0),
+        min_bytes=0,
+        max_bytes=1,
+        isolation_level=0,
+        session_id=0,
+        session_epoch=-1,
+        topics=tuple(of_topic(topic=f"t{n}", partitions=(place,) * partitions) for n in range(topics)),
+        forgotten_topics_data=tuple(of_forgotten(topic="f", partitions=(0,)) for _ in range(forgotten)),
+        rack_id="",
+    )
+    return request_frame(versions.FETCH, 11, sent)
+
+
+def produce(partitions: int) -> bytes:
+    entity = request_type(versions.PRODUCE, 7)
+    of_topic = item_type(entity, "topic_data")
+    of_partition = item_type(of_topic, "partition_data")
+    parts = tuple(of_partition(index=n, records=raw_batch()) for n in range(partitions))
+    sent = fill(
+        entity,
+        transactional_id=None,
+        acks=1,
+        timeout=timedelta(0),
+        topic_data=(of_topic(name="t", partition_data=parts),),
+    )
+    return request_frame(versions.PRODUCE, 7, sent)
+
+
+@pytest.mark.parametrize(
+    ("fits", "over"),
+    [
+        (delete(10), delete(11)),
+        (fetch(2, 4), fetch(2, 5)),
+        (fetch(1, 1, 4), fetch(1, 1, 5)),
+        (produce(9), produce(10)),
+    ],
+    ids=["delete", "fetch", "forgotten", "produce"],
+)
+def test_request_may_name_so_many_topics_and_partitions_in_all(fits: bytes, over: bytes) -> None:
+    assert decoded(fits, request_items_max=10) is not None
+    with pytest.raises(WireError, match=r"1\d items so far; expected at most 10 \(request_items_max\)"):
+        decoded(over, request_items_max=10)
+
+
+def command(topic: str, partition: int = 0, replicas: int = 1) -> bytes:
+    entity = request_type(versions.LEADER_AND_ISR, 0)
+    of_partition = item_type(entity, "partitions")
+    state = of_partition(
+        topic=topic,
+        partition=partition,
+        leader=1,
+        leader_epoch=1,
+        isr=(1,),
+        zk_version=0,
+        replicas=tuple(range(replicas)),
+    )
+    sent = entity(ack_timeout=1, is_init=0, controller_id=1, controller_epoch=1, partitions=(state,))
+    return request_frame(versions.LEADER_AND_ISR, 0, sent)
+
+
+def test_commands_have_a_limit_of_their_own() -> None:
+    assert decoded(command("t", replicas=8), request_items_max=1, command_items_max=10) is not None
+    with pytest.raises(WireError, match=r"expected at most 10 \(command_items_max\)"):
+        decoded(command("t", replicas=9), request_items_max=1, command_items_max=10)
+
+
+# --- names and listeners --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("topic", ["../../evil", "", ".", "..", "a/b", "a" * 250, "a\0b", "ä"])
+def test_command_for_what_is_no_topic_is_a_wire_error(topic: str) -> None:
+    with pytest.raises(WireError, match="expected a topic of 1 to 249"):
+        decoded(command(topic))
+
+
+def test_command_for_a_negative_partition_is_a_wire_error() -> None:
+    with pytest.raises(WireError, match="and a number from 0 on"):
+        decoded(command("t", partition=-1))
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip101", "kip380"])
+def test_clients_may_not_command(protocol: str) -> None:
+    from targets.broker.core.rules import PROTOCOLS
+
+    theirs, ours = client_rows(protocol, PROTOCOLS[protocol]), peer_rows(protocol, PROTOCOLS[protocol])
+    assert set() == set(theirs) & set(COMMANDS)
+    assert set(COMMANDS) <= set(ours)
+    with pytest.raises(WireError, match="api key 4; expected one of"):
+        decode_request(command("t"), split_batches=split_produced, rows=theirs)
+    assert ROWS.keys() - COMMANDS - {versions.OFFSET_FOR_LEADER_EPOCH} <= theirs.keys()
+
+
+# --- twice ----------------------------------------------------------------------------------------------------
+def test_partition_that_is_fetched_twice_is_answered_once_from_its_last_offset() -> None:
+    """Source: Kafka, FetchRequest.fetchData: a map."""
+    entity = request_type(versions.FETCH, 4)
+    of_topic = item_type(entity, "topics")
+    of_partition = item_type(of_topic, "partitions")
+    places = tuple(of_partition(partition=0, fetch_offset=offset, partition_max_bytes=9) for offset in (1, 2, 3))
+    sent = entity(
+        replica_id=-1,
+        max_wait=timedelta(0),
+        min_bytes=0,
+        max_bytes=1,
+        isolation_level=0,
+        topics=(of_topic(topic="t", partitions=places[:2]), of_topic(topic="t", partitions=places[2:])),
+    )
+    request = decoded(request_frame(versions.FETCH, 4, sent))
+    assert [3] == [part.fetch_offset for part in request.partitions]  # type: ignore[attr-defined]
+
+
+def test_partition_that_is_produced_to_twice_is_refused() -> None:
+    entity = request_type(versions.PRODUCE, 7)
+    of_topic = item_type(entity, "topic_data")
+    of_partition = item_type(of_topic, "partition_data")
+    parts = tuple(of_partition(index=index, records=raw_batch()) for index in (0, 1, 0, 0))
+    sent = fill(
+        entity,
+        transactional_id=None,
+        acks=1,
+        timeout=timedelta(0),
+        topic_data=(of_topic(name="t", partition_data=parts),),
+    )
+    request = decoded(request_frame(versions.PRODUCE, 7, sent))
+    results = [(part.tp.partition, part.error, len(part.batches)) for part in request.partitions]  # type: ignore[attr-defined]
+    assert [(0, ErrorCode.INVALID_REQUEST, 0), (1, ErrorCode.NONE, 1)] == results
+
+
+def test_count_that_is_no_count_is_a_wire_error() -> None:
+    frame = bytearray(delete(1))
+    at = bytes(frame).index(b"\0\0\0\1\0\2t0")
+    for count in (-2, -(2**31)):
+        frame[at : at + 4] = struct.pack(">i", count)
+        with pytest.raises(WireError, match=f"topic_names: {count}; expected an array"):
+            decoded(bytes(frame))
