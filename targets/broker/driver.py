@@ -98,7 +98,7 @@ class Driver:
         self._stepping = False
         self._inbound: dict[int, Inbound] = {}
         self._next_connection = 0
-        self._limits = share_files(config.limits)
+        self._limits = config.limits
         self._connections = Connections(self._limits, time.monotonic)
         self._common: Common | None = None
         self._sweeper: asyncio.TimerHandle | None = None
@@ -122,6 +122,8 @@ class Driver:
         """
         loop = asyncio.get_running_loop()
         keep_freed_memory()
+        self._limits = share_files(self._config.limits)
+        self._connections = Connections(self._limits, time.monotonic)
         self._done = loop.create_future()
         self._witness.emit(
             "started",

@@ -191,7 +191,7 @@ class Inbound(asyncio.BufferedProtocol):
             self._take(incoming)
 
     def _split(self, data: Payload, work_max: int | None = None) -> Any:
-        return split_produced(data, self._common.limits, work_max=work_max)
+        return split_produced(data, limits=self._common.limits, work_max=work_max)
 
     def _take(self, incoming: Incoming) -> None:
         if self._transport is None:

@@ -44,6 +44,7 @@ from targets.broker.core.zookeeper import (
     encode_registration,
 )
 from targets.broker.driver import Driver, keep_freed_memory
+from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import open_data_dir
 
 TP = TopicPartition("t", 0)
@@ -58,11 +59,14 @@ class Core:
 
     def __init__(self, play: Play) -> None:
         self.events: list[Event] = []
+        self.effects: list[Effect] = []
         self._play = play
 
-    def step(self, now_ns: int, event: Event) -> list[Effect]:
+    def step(self, now_ns: int, event: Event, room: int) -> list[Effect]:
         self.events.append(event)
-        return self._play(event)
+        self.effects = []
+        self.effects = self._play(event)
+        return self.effects
 
 
 class ZooKeeper:
@@ -182,6 +186,57 @@ def test_answer_to_a_connection_that_is_gone_is_dropped(rig: MakeRig) -> None:
     made = rig(lambda _: [Answer(to=caller, response=ANSWER), ZkAsk(tag=1, ops=())])
     made.driver.post(Received(caller=caller, request=MetadataRequest(topics=None)))
     assert ("", 1) == (made.ended, len(made.zookeeper.asked))
+
+
+class Line:
+    """A connection that records that it was closed."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_request_whose_handler_raises_ends_its_connection_and_not_the_broker(
+    rig: MakeRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    def play(event: Event) -> list[Effect]:
+        if isinstance(event, Received):
+            made.core.effects.append(ZkAsk(tag=1, ops=()))
+            raise ValueError("a bug")
+        return [ZkAsk(tag=2, ops=())]
+
+    made = rig(play)
+    bad, other = made.driver._inbound[9], made.driver._inbound[8] = Line(), Line()  # type: ignore[assignment]
+    made.driver.post(Received(caller=Caller(connection=9, number=1), request=MetadataRequest(topics=("t" * 9_000,))))
+    made.driver.post(Tick())
+    assert ("", True, False) == (made.ended, bad.closed, other.closed)
+    assert [1, 2] == [tag for tag, _ in made.zookeeper.asked]  # what it did up to there stands
+    (told,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "connection 9: request MetadataRequest(topics=('ttt" in told.getMessage()
+    assert len(told.getMessage()) < 3_000
+    assert told.exc_info is not None and "a bug" in str(told.exc_info[1])
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), LogInDoubtError("half a batch")])
+def test_request_that_leaves_the_log_in_doubt_ends_the_broker(rig: MakeRig, error: Exception) -> None:
+    """Source: Kafka Replication Design V3, discussion 4."""
+
+    def play(_: Event) -> list[Effect]:
+        raise error
+
+    made = rig(play)
+    made.driver.post(Received(caller=Caller(connection=9, number=1), request=MetadataRequest(topics=None)))
+    assert repr(error) == made.ended
+
+
+def test_any_other_event_whose_handler_raises_ends_the_broker(rig: MakeRig) -> None:
+    def play(_: Event) -> list[Effect]:
+        raise ValueError("a bug")
+
+    made = rig(play)
+    made.driver.post(Tick())
+    assert "ValueError('a bug')" == made.ended
 
 
 def test_arming_again_replaces_what_was_armed(rig: MakeRig) -> None:

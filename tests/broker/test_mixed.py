@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from targets.broker.network import Outbound
+from targets.broker.peers import Outbound
 
 from targets.broker.core.events import Answered, Event, Received
 from targets.broker.core.messages import (

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from targets.broker.network import Outbound, Peers
+from targets.broker.peers import Outbound, Peers
 
 from targets.broker import network
 from targets.broker.core.events import Answered, Event

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from targets.broker.network import HANDSHAKE_CORRELATION_ID, Inbound
+from targets.broker.connections import Connections, Listener
+from targets.broker.inbound import Common, Inbound
+from targets.broker.limits import Limits
+from targets.broker.peers import HANDSHAKE_CORRELATION_ID
 
 from targets.broker.core.events import Event, Received
 from targets.broker.core.messages import (
@@ -80,10 +84,14 @@ class Wire(asyncio.Transport):
     """A transport that only records its calls."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__({"peername": ("127.0.0.1", 1)})
         self.written: list[bytes] = []
         self.reading = True
         self.aborted = False
+        self.unsent = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
 
     def write(self, data: Any) -> None:
         self.written.append(bytes(data))
@@ -103,14 +111,33 @@ class Wire(asyncio.Transport):
         return [struct.unpack_from(">ii", frame)[1] for frame in self.written]
 
 
-class Client:
-    """An accepted connection, its posted events, and whether it has ended."""
+class House:
+    """What the connections of a broker share, with a clock and a thread of its own."""
 
-    def __init__(self, number: int = 1, rows: Rows = ROWS) -> None:
+    def __init__(self, limits: Limits | None = None, rows: Rows = ROWS) -> None:
+        self.now = 0.0
+        self.limits = limits or Limits()
         self.events: list[Event] = []
+        self.connections = Connections(self.limits, lambda: self.now)
+        self.listener = Listener("clients", rows, self.limits.connections_max)
+        self.common = Common(
+            post=self.events.append,
+            connections=self.connections,
+            limits=self.limits,
+            now_s=lambda: self.now,
+            worker=ThreadPoolExecutor(max_workers=1),
+        )
+
+
+class Client:
+    """A connection, accepted if there is room for it, its posted events, and whether it has ended."""
+
+    def __init__(self, number: int = 1, rows: Rows = ROWS, house: House | None = None) -> None:
+        self.house = house or House(rows=rows)
+        self.events = self.house.events
         self.gone: list[int] = []
         self.wire = Wire()
-        self.inbound = Inbound(number, rows, self.events.append, self.gone.append)
+        self.inbound = Inbound(number, self.house.listener, self.house.common, self.gone.append)
         self.inbound.connection_made(self.wire)
 
     def sends(self, *frames: bytes) -> None:
