@@ -23,7 +23,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.wire import encode_request
 from targets.broker.wire.versions import ROWS, Rows
-from tests.broker.log.batches import raw_batch
+from tests.broker.log.batches import produced_batch
 
 TP = TopicPartition("t", 0)
 
@@ -51,7 +51,7 @@ def replied(correlation_id: int, end: int) -> bytes:
 
 def produce(acks: int) -> bytes:
     """Return a produce request v3 of one record, written by hand."""
-    batch = raw_batch()
+    batch = produced_batch()
     body = struct.pack(">hhih1s", 0, 3, 1, 1, b"x") + struct.pack(">hhi", -1, acks, 1000)
     body += struct.pack(">ih1siii", 1, 1, b"t", 1, 0, len(batch)) + batch
     return struct.pack(">i", len(body)) + body

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from targets.broker.log.batch import split_produced
 from targets.broker.log.data_dir import DataDir, OpenedData, open_data_dir
 from targets.broker.log.file_log import FileLog, LogOptions
+from targets.broker.log.produced import split_produced
+from targets.broker.log.records import HeavyError
 from targets.broker.log.stored import split_stored
 
 __all__ = [
     "DataDir",
     "FileLog",
+    "HeavyError",
     "LogOptions",
     "OpenedData",
     "open_data_dir",

@@ -3,8 +3,8 @@ Record batches (magic 2), parsed by header alone; records pass through unread.
 
 Base offset (bytes 0-7) and partition leader epoch (12-15) lie outside the CRC: a leader sets them, and a
 follower appends the batch byte for byte.
-Batches are validated here and nowhere else: a producer's on arrival, a leader's at its follower, and those on
-disk after a crash.
+Headers and CRCs are validated here and nowhere else: a producer's on arrival, a leader's at its follower, and
+those on disk after a crash.
 Source:  Kafka, DefaultRecordBatch (record batch v2); KIP-101, "the epoch in every batch".
 """
 
@@ -34,10 +34,6 @@ MAGIC: Final = 2
 
 _CRC_FROM: Final = 21
 _MAX_TIMESTAMP_AT: Final = 35
-_CODEC_MASK: Final = 0x07
-_CODEC_MAX: Final = 4
-_TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
 
 
 class Damage(StrEnum):
@@ -176,37 +172,6 @@ def batch_of(header: Header, payload: Payload) -> Batch:
     )
 
 
-def split_produced(data: Payload) -> Split:
-    """
-    Split a producer's bytes into batches, or report the first unsound one.
-
-    Returns:
-        (batches, NONE, "") or ((), error, text). Payloads are views into `data`, uncopied. The error is
-        CORRUPT_MESSAGE for damaged bytes, UNSUPPORTED_FOR_MESSAGE_FORMAT for magic 0 and 1, INVALID_RECORD
-        for a sound batch that no producer may send.
-
-    Source:  Kafka, LogValidator and ProduceRequest.validateRecords.
-    """
-    view = memoryview(data)
-    batches: list[Batch] = []
-    position = 0
-    while position < len(view):
-        header = examine(view[position : position + HEADER_BYTES], len(view) - position)
-        if isinstance(header, Damage):
-            return refuse(header, view, position)
-        payload = view[position : position + header.size]
-        if crc_of(payload) != header.crc:
-            return refuse(Damage.CRC, view, position)
-        fault = _fault_of_produced(header)
-        if fault:
-            return (), ErrorCode.INVALID_RECORD, f"batch at byte {position}: {fault}"
-        batches.append(batch_of(header, payload))
-        position += header.size
-    if not batches:
-        return (), ErrorCode.INVALID_RECORD, "records: 0 bytes; expected at least one record batch"
-    return tuple(batches), ErrorCode.NONE, ""
-
-
 def refuse(damage: Damage, view: memoryview, position: int) -> Split:
     """Return the error and its text for bytes whose damage begins at `position`."""
     where = f"batch at byte {position} of {len(view)}"
@@ -221,18 +186,3 @@ def refuse(damage: Damage, view: memoryview, position: int) -> Split:
         text = f"{where}: base offset {header.base_offset}, last offset delta {header.last_offset_delta}"
         return (), ErrorCode.INVALID_RECORD, f"{text}; expected neither below 0"
     return (), ErrorCode.CORRUPT_MESSAGE, f"{where}: {damage.value}; expected a whole batch whose CRC holds"
-
-
-def _fault_of_produced(header: Header) -> str:
-    """Return why a producer may not send this batch, "" if it may."""
-    if header.base_offset != 0:
-        return f"base offset {header.base_offset}; expected 0 from a producer"
-    if header.count != header.last_offset_delta + 1:
-        return f"{header.count} records over {header.last_offset_delta + 1} offsets; expected as many"
-    if header.attributes & _CODEC_MASK > _CODEC_MAX:
-        return f"compression codec {header.attributes & _CODEC_MASK}; expected at most {_CODEC_MAX}"
-    if header.attributes & _CONTROL:
-        return "a control batch; expected none from a client"
-    if header.attributes & _TRANSACTIONAL:
-        return "a transactional batch; expected none, this broker has no transactions"
-    return ""

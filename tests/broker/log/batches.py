@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
+import cramjam
 from crc32c import crc32c
 from hypothesis import HealthCheck, settings
 
@@ -37,6 +40,55 @@ def raw_batch(
     )
     covered += text
     return struct.pack(">qiibI", base, len(covered) + 9, epoch, magic, crc32c(covered)) + covered
+
+
+def varint(number: int) -> bytes:
+    """Write a zigzag varint."""
+    left = number << 1 if number >= 0 else -2 * number - 1
+    written = bytearray()
+    while left > 0x7F:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    return bytes((*written, left))
+
+
+def with_length(value: bytes | None) -> bytes:
+    """Write bytes after their length, -1 for none."""
+    return varint(-1) if value is None else varint(len(value)) + value
+
+
+def raw_record(
+    delta: int,
+    *,
+    key: bytes | None = None,
+    value: bytes | None = b"m",
+    time: int = 0,
+    headers: Sequence[tuple[bytes, bytes | None]] = (),
+) -> bytes:
+    """Write one record of a batch."""
+    body = b"\0" + varint(time) + varint(delta) + with_length(key) + with_length(value) + varint(len(headers))
+    body += b"".join(with_length(name) + with_length(content) for name, content in headers)
+    return with_length(body)
+
+
+def raw_records(count: int) -> bytes:
+    """Write `count` small records."""
+    return b"".join(raw_record(delta) for delta in range(count))
+
+
+COMPRESSORS: Final[dict[int, Callable[[bytes], bytes]]] = {
+    0: bytes,
+    1: lambda data: bytes(cramjam.gzip.compress(data)),
+    2: lambda data: bytes(cramjam.snappy.compress_raw(data)),
+    3: lambda data: bytes(cramjam.lz4.compress(data)),
+    4: lambda data: bytes(cramjam.zstd.compress(data)),
+}
+
+
+def produced_batch(*, count: int = 1, codec: int = 0, records: bytes | None = None, **fields: int) -> bytes:
+    """Build one batch as a producer sends it, with whole records, compressed by Kafka's codec of that number."""
+    text = COMPRESSORS[codec](raw_records(count) if records is None else records)
+    return raw_batch(count=count, text=text, attributes=codec, **fields)
 
 
 def batch(**fields: object) -> Batch:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +13,9 @@ from targets.broker.log.batch import (
     examine,
     max_timestamp_of,
     parse_header,
-    split_produced,
     stamp,
 )
+from targets.broker.log.produced import split_produced
 from targets.broker.log.stored import split_stored
 from tests.broker.log.batches import drawn, raw_batch
 
@@ -49,15 +48,6 @@ def test_greatest_timestamp_is_read_from_its_place() -> None:
     assert (1 << 40) + 3 == max_timestamp_of(raw) == parse_header(raw).max_timestamp
 
 
-def test_split_gives_views_of_every_batch_in_order() -> None:
-    data = raw_batch(count=2, text=b"a") + raw_batch(count=3, text=b"bb")
-    batches, error, text = split_produced(data)
-    assert (ErrorCode.NONE, "") == (error, text)
-    assert [(0, 1), (0, 2)] == [(b.base_offset, b.last_offset) for b in batches]
-    assert data == b"".join(bytes(b.payload) for b in batches)
-    assert all(isinstance(b.payload, memoryview) and b.payload.obj is data for b in batches)
-
-
 def test_stamp_changes_offset_and_epoch_and_keeps_the_crc_true() -> None:
     """Source: KIP-101, steps 1 and 3."""
     raw = raw_batch(count=4, text=b"abc")
@@ -70,38 +60,6 @@ def test_stamp_changes_offset_and_epoch_and_keeps_the_crc_true() -> None:
     assert raw[16:] == written[16:]
     assert isinstance(pieces[-1], memoryview) and pieces[-1].obj is raw
     assert raw_batch(count=4, text=b"abc") == raw
-
-
-@pytest.mark.parametrize(
-    ("data", "error", "words"),
-    [
-        (raw_batch(magic=1), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "magic 1"),
-        (raw_batch(magic=0), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "magic 0"),
-        (raw_batch(magic=3), ErrorCode.CORRUPT_MESSAGE, "magic 3"),
-        (raw_batch()[:-1], ErrorCode.CORRUPT_MESSAGE, "torn"),
-        (raw_batch()[:60], ErrorCode.CORRUPT_MESSAGE, "torn"),
-        (raw_batch() + bytes(5), ErrorCode.CORRUPT_MESSAGE, "byte 62 of 67: zeros"),
-        (raw_batch() + bytes(80), ErrorCode.CORRUPT_MESSAGE, "zeros"),
-        (raw_batch()[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE, "crc"),
-        (raw_batch()[:11] + b"\x30" + raw_batch()[12:], ErrorCode.CORRUPT_MESSAGE, "length"),
-        (raw_batch(base=5), ErrorCode.INVALID_RECORD, "base offset 5"),
-        (raw_batch(count=3, delta=1), ErrorCode.INVALID_RECORD, "3 records over 2 offsets"),
-        (raw_batch(count=0, delta=-1), ErrorCode.INVALID_RECORD, "last offset delta -1"),
-        (raw_batch(attributes=5), ErrorCode.INVALID_RECORD, "codec 5"),
-        (raw_batch(attributes=0x20), ErrorCode.INVALID_RECORD, "control"),
-        (raw_batch(attributes=0x10), ErrorCode.INVALID_RECORD, "transactional"),
-        (b"", ErrorCode.INVALID_RECORD, "at least one"),
-    ],
-)
-def test_produced_bytes_are_refused_with_a_reason(data: bytes, error: ErrorCode, words: str) -> None:
-    batches, found, text = split_produced(data)
-    assert ((), error) == (batches, found)
-    assert words in text
-
-
-@pytest.mark.parametrize("codec", range(5))
-def test_produced_batch_is_accepted_under_every_codec(codec: int) -> None:
-    assert ErrorCode.NONE == split_produced(raw_batch(count=9, attributes=codec))[1]
 
 
 def test_stored_batches_may_begin_anywhere_and_leave_gaps_but_never_fall() -> None:

@@ -19,7 +19,7 @@ from targets.broker.wire import (
 from targets.broker.wire.entities import fill, item_type, request_type, response_type
 from targets.broker.wire.scalars import Pieces
 from targets.broker.wire.versions import ROWS
-from tests.broker.log.batches import raw_batch
+from tests.broker.log.batches import produced_batch
 from tests.broker.wire.samples import PEER
 
 LACKING = {
@@ -136,6 +136,6 @@ def a_frame(key: int, version: int) -> bytes:
     }
     if key == versions.PRODUCE:
         topic = item_type(entity, "topic_data")
-        partition = item_type(topic, "partition_data")(index=0, records=raw_batch())
+        partition = item_type(topic, "partition_data")(index=0, records=produced_batch())
         values["topic_data"] = (topic(name="t", partition_data=(partition,)),)
     return request_frame(key, version, fill(entity, **values))

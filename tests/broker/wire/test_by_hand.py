@@ -25,7 +25,7 @@ from targets.broker.wire import (
 from targets.broker.wire.entities import fill, item_type, request_type, response_type
 from targets.broker.wire.scalars import by_topic, read_nullable_text, read_text, take
 from targets.broker.wire.versions import ROWS
-from tests.broker.log.batches import batch, drawn, raw_batch
+from tests.broker.log.batches import batch, drawn, produced_batch
 from tests.broker.wire.kio_side import body_of, incoming, messages_equal, request_frame, without
 
 FETCHES = st.integers(ROWS[versions.FETCH].first, ROWS[versions.FETCH].last)
@@ -119,7 +119,7 @@ def test_produce_request_is_what_kio_wrote(
     entity = request_type(versions.PRODUCE, version)
     topic_type = item_type(entity, "topic_data")
     partition_type = item_type(topic_type, "partition_data")
-    sent = [(tp, raw_batch(count=1 + number)) for number, tp in enumerate(places)]
+    sent = [(tp, produced_batch(count=1 + number)) for number, tp in enumerate(places)]
     topics = tuple(
         topic_type(name=tp.topic, partition_data=(partition_type(index=tp.partition, records=records),))
         for tp, records in sent
@@ -139,7 +139,7 @@ def test_records_stay_where_they_were_received() -> None:
     """Received records are views into their frame; sent records are the batch's own bytes."""
     entity = request_type(versions.PRODUCE, 3)
     topic_type = item_type(entity, "topic_data")
-    partition = item_type(topic_type, "partition_data")(index=0, records=raw_batch())
+    partition = item_type(topic_type, "partition_data")(index=0, records=produced_batch())
     topics = (topic_type(name="t", partition_data=(partition,)),)
     written = fill(entity, transactional_id=None, acks=1, timeout=timedelta(0), topic_data=topics)
     frame = request_frame(versions.PRODUCE, 3, written)

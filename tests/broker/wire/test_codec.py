@@ -22,7 +22,7 @@ from targets.broker.wire import (
 )
 from targets.broker.wire.entities import fill, item_type, request_type, response_type
 from targets.broker.wire.versions import ROWS
-from tests.broker.log.batches import raw_batch
+from tests.broker.log.batches import produced_batch
 from tests.broker.wire.kio_side import (
     PEER_VERSIONS,
     body_of,
@@ -209,7 +209,7 @@ class TestClientsRequests:
         entity = request_type(versions.PRODUCE, version)
         topic = item_type(entity, "topic_data")
         partition = item_type(topic, "partition_data")
-        good, torn = raw_batch(count=3), raw_batch()[:-1]
+        good, torn = produced_batch(count=3), produced_batch()[:-1]
         sent = fill(
             entity,
             transactional_id=None,
