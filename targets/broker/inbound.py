@@ -146,9 +146,9 @@ class Inbound(asyncio.BufferedProtocol):
     def _next(self) -> None:
         while self._waiting and self._may_start():
             self._turn += 1
-            self._read(self._waiting.popleft())
             if self._turn == TURN_REQUESTS_MAX:
                 asyncio.get_running_loop().call_soon(self._next_turn)
+            self._read(self._waiting.popleft())
         if self._transport is not None:
             self._hold()
             self._mute()

@@ -208,7 +208,9 @@ def test_request_whose_handler_raises_ends_its_connection_and_not_the_broker(
 
     made = rig(play)
     bad, other = made.driver._inbound[9], made.driver._inbound[8] = Line(), Line()  # type: ignore[assignment]
-    made.driver.post(Received(caller=Caller(connection=9, number=1), request=MetadataRequest(topics=("t" * 9_000,))))
+    made.driver.post(
+        Received(caller=Caller(connection=9, number=1), request=MetadataRequest(topics=("t" * 9_000,)))
+    )
     made.driver.post(Tick())
     assert ("", True, False) == (made.ended, bad.closed, other.closed)
     assert [1, 2] == [tag for tag, _ in made.zookeeper.asked]  # what it did up to there stands

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from targets.broker.peers import Outbound
 
 from targets.broker.core.events import Answered, Event, Received
 from targets.broker.core.messages import (
@@ -24,6 +23,7 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
 )
 from targets.broker.core.rules import PROTOCOLS
+from targets.broker.peers import Outbound
 from targets.broker.wire import peer_rows
 from tests.broker.wires import TP, Client, Wire, asked, receive
 

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from targets.broker.peers import Outbound, Peers
 
-from targets.broker import network
+from targets.broker import peers
 from targets.broker.core.events import Answered, Event
 from targets.broker.core.messages import EpochAnswer, ErrorCode, FetchRequest, OffsetForLeaderEpochResponse
+from targets.broker.peers import Outbound, Peers
 from targets.broker.wire import encode_request
 from targets.broker.wire.versions import OFFSET_FOR_LEADER_EPOCH, ROWS
 from tests.broker.wires import TP, Wire, api_versions, asked, question, receive, replied, reply, versions_told
@@ -133,7 +133,7 @@ def test_question_that_is_not_answered_in_time_ends_the_connection(monkeypatch: 
         await turns()
         assert asker.wire.aborted
 
-    monkeypatch.setattr(network, "ANSWER_S_MAX", 0.0)
+    monkeypatch.setattr(peers, "ANSWER_S_MAX", 0.0)
     play(story)
 
 
@@ -145,7 +145,7 @@ def test_answered_question_has_no_deadline_left(monkeypatch: pytest.MonkeyPatch)
         await turns()
         assert not asker.wire.aborted
 
-    monkeypatch.setattr(network, "ANSWER_S_MAX", 0.0)
+    monkeypatch.setattr(peers, "ANSWER_S_MAX", 0.0)
     play(story)
 
 
@@ -256,7 +256,7 @@ def test_connection_that_does_not_come_about_in_time_is_answered_with_none(
         await cluster.asks(2, "fetcher", 1)
         assert [Answered(tag=1, response=None)] == cluster.events
 
-    monkeypatch.setattr(network, "CONNECT_S_MAX", 0.0)
+    monkeypatch.setattr(peers, "CONNECT_S_MAX", 0.0)
     play(story)
 
 
@@ -379,5 +379,5 @@ def test_peer_that_never_tells_its_versions_is_left(monkeypatch: pytest.MonkeyPa
         await turns()
         assert asker.wire.aborted
 
-    monkeypatch.setattr(network, "ANSWER_S_MAX", 0.0)
+    monkeypatch.setattr(peers, "ANSWER_S_MAX", 0.0)
     play(story)

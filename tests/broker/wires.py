@@ -8,10 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from targets.broker.connections import Connections, Listener
-from targets.broker.inbound import Common, Inbound
-from targets.broker.limits import Limits
-from targets.broker.peers import HANDSHAKE_CORRELATION_ID
-
 from targets.broker.core.events import Event, Received
 from targets.broker.core.messages import (
     EpochAnswer,
@@ -21,6 +17,9 @@ from targets.broker.core.messages import (
     OffsetForLeaderEpochResponse,
     TopicPartition,
 )
+from targets.broker.inbound import Common, Inbound
+from targets.broker.limits import Limits
+from targets.broker.peers import HANDSHAKE_CORRELATION_ID
 from targets.broker.wire import encode_request
 from targets.broker.wire.versions import ROWS, Rows
 from tests.broker.log.batches import produced_batch

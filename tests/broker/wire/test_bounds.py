@@ -16,7 +16,7 @@ from targets.broker.log import split_produced
 from targets.broker.wire import WireError, decode_request, versions
 from targets.broker.wire.entities import fill, item_type, request_type
 from targets.broker.wire.versions import COMMANDS, ROWS, client_rows, peer_rows
-from tests.broker.log.batches import raw_batch
+from tests.broker.log.batches import produced_batch
 from tests.broker.wire.kio_side import request_frame
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -114,7 +114,7 @@ def produce(partitions: int) -> bytes:
     entity = request_type(versions.PRODUCE, 7)
     of_topic = item_type(entity, "topic_data")
     of_partition = item_type(of_topic, "partition_data")
-    parts = tuple(of_partition(index=n, records=raw_batch()) for n in range(partitions))
+    parts = tuple(of_partition(index=n, records=produced_batch()) for n in range(partitions))
     sent = fill(
         entity,
         transactional_id=None,
@@ -210,7 +210,7 @@ def test_partition_that_is_produced_to_twice_is_refused() -> None:
     entity = request_type(versions.PRODUCE, 7)
     of_topic = item_type(entity, "topic_data")
     of_partition = item_type(of_topic, "partition_data")
-    parts = tuple(of_partition(index=index, records=raw_batch()) for index in (0, 1, 0, 0))
+    parts = tuple(of_partition(index=index, records=produced_batch()) for index in (0, 1, 0, 0))
     sent = fill(
         entity,
         transactional_id=None,
