@@ -18,6 +18,7 @@ from typing import Final
 
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import TopicPartition
+from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
 from targets.broker.log.file_log import (
     DELETED_SUFFIX,
@@ -25,6 +26,7 @@ from targets.broker.log.file_log import (
     FileLog,
     LogOptions,
 )
+from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.recovery import Known, open_log
 
 Durable = tuple[str, int]
@@ -33,6 +35,7 @@ Durable = tuple[str, int]
 _TOPIC: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 _PARTITION_DIRECTORY: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _UNREADABLE: Final = "{}-unreadable"
+_FILES_OPEN_MAX: Final = Limits().log_files_open_max
 
 
 class DataDir:
@@ -47,12 +50,22 @@ class DataDir:
         ValueError: Kafka does not allow the topic name.
     """
 
-    def __init__(self, path: Path, *, segment_bytes: int, on_durable: Callable[[str, int], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        segment_bytes: int,
+        on_durable: Callable[[str, int], None],
+        files_open_max: int = _FILES_OPEN_MAX,
+    ) -> None:
         self.path = path
         self.logs: dict[TopicPartition, FileLog] = {}
         self._on_durable = on_durable
         self._options = LogOptions(
-            segment_bytes=segment_bytes, on_durable=on_durable, before_cut=self._lower_recovery_point
+            segment_bytes=segment_bytes,
+            on_durable=on_durable,
+            before_cut=self._lower_recovery_point,
+            files=OpenFiles(files_open_max),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
 
@@ -146,9 +159,13 @@ def open_data_dir(
     *,
     segment_bytes: int = SEGMENT_BYTES_DEFAULT,
     on_durable: Callable[[str, int], None] = _ignore_durable,
+    files_open_max: int = _FILES_OPEN_MAX,
 ) -> OpenedData:
     """
     Open every log below `path` (created when missing); recover the logs that were not shut down cleanly.
+
+    Args:
+        files_open_max: how many files of the logs may be open at once.
 
     Raises:
         OSError: from the disk.
@@ -165,7 +182,7 @@ def open_data_dir(
     points = _read(path / checkpoint.RECOVERY_POINTS_FILE, notes)
     starts = _read(path / checkpoint.LOG_STARTS_FILE, notes)
     words = tuple(note.partition(":")[0] for note in notes)
-    data = DataDir(path, segment_bytes=segment_bytes, on_durable=on_durable)
+    data = DataDir(path, segment_bytes=segment_bytes, on_durable=on_durable, files_open_max=files_open_max)
     recoveries = data.open_logs(
         {
             tp: Known(

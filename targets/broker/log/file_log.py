@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +24,7 @@ from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
+from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.segment import Segment
 from targets.broker.log.stored import first_offset_of
 
@@ -50,11 +50,13 @@ class LogOptions:
         on_durable: called with (path, length) when the first `length` bytes of a file are durable; path is
             relative to the data directory. A smaller length than before means that the file was truncated.
         before_cut: called with (tp, offset) before records at or past `offset` are removed.
+        files: those that are open, of all logs of a data directory.
     """
 
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
     on_durable: Callable[[str, int], None] = _ignore_durable
     before_cut: Callable[[TopicPartition, int], None] = _ignore_cut
+    files: OpenFiles = field(default_factory=OpenFiles)
 
 
 class FileLog:
@@ -84,8 +86,6 @@ class FileLog:
         self.directory = directory
         self.deleted = False
         self._segments = segments
-        for before, segment in pairwise(segments):
-            segment.log_position = before.log_position + before.size
         self._options = options
         self._start = start_offset
         self._end = max(segments[-1].next_offset, start_offset)
@@ -103,7 +103,7 @@ class FileLog:
         return FileLog(
             tp=tp,
             directory=directory,
-            segments=[Segment(directory, start_offset, create=True)],
+            segments=[Segment(directory, start_offset, options.files, create=True)],
             start_offset=start_offset,
             recovery_point=start_offset,
             options=options,
@@ -128,7 +128,7 @@ class FileLog:
     @property
     def size_bytes(self) -> int:
         """Return the size of all segments in bytes."""
-        return self._segments[-1].log_position + self._segments[-1].size if self._segments else 0
+        return self._segments[-1].log_position + self._segments[-1].size
 
     # --- append --------------------------------------------------------------------------------------------
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
@@ -169,9 +169,8 @@ class FileLog:
                 self._add_segment(first_offset_of(stored[at][0], self._end))
 
     def _add_segment(self, base_offset: int) -> None:
-        log_position = self.size_bytes
-        self._segments.append(Segment(self.directory, base_offset, create=True))
-        self._segments[-1].log_position = log_position
+        after = self._segments[-1] if self._segments else None
+        self._segments.append(Segment(self.directory, base_offset, self._options.files, create=True, after=after))
         self._files_changed = True
 
     def _remove_last_segment(self) -> None:
@@ -220,11 +219,11 @@ class FileLog:
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
-        for segment in self._segments:
-            for entry in segment.entries:
-                if entry.max_timestamp >= timestamp_ms:
-                    return max(entry.base_offset, self._start)
-        return -1
+        at = bisect_left(self._segments, timestamp_ms, key=_latest)
+        if at == len(self._segments):
+            return -1
+        segment = self._segments[at]
+        return max(segment.entries[segment.index_at(timestamp_ms)].base_offset, self._start)
 
     def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
         """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
@@ -341,3 +340,7 @@ class FileLog:
 
 def _base_offset(segment: Segment) -> int:
     return segment.base_offset
+
+
+def _latest(segment: Segment) -> int:
+    return segment.latest

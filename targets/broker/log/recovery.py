@@ -21,6 +21,7 @@ from targets.broker.log import checkpoint
 from targets.broker.log.batch import Damage
 from targets.broker.log.cleanings import end_cleanings
 from targets.broker.log.file_log import FileLog, LogOptions
+from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.segment import Segment, segment_name, segment_offsets
 
 CLEAN: Final = "clean"
@@ -64,11 +65,11 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         for path in directory.glob(pattern):
             path.unlink()
     end_cleanings(directory)
-    loaded = _load(directory, known)
+    loaded = _load(directory, known, options.files)
     segments, cut_bytes = loaded.segments, loaded.cut_bytes
     reason = loaded.damage.value if loaded.damage else CLEAN
     if not segments:
-        segments = [Segment(directory, known.log_start, create=True)]
+        segments = [Segment(directory, known.log_start, options.files, create=True)]
     file_epochs, epochs_note = _read_epochs(directory / checkpoint.EPOCHS_FILE)
     below_start = segments[-1].next_offset < known.log_start
     if below_start:
@@ -76,7 +77,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         cut_bytes += sum(segment.size for segment in segments)
         while segments:
             segments.pop().remove()
-        segments = [Segment(directory, known.log_start, create=True)]
+        segments = [Segment(directory, known.log_start, options.files, create=True)]
     log = FileLog(
         tp=tp,
         directory=directory,
@@ -107,10 +108,10 @@ class _Loaded:
     clean: bool = False
 
 
-def _load(directory: Path, known: Known) -> _Loaded:
+def _load(directory: Path, known: Known, files: OpenFiles) -> _Loaded:
     recovery_point = known.recovery_point or 0
     if known.clean:
-        segments, damage = _index(directory, check_from=None)
+        segments, damage = _index(directory, files, check_from=None)
         if damage is None:
             for segment in segments:
                 segment.trust()
@@ -119,7 +120,7 @@ def _load(directory: Path, known: Known) -> _Loaded:
             segment.close()
         recovery_point = 0
     check_from = _segment_holding(segment_offsets(directory), recovery_point)
-    segments, damage = _index(directory, check_from=check_from)
+    segments, damage = _index(directory, files, check_from=check_from)
     return _Loaded(
         segments=segments,
         recovery_point=recovery_point,
@@ -128,12 +129,13 @@ def _load(directory: Path, known: Known) -> _Loaded:
     )
 
 
-def _index(directory: Path, *, check_from: int | None) -> tuple[list[Segment], Damage | None]:
+def _index(directory: Path, files: OpenFiles, *, check_from: int | None) -> tuple[list[Segment], Damage | None]:
     """Open and index segments up to the first damage; check CRCs from base offset `check_from` on."""
     segments: list[Segment] = []
     for base in segment_offsets(directory):
-        expected = segments[-1].next_offset if segments else 0
-        segment = Segment(directory, base, create=False)
+        before = segments[-1] if segments else None
+        expected = before.next_offset if before else 0
+        segment = Segment(directory, base, files, create=False, after=before)
         segments.append(segment)
         if base < expected:
             # A truncation removed this segment and a power loss restored it; no record of it belongs here.

@@ -17,19 +17,27 @@ from typing import Final
 
 from targets.broker.core.messages import Batch, Payload
 from targets.broker.log.batch import HEADER_BYTES, Damage, Header, Stored
+from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.stored import crc_of, examine, first_offset, first_offset_of, max_timestamp_of
 
 SEGMENT_SUFFIX: Final = ".log"
 _NAME_DIGITS: Final = 20
 # Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
 _OFFSETS_MAX: Final = 2**31 - 1
+# The greatest timestamp of no batch at all, earlier than any.
+_NEVER: Final = -(2**63) - 1
 # The most pieces of one write.
 _PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A batch's position in its segment, and its header's fields. last_offset is inclusive."""
+    """
+    A batch's position in its segment, and its header's fields. last_offset is inclusive.
+
+    Attributes:
+        latest: the greatest timestamp of this batch and all before it in the log.
+    """
 
     base_offset: int
     last_offset: int
@@ -37,11 +45,11 @@ class Entry:
     crc: int
     position: int
     size: int
-    max_timestamp: int
+    latest: int
 
     @staticmethod
-    def of(header: Header, position: int, end_offset: int) -> Entry:
-        """Return the entry of a batch with that header, at that byte of the segment, after end_offset."""
+    def of(header: Header, position: int, end_offset: int, latest: int) -> Entry:
+        """Return the entry of a batch with that header, at that byte of the segment, after what ends there."""
         return Entry(
             base_offset=first_offset(header.magic, header.base_offset, end_offset),
             last_offset=header.last_offset,
@@ -49,12 +57,12 @@ class Entry:
             crc=header.crc,
             position=position,
             size=header.size,
-            max_timestamp=header.max_timestamp,
+            latest=max(latest, header.max_timestamp),
         )
 
     @staticmethod
-    def of_batch(batch: Batch, position: int, end_offset: int) -> Entry:
-        """Return the entry of a whole batch, at that byte of the segment, after end_offset."""
+    def of_batch(batch: Batch, position: int, end_offset: int, latest: int) -> Entry:
+        """Return the entry of a whole batch, at that byte of the segment, after what ends there."""
         return Entry(
             base_offset=first_offset_of(batch, end_offset),
             last_offset=batch.last_offset,
@@ -62,33 +70,46 @@ class Entry:
             crc=batch.crc,
             position=position,
             size=batch.size,
-            max_timestamp=max_timestamp_of(batch.payload),
+            latest=max(latest, max_timestamp_of(batch.payload)),
         )
 
 
 class Segment:
     """
-    A segment's file, open.
+    A segment's file, which is open while it is among those that were used most recently.
 
     Attributes:
         base_offset: the number in the file's name, the lowest offset that the segment may hold.
-        log_position: the size of all segments before it; they do not change while it is there.
+        log_position: the size of all segments before it.
+
+    The segments before one do not change while it is there.
 
     Raises:
         OSError: from the disk; the broker ends.
     """
 
-    def __init__(self, directory: Path, base_offset: int, *, create: bool) -> None:
+    def __init__(
+        self, directory: Path, base_offset: int, files: OpenFiles, *, create: bool, after: Segment | None = None
+    ) -> None:
         self.base_offset = base_offset
-        self.log_position = 0
+        self.log_position: int = after.log_position + after.size if after else 0
+        self._latest_before = after.latest if after else _NEVER
         self.path = directory / segment_name(base_offset)
-        flags = os.O_RDWR | (os.O_CREAT | os.O_EXCL if create else 0)
-        self._fd = os.open(self.path, flags, 0o644)
-        self.size = os.fstat(self._fd).st_size
+        self._files = files
+        self.size: int = os.fstat(files.create(self) if create else self._fd).st_size
         self.entries: list[Entry] = []
         # The length of the prefix that is known to be durable. Bytes found at opening may or may not be.
         self.durable_bytes = 0
         self.dirty = True
+
+    @property
+    def _fd(self) -> int:
+        return self._files.descriptor(self)
+
+    @property
+    def latest(self) -> int:
+        """Return the greatest timestamp of all batches of the log up to this segment's end."""
+        return self.entries[-1].latest if self.entries else self._latest_before
 
     @property
     def next_offset(self) -> int:
@@ -114,7 +135,7 @@ class Segment:
                 return Damage.CRC
             if header.base_offset < expected or header.last_offset - self.base_offset > _OFFSETS_MAX:
                 return Damage.DISORDER
-            self.entries.append(Entry.of(header, position, expected))
+            self.entries.append(Entry.of(header, position, expected, self.latest))
             position += header.size
             expected = header.last_offset + 1
         return None
@@ -127,12 +148,12 @@ class Segment:
         """
         pieces: list[Payload] = []
         entries: list[Entry] = []
-        end, end_offset = self.size, self.next_offset
+        end, end_offset, latest = self.size, self.next_offset, self.latest
         for batch, its_pieces in stored:
             if not self._has_room(batch, end, size_max):
                 break
-            entries.append(Entry.of_batch(batch, end, end_offset))
-            end_offset = batch.next_offset
+            entries.append(Entry.of_batch(batch, end, end_offset, latest))
+            end_offset, latest = batch.next_offset, entries[-1].latest
             pieces += its_pieces
             end += batch.size
         if entries:
@@ -147,14 +168,14 @@ class Segment:
         return fits and batch.last_offset - self.base_offset <= _OFFSETS_MAX
 
     def _write(self, pieces: Sequence[Payload]) -> None:
-        at = self.size
+        at, fd = self.size, self._fd
         for first in range(0, len(pieces), _PIECES_MAX):
             group = pieces[first : first + _PIECES_MAX]
-            written = os.pwritev(self._fd, group, at)
+            written = os.pwritev(fd, group, at)
             rest = memoryview(b"") if written == sum(map(len, group)) else memoryview(b"".join(group))[written:]
             at += written
             while rest:  # a short write: the disk is full, which the next write reports, or a signal came
-                written = os.pwrite(self._fd, rest, at)
+                written = os.pwrite(fd, rest, at)
                 rest, at = rest[written:], at + written
         self.size = at
         self.dirty = True
@@ -181,6 +202,10 @@ class Segment:
     def index_of(self, offset: int) -> int:
         """Return the index of the first batch whose last offset is `offset` or later."""
         return bisect_left(self.entries, offset, key=lambda entry: entry.last_offset)
+
+    def index_at(self, timestamp_ms: int) -> int:
+        """Return the index of the first batch up to which there is a timestamp that is not earlier."""
+        return bisect_left(self.entries, timestamp_ms, key=lambda entry: entry.latest)
 
     def position_of(self, offset: int) -> int:
         """Return the position of the first batch whose last offset is `offset` or later; the end without one."""
@@ -215,7 +240,7 @@ class Segment:
 
     def close(self) -> None:
         """Close the file without flushing it."""
-        os.close(self._fd)
+        self._files.close(self)
 
     def remove(self) -> None:
         """Close the file and remove its name."""

@@ -125,13 +125,6 @@ def test_segment_rolls_when_offsets_are_too_far_apart(log: FileLog) -> None:
     assert [0, 2**31] == [int(name[:20]) for name, _ in files_of(log)]
 
 
-def test_first_offset_at_finds_the_first_batch_that_is_late_enough(log: FileLog) -> None:
-    for timestamp in (100, 300, 200):
-        log.append_as_leader([batch(count=2, timestamp=timestamp)], 0)
-    found = [log.first_offset_at(at) for at in (0, 101, 102, 201, 301, 302)]
-    assert [0, 0, 2, 2, 2, -1] == found
-
-
 class TestTruncate:
     @pytest.mark.parametrize("leo", list(LeoAfterCut))
     def test_L3_truncate_to(self, log: FileLog, leo: LeoAfterCut) -> None:

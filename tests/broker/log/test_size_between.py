@@ -13,6 +13,7 @@ import pytest
 from targets.broker.core.log_port import LeoAfterCut, LogPort
 from targets.broker.core.messages import Batch
 from targets.broker.log import FileLog, LogOptions
+from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.recovery import Known, open_log
 from targets.broker.log.segment import Segment
 from targets.simulator.log import SimLog
@@ -29,7 +30,7 @@ Make = Callable[[Path], LogPort]
 
 
 def file_log(folder: Path) -> LogPort:
-    return new_log(folder, segment_bytes=SEGMENT_BYTES)
+    return new_log(folder, segment_bytes=SEGMENT_BYTES, files=OpenFiles(2))
 
 
 def simulated_log(_folder: Path) -> LogPort:
