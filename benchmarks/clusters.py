@@ -25,12 +25,12 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.target import NodeSpec, Target
 from harness.hosts.local import LocalHost
-from harness.launch import Address, Launch
+from harness.launch import Address, Launch, Place
 from harness.model import PreconditionError
 from targets.broker_target import BrokerTarget
 from targets.kafka.target import KafkaTarget
 
-REPLICATION: Final = 3
+BROKERS: Final = "ABC"
 ASK_S_MAX: Final = 2.0
 # The file of a broker's profile, in its configuration folder.
 PROFILE: Final = "profile.pstats"
@@ -95,19 +95,28 @@ def their_peer(name: str, release: str) -> Peer:
 
 
 class RunningCluster:
-    """A running cluster of a peer: its address for clients, and its processes."""
+    """
+    A running cluster of a peer: its address for clients, and its processes.
 
-    def __init__(self, peer: Peer, host: LocalHost, addresses: Mapping[str, str], pids: tuple[int, ...]) -> None:
+    Args:
+        places: node -> where it listens.
+    """
+
+    def __init__(self, peer: Peer, host: LocalHost, places: Mapping[str, Place], pids: tuple[int, ...]) -> None:
         self.peer = peer
-        self.bootstrap = ",".join(addresses.values())
+        self.bootstrap = ",".join(str(place.client) for place in places.values())
+        # The listeners of all brokers, clients' and brokers'.
+        self.ports = tuple(
+            (at.host, at.port) for place in places.values() for at in (place.client, place.internal)
+        )
         self.pids = pids
         self._host = host
-        self._names = tuple(addresses)
+        self._names = tuple(places)
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create(self, topic: str, partitions: int) -> None:
-        """Create a topic with three replicas, and wait until each partition has a leader and a full ISR."""
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=REPLICATION)
+        """Create a topic with a replica on each broker; wait until each partition has a leader and a full ISR."""
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=len(self._names))
         self._admin.create_topics([new])[topic].result(limits.CLIENT_OPERATION_S_MAX)
         self._await(lambda: self._whole(topic, partitions), f"topic {topic} whole")
 
@@ -130,7 +139,7 @@ class RunningCluster:
 
     def _whole(self, topic: str, partitions: int) -> bool:
         found = self._metadata(topic).topics[topic].partitions.values()
-        return bool(partitions == sum(part.leader >= 0 and len(part.isrs) == REPLICATION for part in found))
+        return bool(partitions == sum(part.leader >= 0 and len(part.isrs) == len(self._names) for part in found))
 
     def _metadata(self, *topic: str) -> Any:
         return self._admin.list_topics(*topic, timeout=ASK_S_MAX)
@@ -149,9 +158,12 @@ class RunningCluster:
 
 
 @contextmanager
-def running(peer: Peer, folder: Path) -> Iterator[RunningCluster]:
+def running(peer: Peer, folder: Path, names: str = BROKERS) -> Iterator[RunningCluster]:
     """
-    Run three brokers of a peer and their own ZooKeeper, below the folder; take everything down afterwards.
+    Run brokers of a peer and their own ZooKeeper, below the folder; take everything down afterwards.
+
+    Args:
+        names: a letter for each broker.
 
     Raises:
         UsageError: the machine lacks something.
@@ -163,16 +175,15 @@ def running(peer: Peer, folder: Path) -> Iterator[RunningCluster]:
         host.open()
         zookeeper = host.start_zookeeper()
         _make_root(zookeeper)
-        addresses: dict[str, str] = {}
+        places: dict[str, Place] = {}
         pids: list[int] = []
-        for number, name in enumerate("ABC", start=1):
-            launch, client = _launch(peer, host, name, number, zookeeper)
+        for number, name in enumerate(names, start=1):
+            launch, places[name] = _launch(peer, host, name, number, zookeeper)
             host.start(name, launch)
-            addresses[name] = str(client)
             pid = child_with(f"{folder}/nodes/{name}/conf/")
             assert pid is not None, f"{name} was started as a child of this process"
             pids.append(pid)
-        cluster = RunningCluster(peer, host, addresses, tuple(pids))
+        cluster = RunningCluster(peer, host, places, tuple(pids))
         cluster.await_brokers()
         yield cluster
 
@@ -189,7 +200,7 @@ def _make_root(zookeeper: Address) -> None:
     client.close()
 
 
-def _launch(peer: Peer, host: LocalHost, name: str, number: int, zookeeper: Address) -> tuple[Launch, Address]:
+def _launch(peer: Peer, host: LocalHost, name: str, number: int, zookeeper: Address) -> tuple[Launch, Place]:
     place = host.add_node(name, disk=False)
     spec = NodeSpec(
         name=name,
@@ -200,4 +211,4 @@ def _launch(peer: Peer, host: LocalHost, name: str, number: int, zookeeper: Addr
         collector=place.client,  # there is no collector; the peer's `tune` removes it
     )
     rules = peer.target.rules(peer.protocol, peer.changes)
-    return peer.tune(peer.target.launch(spec, peer.protocol, rules)), place.client
+    return peer.tune(peer.target.launch(spec, peer.protocol, rules)), place
