@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from targets.broker.log.data_dir import DataDir, OpenedData, open_data_dir
+from targets.broker.log.doubt import LogInDoubtError
 from targets.broker.log.file_log import FileLog, LogOptions
 from targets.broker.log.produced import split_produced
 from targets.broker.log.records import HeavyError
@@ -12,6 +13,7 @@ __all__ = [
     "DataDir",
     "FileLog",
     "HeavyError",
+    "LogInDoubtError",
     "LogOptions",
     "OpenedData",
     "open_data_dir",

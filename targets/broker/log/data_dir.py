@@ -22,6 +22,7 @@ from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
 from targets.broker.log.file_log import (
     DELETED_SUFFIX,
+    NAME_BYTES_MAX,
     SEGMENT_BYTES_DEFAULT,
     FileLog,
     LogOptions,
@@ -47,7 +48,7 @@ class DataDir:
 
     Raises:
         OSError: from the disk.
-        ValueError: Kafka does not allow the topic name.
+        ValueError: Kafka does not allow the topic name, or the partition's name is too long for a directory.
     """
 
     def __init__(
@@ -73,6 +74,8 @@ class DataDir:
         """Create an empty log for a partition that has none here."""
         if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
             raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
+        if len(str(tp)) > NAME_BYTES_MAX:
+            raise ValueError(f"partition {tp}: {len(str(tp))} characters; expected at most {NAME_BYTES_MAX}")
         log = FileLog.create(tp, self.path / str(tp), self._options)
         self.logs[tp] = log
         return log

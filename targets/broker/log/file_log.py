@@ -24,6 +24,7 @@ from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
+from targets.broker.log.doubt import whole
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.segment import Segment
 from targets.broker.log.stored import first_offset_of
@@ -31,6 +32,8 @@ from targets.broker.log.stored import first_offset_of
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
 # Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
 DELETED_SUFFIX: Final = "-delete"
+# The longest name of a file or directory that Linux allows.
+NAME_BYTES_MAX: Final = 255
 
 
 def _ignore_durable(_path: str, _length: int) -> None:
@@ -67,6 +70,7 @@ class FileLog:
 
     Raises:
         OSError: from the disk.
+        LogInDoubtError: a change ended half way.
         AppendOrderError: see LogPort.
     """
 
@@ -99,16 +103,17 @@ class FileLog:
     @staticmethod
     def create(tp: TopicPartition, directory: Path, options: LogOptions, *, start_offset: int = 0) -> FileLog:
         """Create an empty log; its directory must not exist yet."""
-        directory.mkdir()
-        return FileLog(
-            tp=tp,
-            directory=directory,
-            segments=[Segment(directory, start_offset, options.files, create=True)],
-            start_offset=start_offset,
-            recovery_point=start_offset,
-            options=options,
-            new_names=True,
-        )
+        with whole(tp, "a creation"):
+            directory.mkdir()
+            return FileLog(
+                tp=tp,
+                directory=directory,
+                segments=[Segment(directory, start_offset, options.files, create=True)],
+                start_offset=start_offset,
+                recovery_point=start_offset,
+                options=options,
+                new_names=True,
+            )
 
     @property
     def start_offset(self) -> int:
@@ -162,11 +167,12 @@ class FileLog:
 
     def _append(self, stored: Sequence[Stored]) -> None:
         at = 0
-        while at < len(stored):
-            at += self._segments[-1].append(stored[at:] if at else stored, self._options.segment_bytes)
-            self._end = max(self._end, self._segments[-1].next_offset)
-            if at < len(stored):
-                self._add_segment(first_offset_of(stored[at][0], self._end))
+        with whole(self.tp, "an append"):
+            while at < len(stored):
+                at += self._segments[-1].append(stored[at:] if at else stored, self._options.segment_bytes)
+                self._end = max(self._end, self._segments[-1].next_offset)
+                if at < len(stored):
+                    self._add_segment(first_offset_of(stored[at][0], self._end))
 
     def _add_segment(self, base_offset: int) -> None:
         after = self._segments[-1] if self._segments else None
@@ -248,40 +254,45 @@ class FileLog:
         if offset < self._segments[0].base_offset:
             self.truncate_fully(offset)
             return self._end
-        self._options.before_cut(self.tp, offset)
-        while self._segments[-1].base_offset > offset:
-            self._remove_last_segment()
-        active = self._segments[-1]
-        durable = active.durable_bytes
-        active.cut_from(offset)
-        if active.durable_bytes < durable:
-            self._report_durable(active)
-        self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
-        self._start = min(self._start, self._end)
-        self.recovery_point = min(self.recovery_point, self._end)
+        with whole(self.tp, "a truncation"):
+            self._options.before_cut(self.tp, offset)
+            while self._segments[-1].base_offset > offset:
+                self._remove_last_segment()
+            active = self._segments[-1]
+            durable = active.durable_bytes
+            active.cut_from(offset)
+            if active.durable_bytes < durable:
+                self._report_durable(active)
+            self._end = offset if leo is LeoAfterCut.TARGET else max(active.next_offset, self._start)
+            self._start = min(self._start, self._end)
+            self.recovery_point = min(self.recovery_point, self._end)
         return self._end
 
     def truncate_fully(self, offset: int) -> None:
         """Remove all batches; the log starts and ends at `offset`."""
-        self._options.before_cut(self.tp, min(offset, self._start))
-        while self._segments:
-            self._remove_last_segment()
-        self._add_segment(offset)
-        self._start = self._end = self.recovery_point = offset
+        with whole(self.tp, "a truncation"):
+            self._options.before_cut(self.tp, min(offset, self._start))
+            while self._segments:
+                self._remove_last_segment()
+            self._add_segment(offset)
+            self._start = self._end = self.recovery_point = offset
 
     def delete(self) -> None:
         """
         Delete the replica from the disk: first its name, durably, then its files.
 
         Source:  Kafka, LogManager.asyncDelete: the next start removes what a crash in between left.
+                 UnifiedLog.logDeleteDirName: a topic's name is cut where the directory's would be too long.
         """
-        self._options.before_cut(self.tp, 0)
-        self.close()
-        self.deleted = True
-        doomed = self.directory.with_name(f"{self.directory.name}.{uuid.uuid4().hex}{DELETED_SUFFIX}")
-        self.directory.rename(doomed)
-        checkpoint.sync_directory(doomed.parent)
-        shutil.rmtree(doomed)
+        with whole(self.tp, "a deletion"):
+            self._options.before_cut(self.tp, 0)
+            self.close()
+            self.deleted = True
+            suffix = f"-{self.tp.partition}.{uuid.uuid4().hex}{DELETED_SUFFIX}"
+            doomed = self.directory.with_name(self.tp.topic[: NAME_BYTES_MAX - len(suffix)] + suffix)
+            self.directory.rename(doomed)
+            checkpoint.sync_directory(doomed.parent)
+            shutil.rmtree(doomed)
 
     # --- durability ----------------------------------------------------------------------------------------
     def flush(self, upto: int | None = None) -> None:
@@ -291,25 +302,27 @@ class FileLog:
         Calls on_durable for each flushed segment; recovery_point rises to the first record that may be lost.
         """
         limit = self._end if upto is None else upto
-        if self._epochs_dirty:
-            self._flush_epochs()
-        flushed = [s for s in self._segments if s.dirty and (s.base_offset < limit or upto is None)]
-        for segment in flushed:
-            segment.flush()
-        self._sync_names()
-        for segment in flushed:
-            self._report_durable(segment)
-        left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
-        self.recovery_point = max(self.recovery_point, left)
+        with whole(self.tp, "a flush"):
+            if self._epochs_dirty:
+                self._flush_epochs()
+            flushed = [s for s in self._segments if s.dirty and (s.base_offset < limit or upto is None)]
+            for segment in flushed:
+                segment.flush()
+            self._sync_names()
+            for segment in flushed:
+                self._report_durable(segment)
+            left = next((segment.base_offset for segment in self._segments if segment.dirty), self._end)
+            self.recovery_point = max(self.recovery_point, left)
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""
-        length = checkpoint.write_epochs(self._epochs_path, entries, flush=flush)
-        self._epochs_dirty = not flush
-        self._files_changed = not flush
-        if flush:
-            self._sync_names()
-            self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
+        with whole(self.tp, "a write of the epochs"):
+            length = checkpoint.write_epochs(self._epochs_path, entries, flush=flush)
+            self._epochs_dirty = not flush
+            self._files_changed = not flush
+            if flush:
+                self._sync_names()
+                self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
 
     def close(self) -> None:
         """Close the files; nothing is flushed."""
