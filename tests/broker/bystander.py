@@ -1,5 +1,5 @@
 """
-A client that produces a record and reads it back, until a line comes:  python -m tests.broker.bystander ADDRESS TOPIC
+Produce a record and read it back, until a line comes:  python -m tests.broker.bystander ADDRESS TOPIC
 
 It prints one line of JSON: the fields of tests.broker.storm.Seen.
 """
