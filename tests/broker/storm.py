@@ -167,9 +167,13 @@ class Result:
     peer: str
     storm: Storm
     seen: Seen
-    alive: bool
     peak_bytes: int
     seconds: float
+
+    @property
+    def alive(self) -> bool:
+        """Return True if the process was there at the end."""
+        return self.peak_bytes > 0
 
 
 def storm_at(cluster: RunningCluster, frames: int, seed: int) -> Result:
@@ -183,15 +187,18 @@ def storm_at(cluster: RunningCluster, frames: int, seed: int) -> Result:
         storm.throw(cluster.ports, frames)
         storm.end()
         seconds = time.monotonic() - began
-        alive = Path(f"/proc/{pid}/status").exists()
-        peak = peak_bytes(pid) if alive else 0
-    return Result(peer=cluster.peer.name, storm=storm, seen=seen[0], alive=alive, peak_bytes=peak, seconds=seconds)
+        peak = peak_bytes(pid)
+    return Result(peer=cluster.peer.name, storm=storm, seen=seen[0], peak_bytes=peak, seconds=seconds)
 
 
 def peak_bytes(pid: int) -> int:
-    """Return the most memory that a process had resident."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+    """Return the most memory that a process had resident, 0 if it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return 0
+    _, found, rest = status.partition("VmHWM:")
+    return int(rest.split()[0]) * 1024 if found else 0
 
 
 def table(results: Sequence[Result]) -> Table:
