@@ -74,7 +74,7 @@ class Connections:
     """
 
     def __init__(self, limits: Limits, now_s: Callable[[], float]) -> None:
-        self.memory = Memory(limits.memory_bytes_max)
+        self.memory = Memory(limits.memory_bytes_max, now_s)
         self._limits = limits
         self._now_s = now_s
         self._open: dict[int, tuple[Connection, Listener, str]] = {}
@@ -119,11 +119,9 @@ class Connections:
             if connection.moved_s <= idle_since:
                 log.info("connection %d: idle; closing it", connection.number)
                 connection.close()
-        stuck_since = now - self._limits.unread_answer_ms_max / 1000
-        for connection in self.memory.in_the_way():
-            if connection.moved_s <= stuck_since:
-                log.warning("connection %d: holds memory that others wait for; closing it", connection.number)
-                connection.close()
+        for connection in self.memory.in_the_way(now, self._limits.unread_answer_ms_max / 1000):
+            log.warning("connection %d: holds memory that others wait for; closing it", connection.number)
+            connection.close()
 
     def _refuse(self, text: str) -> None:
         self._refused.count += 1
@@ -133,52 +131,65 @@ class Connections:
             self._refused = _Refused(told_s=now)
 
 
+@dataclass(slots=True)
+class _Held:
+    """The bytes that a connection holds, and since when: a request as a whole, an answer unchanged."""
+
+    size: int
+    since_s: float
+
+
 class Memory:
     """
     The bytes that connections hold: large requests that come in or wait, and answers that nobody reads.
 
     When they reach the limit, only the oldest of the large requests goes on, so that one always ends; the others
-    wait in the order in which they asked.
+    wait in the order in which they asked. Consumers then get one batch at a time, until the limit is reached twice.
     """
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, now_s: Callable[[], float]) -> None:
         self._max = bytes_max
-        self._held: dict[Connection, int] = {}
+        self._now_s = now_s
+        self._held: dict[Connection, _Held] = {}
         self._held_bytes = 0
-        self._unread: dict[Connection, None] = {}
+        self._unread: dict[Connection, _Held] = {}
         self._queue: deque[Connection] = deque()
 
     def room(self) -> int:
         """Return how many bytes more may be held; 0 or less when memory is short."""
         return self._max - self._held_bytes - self._unread_bytes()
 
+    def room_for_answers(self) -> int:
+        """Return how many bytes of records the next answers may hold: 1 for one batch alone, 0 for none."""
+        room = self.room()
+        return room if room > 0 else int(room > -self._max)
+
     def asks(self, connection: Connection) -> bool:
         """Return True if the connection may take the memory that it wants now; else it is resumed when it may."""
-        if not self._queue and self._allows(connection):
-            return True
-        if next(iter(self._held), None) is connection:
+        if next(iter(self._held), None) is connection or (not self._queue and self._allows(connection)):
             return True
         self._queue.append(connection)
         return False
 
-    def _allows(self, connection: Connection) -> bool:
-        return next(iter(self._held), connection) is connection or self.room() >= connection.wanted_bytes
-
     def hold(self, connection: Connection, size: int) -> None:
         """Record the bytes that the connection's requests hold now."""
-        before = self._held.get(connection, 0)
-        if size:
-            self._held[connection] = size
-        elif before:
-            del self._held[connection]
+        held = self._held.get(connection)
+        before = held.size if held is not None else 0
         self._held_bytes += size - before
+        if not size:
+            self._held.pop(connection, None)
+        elif held is not None:
+            held.size = size
+        else:
+            self._held[connection] = _Held(size, self._now_s())
         if size < before:
             self._resume()
 
     def sent(self, connection: Connection) -> None:
         """Note that an answer was written to the connection; what its peer has not taken counts until it has."""
-        if connection.unsent_bytes:
-            self._unread[connection] = None
+        size = connection.unsent_bytes
+        if size:
+            self._unread[connection] = _Held(size, self._now_s())
 
     def forget(self, connection: Connection) -> None:
         """Drop everything about a connection that ended."""
@@ -186,10 +197,20 @@ class Memory:
         self.hold(connection, 0)
         self._resume()
 
-    def in_the_way(self) -> list[Connection]:
-        """Return who holds memory while it is short, and let go on who need not wait any more."""
+    def in_the_way(self, now_s: float, most_s: float) -> list[Connection]:
+        """Return who has held memory for so long while it is short; and let those go on for whom there is some."""
+        for connection, held in self._unread.items():
+            size = connection.unsent_bytes
+            if size < held.size:
+                held.size, held.since_s = size, now_s
         self._resume()
-        return [*self._unread, *self._held] if self._queue or self.room() <= 0 else []
+        if not self._queue and self.room() > 0:
+            return []
+        holders = [*self._unread.items(), *self._held.items()]
+        return [connection for connection, held in holders if held.since_s <= now_s - most_s]
+
+    def _allows(self, connection: Connection) -> bool:
+        return next(iter(self._held), connection) is connection or self.room() >= connection.wanted_bytes
 
     def _resume(self) -> None:
         """Let those go on for whom there is memory now, in their order."""

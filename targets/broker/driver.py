@@ -237,7 +237,7 @@ class Driver:
             return
         failed: Exception | None = None
         try:
-            self._broker.step(time.monotonic_ns(), event, self._connections.memory.room())
+            self._broker.step(time.monotonic_ns(), event, self._connections.memory.room_for_answers())
         except IN_DOUBT:
             raise
         except Exception as error:

@@ -24,7 +24,7 @@ class Limits:
     batch_opened_bytes_max: int = 64 * _MIB
     answer_bytes_max: int = 55 * _MIB
     memory_bytes_max: int = 128 * _MIB
-    unread_answer_ms_max: int = 30_000
+    unread_answer_ms_max: int = 10_000
     connections_max: int = 4_000
     connections_per_address_max: int = 4_000
     internal_connections_max: int = 500
@@ -84,13 +84,13 @@ ROWS: Final = (
         name="memory_bytes_max",
         kafka="queued.max.request.bytes",
         counts="the bytes of large requests on their way in, and of answers that clients have not read yet",
-        beyond="clients' requests wait; a Fetch of a client gets no records",
+        beyond="large requests wait; a Fetch of a client gets one batch, and none beyond twice as much",
     ),
     Row(
         name="unread_answer_ms_max",
         kafka="",
-        counts="how long a client may leave its answer unread, or its large request unfinished, while others wait "
-        "for memory",
+        counts="how long a client may take nothing of its answer, or hold a large request that is not whole, "
+        "while memory is short",
         beyond="its connection is closed",
     ),
     Row(

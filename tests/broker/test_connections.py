@@ -109,6 +109,10 @@ def test_idle_connections_are_closed_and_others_are_not() -> None:
 
 
 # --- memory ---------------------------------------------------------------------------------------------------
+def memory_of(bytes_max: int) -> Memory:
+    return Memory(bytes_max, lambda: 0.0)
+
+
 def holding(memory: Memory, size: int, number: int = 1) -> Peer:
     peer = Peer(number, memory=memory)
     memory.hold(peer, size)
@@ -120,7 +124,7 @@ def wanting(memory: Memory, size: int, number: int = 9) -> Peer:
 
 
 def test_room_is_what_requests_and_unread_answers_leave() -> None:
-    memory = Memory(100)
+    memory = memory_of(100)
     one = holding(memory, 30)
     reader = Peer(2, unsent_bytes=50)
     memory.sent(reader)
@@ -133,7 +137,7 @@ def test_room_is_what_requests_and_unread_answers_leave() -> None:
 
 
 def test_who_finds_no_room_waits_in_line() -> None:
-    memory = Memory(100)
+    memory = memory_of(100)
     one, two = holding(memory, 60, 1), holding(memory, 30, 2)
     third, fourth = wanting(memory, 40, 3), wanting(memory, 5, 4)
     assert [False, False] == [memory.asks(third), memory.asks(fourth)]  # the fourth does not overtake
@@ -144,7 +148,7 @@ def test_who_finds_no_room_waits_in_line() -> None:
 
 
 def test_the_oldest_goes_on_beyond_the_limit_so_that_one_always_ends() -> None:
-    memory = Memory(100)
+    memory = memory_of(100)
     oldest, other = holding(memory, 60, 1), holding(memory, 40, 2)
     oldest.wanted_bytes, other.wanted_bytes = 120, 80
     assert [True, False] == [memory.asks(oldest), memory.asks(other)]
@@ -155,28 +159,48 @@ def test_the_oldest_goes_on_beyond_the_limit_so_that_one_always_ends() -> None:
 
 
 def test_first_large_request_is_taken_even_when_answers_fill_the_memory() -> None:
-    memory = Memory(100)
+    memory = memory_of(100)
     memory.sent(Peer(1, unsent_bytes=500))
     assert memory.asks(wanting(memory, 10))
 
 
-def test_who_does_not_move_while_memory_is_short_is_closed_and_nobody_else() -> None:
+def test_consumers_get_one_batch_when_memory_is_short_and_none_when_it_is_twice() -> None:
+    memory = memory_of(100)
+    reader = Peer(unsent_bytes=99)
+    memory.sent(reader)
+    found = []
+    for reader.unsent_bytes in (99, 100, 199, 200):
+        found.append(memory.room_for_answers())
+    assert [1, 1, 1, 0] == found
+
+
+def test_who_holds_memory_for_long_while_it_is_short_is_closed_and_nobody_else() -> None:
     door = Door(Limits(memory_bytes_max=100, unread_answer_ms_max=5_000))
     memory = door.keeper.memory
-    peers = [door.enters()[1] for _ in range(4)]
-    holder, reader, waiter, _quiet = peers
+    peers = [door.enters()[1] for _ in range(5)]
+    holder, slow, stuck, waiter, _quiet = peers
     memory.hold(holder, 60)
-    reader.unsent_bytes = 60
-    memory.sent(reader)
+    slow.unsent_bytes = stuck.unsent_bytes = 60
+    memory.sent(slow)
+    memory.sent(stuck)
     waiter.wanted_bytes, waiter.memory = 10, memory
     assert not memory.asks(waiter)
-    door.now += 5
-    reader.moved_s = door.now
+    door.now += 4
+    slow.unsent_bytes = 59
     door.keeper.sweep()
-    assert [True, False, False, False] == [peer.closed for peer in peers]
+    holder.moved_s = door.now  # a byte came: no matter
+    door.now += 1
+    door.keeper.sweep()
+    assert [True, False, True, False, False] == [peer.closed for peer in peers]
     door.keeper.leave(holder)
     assert 1 == waiter.resumed
-    reader.unsent_bytes = 0
+
+
+def test_nobody_is_closed_while_there_is_memory() -> None:
+    door = Door(Limits(memory_bytes_max=100, unread_answer_ms_max=5_000))
+    _, reader = door.enters()
+    reader.unsent_bytes = 60
+    door.keeper.memory.sent(reader)
     door.now += 60
     door.keeper.sweep()
-    assert [True, False, False, False] == [peer.closed for peer in peers]
+    assert not reader.closed

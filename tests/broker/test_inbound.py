@@ -296,7 +296,7 @@ def test_large_requests_wait_for_memory_and_go_on_one_after_the_other() -> None:
     assert third.wire.reading
 
 
-def test_who_holds_memory_that_others_wait_for_is_closed_when_it_does_not_move() -> None:
+def test_who_holds_memory_that_others_wait_for_is_closed_in_the_end() -> None:
     house = House(Limits(memory_bytes_max=EAGER_BYTES, unread_answer_ms_max=5_000))
     stuck, waiting = Client(1, house=house), Client(2, house=house)
     for client in (stuck, waiting):
