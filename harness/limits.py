@@ -20,6 +20,20 @@ DISK_BYTES: Final = 48 * 1024 * 1024
 # The free space that a suite needs to start.
 FREE_BYTES_MIN: Final = 1024 * 1024 * 1024
 
+# A scenario's file; docs/scenarios.md prints them. They are far above what a scenario needs, which shows a bug
+# with a few records: a number above is a slip, which would use all memory, or wait for days.
+SCENARIO_BYTES_MAX: Final = 1024 * 1024
+SCENARIO_LINES_MAX: Final = 10_000
+SCENARIO_LINE_CHARACTERS_MAX: Final = 4_000
+SCENARIO_NODES_MAX: Final = 26
+SCENARIO_GROUPS_MAX: Final = 1_000
+# Of all groups together, at their largest.
+SCENARIO_RECORDS_MAX: Final = 100_000
+SCENARIO_OFFSET_MAX: Final = 1_000_000
+SCENARIO_EPOCH_MAX: Final = 2**31 - 1
+# Of a time in a step or a setting.
+SCENARIO_TIME_S_MAX: Final = 86_400
+
 # Ports for local nodes, below the kernel's ephemeral range, so that no outgoing connection uses them.
 PORT_FIRST: Final = 18000
 PORT_LAST: Final = 31999

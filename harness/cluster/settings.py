@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from harness import limits
 from harness.model import UsageError
+from harness.numerals import above_zero, whole
 from harness.registry import nearest
 
 
@@ -46,6 +47,8 @@ def read_settings(text: str, where: str) -> dict[str, Any]:
             known = ", ".join(_READERS)
             near = nearest(name, _READERS)
             raise UsageError(f"{where}: setting {word!r}; expected NAME=VALUE with a name of {known}{near}")
+        if name in found:
+            raise UsageError(f"{where}: setting {word!r}: {name} has a value already; expected each once")
         try:
             found[name] = _READERS[name](value)
         except (ValueError, KeyError) as error:
@@ -53,27 +56,17 @@ def read_settings(text: str, where: str) -> dict[str, Any]:
     return found
 
 
-def _positive(kind: Callable[[str], float]) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        value = kind(text)
-        if not value > 0:
-            raise ValueError(text)
-        return value
-
-    return read
-
-
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "unclean_election": {"yes": True, "no": False}.__getitem__,
-    "min_isr": _positive(int),
+    "min_isr": lambda text: whole(text, 1, limits.SCENARIO_NODES_MAX),
     "message_format": MessageFormat,
-    "replica_lag_ms_max": _positive(int),
-    "heal_within_s": _positive(float),
+    "replica_lag_ms_max": lambda text: whole(text, 1, 1000 * limits.SCENARIO_TIME_S_MAX),
+    "heal_within_s": lambda text: above_zero(text, limits.SCENARIO_TIME_S_MAX),
 }
 _FORMS: Final[Mapping[str, str]] = {
     "unclean_election": "yes or no",
-    "min_isr": "a whole number from 1",
+    "min_isr": f"a whole number from 1 to {limits.SCENARIO_NODES_MAX}",
     "message_format": " or ".join(MessageFormat),
-    "replica_lag_ms_max": "a whole number from 1",
-    "heal_within_s": "a number above 0",
+    "replica_lag_ms_max": f"a whole number from 1 to {1000 * limits.SCENARIO_TIME_S_MAX}",
+    "heal_within_s": f"a number above 0, up to {limits.SCENARIO_TIME_S_MAX}",
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Final
 
+from harness import limits
 from harness.cluster.settings import Settings
 from harness.docs import markdown
 from harness.scenario import condition_types as condition_kinds
@@ -31,6 +32,12 @@ _NOTES: Final[Mapping[str, str]] = {
     "What it does to links": markdown.docstring(step_kinds).split("\n\n", 1)[1],
     "What it awaits and requires": markdown.docstring(condition_kinds).split("\n\n", 1)[1],
 }
+_LIMITS_TEXT: Final = (
+    "A file is UTF-8 text, with or without a byte order mark and carriage returns, and has no other character that "
+    "is not visible.\nWhat is wrong in it is an error with file and line before anything is started, exit code 2; "
+    "so is what would weaken it in silence:\na second `title` or `nodes`, a setting, an expectation or a group of "
+    "records twice, a name that nothing has, an expectation of records that no step has acknowledged."
+)
 # A form with this many characters or more has its own line.
 _FORM_CHARACTERS_MAX: Final = 46
 
@@ -53,7 +60,22 @@ def scenarios() -> str:
         parts += [f"## {title}", markdown.code("\n".join(line for kind in kinds for line in _words(kind)))]
         parts += [_NOTES[title]] if title in _NOTES else []
     parts += ["## What its file says", markdown.code(markdown.docstring(schedule).split("\n\n", 1)[1])]
+    parts += ["## Limits of its file", _LIMITS_TEXT, markdown.table(("of", "at most"), _limits())]
     return markdown.page("Scenarios", "workloads/scenarios", *parts)
+
+
+def _limits() -> list[tuple[str, str]]:
+    """Return the rows of the limits, with the units of harness/limits.py."""
+    return [
+        ("the file", f"{limits.SCENARIO_BYTES_MAX:,} bytes, {limits.SCENARIO_LINES_MAX:,} lines"),
+        ("a line", f"{limits.SCENARIO_LINE_CHARACTERS_MAX:,} characters"),
+        ("nodes", f"{limits.SCENARIO_NODES_MAX}"),
+        ("groups of records", f"{limits.SCENARIO_GROUPS_MAX:,}"),
+        ("records of all groups, at their largest", f"{limits.SCENARIO_RECORDS_MAX:,}"),
+        ("an offset", f"{limits.SCENARIO_OFFSET_MAX:,}"),
+        ("a time in a step or a setting", f"{limits.SCENARIO_TIME_S_MAX:,} s"),
+        ("`min_isr`", "the number of replicas"),
+    ]
 
 
 def _words(kind: type[Statement]) -> Iterator[str]:

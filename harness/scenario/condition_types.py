@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
-from harness.scenario.forms import ARROW, Choice, Several
+from harness.scenario.forms import ARROW, Choice, OnLink, Several
 from harness.scenario.grammar import Form, Slot, Statement, Word
 from harness.scenario.kinds import API, EITHER_DIRECTION, GROUP, LINK_END, NODE, NODE_OR_NONE, OFFSET, OTHER_END
 from harness.scenario.offsets import Offset
@@ -132,7 +132,7 @@ class Heard(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Held(Statement):
+class Held(OnLink):
     """A hold on that link has stopped a frame."""
 
     api: str
@@ -143,7 +143,7 @@ class Held(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Statement):
+class Asked(OnLink):
     """A request for the end offset of an epoch was seen on the link."""
 
     src: str
@@ -152,7 +152,7 @@ class Asked(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Statement):
+class Answered(OnLink):
     """An answer to such a request was seen on the link."""
 
     src: str
@@ -161,7 +161,7 @@ class Answered(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Lost(Statement):
+class Lost(OnLink):
     """A cut on that link has lost a frame."""
 
     src: str
@@ -170,7 +170,7 @@ class Lost(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Delayed(Statement):
+class Delayed(OnLink):
     """A delay on that link has delayed a frame."""
 
     api: str
@@ -180,7 +180,7 @@ class Delayed(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Doubled(Statement):
+class Doubled(OnLink):
     """A doubling on that link has doubled a request."""
 
     api: str

@@ -14,7 +14,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
+from harness import limits
 from harness.model import Kind, UsageError
+from harness.numerals import whole
 from harness.registry import nearest
 
 NONE: Final = "none"
@@ -66,7 +68,10 @@ def parse_expectation(text: str) -> tuple[Expected, ...]:
     """
     if text.strip() == NONE:
         return ()
-    return tuple(_term(term.strip()) for term in text.split(","))
+    terms = tuple(_term(term.strip()) for term in text.split(","))
+    if twice := next((term for at, term in enumerate(terms) if term in terms[:at]), None):
+        raise UsageError(f"expectation {text!r}: {twice.kind.value!r} twice; expected each term once")
+    return terms
 
 
 def check_expectation(text: str, nodes: Collection[str], groups: Collection[str]) -> None:
@@ -105,9 +110,14 @@ def _term(text: str) -> Expected:
     while rest:
         token = rest.pop(0)
         if token == "epoch" and rest and rest[0].isdecimal():
-            epoch = int(rest.pop(0))
-        elif match := re.fullmatch(r"(\d+)(?:-(\d+))?", token):
-            spans.append((int(match[1]), int(match[2] or match[1])))
+            if epoch is not None:
+                raise UsageError(f"expectation {text!r}: a second epoch; expected one")
+            epoch = _number(rest.pop(0), limits.SCENARIO_EPOCH_MAX, text)
+        elif match := re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", token):
+            first, last = (_number(match[side] or match[1], limits.SCENARIO_OFFSET_MAX, text) for side in (1, 2))
+            if first > last:
+                raise UsageError(f"expectation {text!r}: {token!r}; expected the smaller offset first")
+            spans.append((first, last))
         elif re.fullmatch(r"[A-Z]\d*", token):
             nodes.append(token)
         elif re.fullmatch(r"[a-z]\w*", token) and token != "epoch":
@@ -119,4 +129,14 @@ def _term(text: str) -> Expected:
     if bool(spans or names) != (kind in ABOUT_OFFSETS):
         need = "needs offsets: a record's name, 17 or 11-15" if kind in ABOUT_OFFSETS else "is not about offsets"
         raise UsageError(f"expectation {text!r}: {kind.value} {need}")
+    for found in (spans, names, nodes):
+        if len(set(found)) < len(found):
+            raise UsageError(f"expectation {text!r}: a word twice; expected each once")
     return Expected(kind=kind, spans=tuple(spans), names=tuple(names), nodes=tuple(nodes), epoch=epoch)
+
+
+def _number(digits: str, most: int, text: str) -> int:
+    try:
+        return whole(digits, 0, most)
+    except ValueError as error:
+        raise UsageError(f"expectation {text!r}: {error}") from error

@@ -35,18 +35,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
+from harness import limits
 from harness.cluster.settings import Settings, read_settings
 from harness.effect import RENAMED_FAULTS
+from harness.input_file import read_text
 from harness.model import UsageError
-from harness.registry import nearest
 from harness.scenario.expectation import check_expectation
 from harness.scenario.grammar import Line, Names
 from harness.scenario.heads import Count, counts_of, nodes_of
-from harness.scenario.step_order import check_order
-from harness.scenario.steps import STEPS, Act
-from harness.scenario.variant import Variant
+from harness.scenario.lines import RawLine, lines_of
+from harness.scenario.step_order import check_order, check_records
+from harness.scenario.steps import STEPS, Act, Produce
+from harness.scenario.variant import Variant, Variants
 
 BROKER_ID_MAX: Final = 999
 # The partition that a scenario is about: nothing else names it.
@@ -56,8 +58,6 @@ _HEADS: Final = ("title", "source", "nodes", "records", "settings")
 _NEEDED: Final = ("title", "source", "nodes", "records")
 _ONCE: Final = ("title", "nodes")
 _CONDITIONAL: Final = ("under", "unless")
-# Protocol's name -> its rules as text.
-Protocols: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,16 @@ class Step:
     def is_for(self, names: Collection[str]) -> bool:
         """Return True if a variant that has these names plays the step."""
         return not self.variants or any(name in self.variants for name in names) != self.unless
+
+    def excludes(self, other: Step) -> bool:
+        """Return True if no variant plays both steps, as far as their names show."""
+        if not (self.variants and other.variants) or (self.unless and other.unless):
+            return False
+        if not (self.unless or other.unless):
+            return not set(self.variants) & set(other.variants)
+        only, left_out = (other, self) if self.unless else (self, other)
+        # A mutant has its protocol's name too.
+        return all({name, name.partition("+")[0]} & set(left_out.variants) for name in only.variants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,38 +161,36 @@ def draw(scenario: Scenario, seed: int) -> Draw:
     return Draw(seed=seed, ids=ids, counts=counts)
 
 
-def read_scenario(path: Path, faults: Collection[str], protocols: Protocols | None = None) -> Scenario:
+def read_scenario(path: Path, faults: Collection[str], known: Variants | None = None) -> Scenario:
     """Read a scenario file; see `parse`."""
-    return parse(path.stem, path.read_text(encoding="utf-8"), str(path), faults, protocols)
+    text = read_text(path, "a scenario file", limits.SCENARIO_BYTES_MAX)
+    return parse(path.stem, text, str(path), faults, known)
 
 
-def parse(
-    name: str, text: str, where: str, faults: Collection[str], protocols: Protocols | None = None
-) -> Scenario:
+def parse(name: str, text: str, where: str, faults: Collection[str], known: Variants | None = None) -> Scenario:
     """
     Read a scenario's text.
 
     Args:
         where: the name of the text in errors, such as a file's path.
         faults: the names of the faults that steps may inject.
-        protocols: the protocols that `under`, `unless` and `expect` may name, with their rules; None skips this
-            check. Of a release of another system (`kafka:2.1.1`) only the system's name is checked.
+        known: the variants that `under`, `unless` and `expect` may name; None skips this check.
 
     Raises:
         UsageError: a line is wrong; the message names file and line, what was found, what was expected, and the
             nearest word.
     """
-    numbered = enumerate(text.splitlines(), start=1)
-    lines = [_Raw(f"{where}:{number}", number, raw.strip()) for number, raw in numbered]
+    lines = list(lines_of(text, where))
     heads = _heads(lines, where)
     replicas, nodes = nodes_of(*heads["nodes"][0])
     records = tuple(counts_of(heads["records"]))
+    settings = _settings(heads.get("settings", ()), replicas)
     names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults)
-    steps, expectations = _body(lines, names, protocols)
-    check_order([(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps])
-    settings: dict[str, Any] = {}
-    for place, words in heads.get("settings", ()):
-        settings |= read_settings(words, place)
+    steps, expectations = _body(lines, names, known)
+    places = [(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps]
+    check_order(places)
+    check_records(places, expectations)
+    _check_sent_once(steps, where)
     return Scenario(
         name=name,
         title=heads["title"][0][1],
@@ -191,35 +199,20 @@ def parse(
         nodes=nodes,
         records=records,
         steps=steps,
-        expectations=expectations,
-        settings=Settings(**settings),
+        expectations={variant: outcome for variant, (_, outcome) in expectations.items()},
+        settings=settings,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    """A line of the file."""
-
-    where: str
-    number: int
-    text: str
-
-    @property
-    def word(self) -> str:
-        return self.text.partition(" ")[0]
-
-    @property
-    def rest(self) -> str:
-        return self.text.partition(" ")[2].strip()
-
-
-def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]]:
+def _heads(lines: Sequence[RawLine], where: str) -> dict[str, list[tuple[str, str]]]:
     """Return, for each word of the head, the rest of its lines, each with its place."""
     heads: dict[str, list[tuple[str, str]]] = {}
     for line in lines:
         if line.word in _HEADS:
             if line.word in heads and line.word in _ONCE:
                 raise UsageError(f"{line.where}: {line.text!r}: a second {line.word!r}; expected one")
+            if not line.rest:
+                raise UsageError(f"{line.where}: {line.text!r} ends too soon; expected what it is")
             heads.setdefault(line.word, []).append((line.where, line.rest))
     for head in _NEEDED:
         if head not in heads:
@@ -231,32 +224,49 @@ def _heads(lines: Sequence[_Raw], where: str) -> dict[str, list[tuple[str, str]]
     return heads
 
 
+def _settings(heads: Sequence[tuple[str, str]], replicas: Sequence[str]) -> Settings:
+    """Read the lines of settings; each setting may be there once."""
+    found: dict[str, Any] = {}
+    for place, words in heads:
+        for name, value in read_settings(words, place).items():
+            if name in found:
+                raise UsageError(f"{place}: setting {name!r} has a value already; expected each once")
+            if name == "min_isr" and value > len(replicas):
+                raise UsageError(
+                    f"{place}: setting 'min_isr={value}'; expected at most {len(replicas)}, the number of replicas"
+                )
+            found[name] = value
+    return Settings(**found)
+
+
 def _body(
-    lines: Sequence[_Raw], names: Names, protocols: Protocols | None
-) -> tuple[tuple[Step, ...], dict[str, str]]:
-    """Read the lines below the head: steps with the comments above them, and expectations."""
+    lines: Sequence[RawLine], names: Names, known: Variants | None
+) -> tuple[tuple[Step, ...], dict[str, tuple[str, str]]]:
+    """Read the lines below the head: steps with the comments above them; variant -> (place, expectation)."""
     steps: list[Step] = []
-    expectations: dict[str, str] = {}
+    expectations: dict[str, tuple[str, str]] = {}
     comment: list[str] = []
     for line in lines:
         if line.text.startswith("#"):
             comment.append(line.text.lstrip("# "))
         elif line.word == "expect":
-            _expect(expectations, line, names, protocols)
+            _expect(expectations, line, names, known)
         elif line.text and line.word not in _HEADS:
-            steps.append(_step(line, " ".join(comment), names, protocols))
+            steps.append(_step(line, " ".join(comment), names, known))
             comment = []
     return tuple(steps), expectations
 
 
-def _step(line: _Raw, narrative: str, names: Names, protocols: Protocols | None) -> Step:
+def _step(line: RawLine, narrative: str, names: Names, known: Variants | None) -> Step:
     text = line.text
     variants: tuple[str, ...] = ()
     if line.word in _CONDITIONAL:
         named, colon, text = line.rest.partition(": ")
         if not colon or not text.strip():
             raise UsageError(f"{line.where}: {line.text!r}; expected '{line.word} PROTOCOL[, PROTOCOL]: STEP'")
-        variants = tuple(_variant(each, line.where, protocols) for each in named.split(","))
+        variants = tuple(_variant(each, line.where, known) for each in named.split(","))
+        if len(set(variants)) < len(variants):
+            raise UsageError(f"{line.where}: {line.text!r}: a protocol twice; expected each once")
     also = () if variants else (*_HEADS, *_CONDITIONAL, "expect")
     act: Any = Line(_present(text), line.where, names).read(STEPS, also)
     return Step(
@@ -270,24 +280,15 @@ def _present(act: str) -> str:
     return f"{RENAMED_FAULTS[word]} {rest}" if word in RENAMED_FAULTS else act
 
 
-def _variant(text: str, where: str, protocols: Protocols | None) -> str:
+def _variant(text: str, where: str, known: Variants | None) -> str:
     """Return a variant's canonical text; raise UsageError if it is malformed or unknown."""
     variant = Variant.parse(text, where)
-    if protocols is None:
-        return str(variant)
-    name = variant.protocol.partition(":")[0]
-    if name not in protocols:
-        near = nearest(name, protocols)
-        raise UsageError(f"{where}: protocol {name!r}; expected one of {', '.join(protocols)}{near}")
-    rules = protocols[name]
-    for change in variant.changes:
-        rule = change.partition("=")[0]
-        if rule not in rules:
-            raise UsageError(f"{where}: rule {rule!r}; expected one of {', '.join(rules)}{nearest(rule, rules)}")
+    if known is not None:
+        known.check(variant, where)
     return str(variant)
 
 
-def _expect(expectations: dict[str, str], line: _Raw, names: Names, protocols: Protocols | None) -> None:
+def _expect(expectations: dict[str, tuple[str, str]], line: RawLine, names: Names, known: Variants | None) -> None:
     named, colon, outcome = line.rest.partition(": ")
     if not colon or not outcome.strip():
         raise UsageError(f"{line.where}: expect {line.rest!r}; expected 'expect PROTOCOL[, PROTOCOL]: OUTCOME'")
@@ -296,7 +297,23 @@ def _expect(expectations: dict[str, str], line: _Raw, names: Names, protocols: P
     except UsageError as error:
         raise UsageError(f"{line.where}: {error}") from error
     for text in named.split(","):
-        variant = _variant(text, line.where, protocols)
+        variant = _variant(text, line.where, known)
         if variant in expectations:
-            raise UsageError(f"{line.where}: {variant} has the expectation {expectations[variant]!r} already")
-        expectations[variant] = outcome.strip()
+            raise UsageError(
+                f"{line.where}: {variant} has the expectation {expectations[variant][1]!r} already; expected one"
+            )
+        expectations[variant] = (line.where, outcome.strip())
+
+
+def _check_sent_once(steps: Sequence[Step], where: str) -> None:
+    """Check that no variant sends a group of records twice: its values would not be unique."""
+    sent: dict[str, list[Step]] = {}
+    for step in steps:
+        if isinstance(step.act, Produce):
+            before = sent.setdefault(step.act.group, [])
+            if twice := next((each for each in before if not each.excludes(step)), None):
+                raise UsageError(
+                    f"{where}:{step.line}: {step.text!r}: line {twice.line} sends {step.act.group} already; "
+                    "expected each group of records once"
+                )
+            before.append(step)

@@ -6,9 +6,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from harness.model import UsageError
 from harness.scenario.grammar import Line, Slot, Statement, Word, value_of
 
 ARROW: Final = Word("->")
+_ANY: Final = "*"
+
+
+class OnLink(Statement):
+    """A line about a link, which has two ends: nothing that a node sends to itself goes over one."""
+
+    __slots__ = ()
+    src: str
+    dst: str
+
+    def complaint(self) -> str:
+        """Refuse a link from a node to itself: no frame would ever be seen on it."""
+        return f"{self.src} -> {self.dst}; expected two ends" if self.src == self.dst != _ANY else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +35,12 @@ class Several:
         """Read the rest of the line."""
         values: list[Any] = []
         while line.word or not values:
+            word = line.word
             self.slot.read(line)
-            values.append(line.found[self.slot.field])
+            value = line.found[self.slot.field]
+            if value in values:
+                raise UsageError(f"{line.where}: {word!r} twice; expected each once")
+            values.append(value)
         line.found[self.slot.field] = tuple(values)
 
     def show(self, statement: Statement) -> list[str]:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness import limits
 from harness.model import UsageError
+from harness.numerals import whole
 from harness.registry import nearest
 
-_BOUND: Final = re.compile(r"^(?:(?P<name>[a-z]\w*)\+)?(?P<number>\d+)$")
-_RECORDS: Final = re.compile(r"^(?P<name>[a-z]\w*) (?P<low>\S+?)(?:\.\.(?P<high>\S+))?$")
-_NODE: Final = re.compile(r"^[A-Z]\d*$")
+_BOUND: Final = re.compile(r"^(?:(?P<name>[a-z]\w*)\+)?(?P<number>[0-9]+)$")
+_RECORDS: Final = re.compile(r"^(?P<name>[a-z]\w*) +(?P<low>\S+?)(?:\.\.(?P<high>\S+))?$")
+_NODE: Final = re.compile(r"^[A-Z][0-9]{0,2}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +46,12 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         for name in names:
             if not _NODE.match(name):
                 raise UsageError(f"{where}: node {name!r}; expected a capital letter, such as A or B2")
-        if role == "replicas" and names:
+        if role == "replicas" and names and not replicas:
             replicas = tuple(names)
-        elif role == "controller" and len(names) == 1:
+        elif role == "controller" and len(names) == 1 and not controller:
             controller = tuple(names)
+        elif role in ("replicas", "controller") and names:
+            raise UsageError(f"{where}: nodes {text!r}; expected replicas once, and one controller")
         else:
             near = nearest(role, ("replicas", "controller"))
             raise UsageError(f"{where}: nodes {part.strip()!r}; expected 'A B replicas' or 'C controller'{near}")
@@ -56,6 +60,10 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if len(set(replicas)) < len(replicas):
         raise UsageError(f"{where}: nodes {text!r}: a replica twice; expected each once")
     others = tuple(name for name in replicas if name not in controller)
+    if len(controller + others) > limits.SCENARIO_NODES_MAX:
+        raise UsageError(
+            f"{where}: nodes: {len(controller + others)} of them; expected at most {limits.SCENARIO_NODES_MAX}"
+        )
     return replicas, controller + others
 
 
@@ -64,9 +72,9 @@ def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:
     Yield how many records each group has.
 
     Raises:
-        UsageError: a count is malformed, or a group is counted twice.
+        UsageError: a count is malformed or too large, or a group is counted twice.
     """
-    known: list[str] = []
+    most: dict[str, int] = {}  # group -> how many records it has at most
     for where, part in ((where, part.strip()) for where, text in heads for part in text.split(",")):
         match = _RECORDS.match(part)
         low, high = (
@@ -75,14 +83,31 @@ def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:
         if match is None or low is None or high is None or low["name"] != high["name"]:
             raise UsageError(f"{where}: records {part!r}; expected 'm1 1..4', 'm1 11' or 'm3 m2+1..m2+3'")
         name, base = match["name"], low["name"] or ""
-        if base and base not in known:
-            near = nearest(base, known)
+        if base and base not in most:
+            near = nearest(base, most)
             raise UsageError(f"{where}: records {part!r}: {base!r} is not counted before it{near}")
-        if int(low["number"]) > int(high["number"]):
+        first, last = (_number(bound["number"], f"{where}: records {part!r}") for bound in (low, high))
+        if first > last:
             raise UsageError(
                 f"{where}: records {part!r}: the first number is the larger one; expected the smaller number first"
             )
-        if name in known:
+        if not (first or base):
+            raise UsageError(f"{where}: records {part!r}: a group without a record; expected numbers from 1")
+        if name in most:
             raise UsageError(f"{where}: records {part!r}: {name!r} is counted already; expected each group once")
-        known.append(name)
-        yield Count(name=name, low=int(low["number"]), high=int(high["number"]), base=base)
+        most[name] = last + most.get(base, 0)
+        if sum(most.values()) > limits.SCENARIO_RECORDS_MAX:
+            raise UsageError(
+                f"{where}: records {part!r}: {sum(most.values())} in all groups; "
+                f"expected at most {limits.SCENARIO_RECORDS_MAX}"
+            )
+        if len(most) > limits.SCENARIO_GROUPS_MAX:
+            raise UsageError(f"{where}: {len(most)} groups; expected at most {limits.SCENARIO_GROUPS_MAX}")
+        yield Count(name=name, low=first, high=last, base=base)
+
+
+def _number(digits: str, where: str) -> int:
+    try:
+        return whole(digits, 0, limits.SCENARIO_RECORDS_MAX)
+    except ValueError as error:
+        raise UsageError(f"{where}; expected at most {limits.SCENARIO_RECORDS_MAX} records") from error

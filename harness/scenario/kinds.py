@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
+from harness import limits
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.fabric.frames import API_NAMES
 from harness.logdir.codec import CODEC_NAMES
+from harness.numerals import above_zero, whole
 from harness.scenario.forms import Choice, Perhaps
 from harness.scenario.grammar import Kind, Names, one_of
 from harness.scenario.offsets import Mark, Offset
@@ -25,9 +27,7 @@ _MARK: Final = re.compile(r"(end|start)\((\w+)\)")
 def _offset(word: str, names: Names) -> Offset:
     mark = _MARK.fullmatch(word)
     if mark is None:
-        if not word.isdecimal():
-            raise ValueError(word)
-        return int(word)
+        return whole(word, 0, limits.SCENARIO_OFFSET_MAX)
     if mark[2] not in names.groups:
         raise ValueError(word)
     return Mark(mark[1], mark[2])
@@ -37,19 +37,15 @@ def _record_offsets(names: Names) -> list[str]:
     return [f"{side}({group})" for group in names.groups for side in ("end", "start")]
 
 
-def _above_zero(unit: str) -> Callable[[str, Names], Decimal]:
-    """Return a reader of numbers above 0; a Decimal keeps their text, so that 3.0 stays 3.0."""
+def _above_zero(unit: str, most: int) -> Callable[[str, Names], Decimal]:
+    """Return a reader of numbers above 0, up to `most`; a Decimal keeps their text, so that 3.0 stays 3.0."""
 
     def read(word: str, _names: Names) -> Decimal:
-        if not re.fullmatch(rf"\d+(\.\d+)?{unit}", word):
+        number = word.removesuffix(unit)
+        if f"{number}{unit}" != word:
             raise ValueError(word)
-        try:
-            found = Decimal(word.removesuffix(unit))
-        except InvalidOperation as error:
-            raise ValueError(word) from error
-        if not found > 0:
-            raise ValueError(word)
-        return found
+        above_zero(number, most)
+        return Decimal(number)
 
     return read
 
@@ -78,7 +74,9 @@ FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)
 CODEC: Final = one_of("|".join(CODEC_NAMES), "a codec", lambda _: CODEC_NAMES)
 OFFSET: Final = Kind(
     sign="N",
-    expected=lambda names: f"an offset: a number, or one of {', '.join(_record_offsets(names))}",
+    expected=lambda names: (
+        f"an offset: a number up to {limits.SCENARIO_OFFSET_MAX}, or one of {', '.join(_record_offsets(names))}"
+    ),
     read=_offset,
     choices=_record_offsets,
 )
@@ -90,12 +88,14 @@ ACKS: Final = Kind(
     show=_shown_acks,
 )
 SECONDS: Final = Kind(
-    sign="SECONDS", expected=lambda _: "seconds, a number above 0 such as 0.5", read=_above_zero("")
+    sign="SECONDS",
+    expected=lambda _: f"seconds, a number above 0 such as 0.5, up to {limits.SCENARIO_TIME_S_MAX}",
+    read=_above_zero("", limits.SCENARIO_TIME_S_MAX),
 )
 MILLISECONDS: Final = Kind(
     sign="1000ms",
-    expected=lambda _: "a time such as 12ms or 0.5ms",
-    read=_above_zero("ms"),
+    expected=lambda _: f"a time such as 12ms or 0.5ms, up to {1000 * limits.SCENARIO_TIME_S_MAX}ms",
+    read=_above_zero("ms", 1000 * limits.SCENARIO_TIME_S_MAX),
     show=lambda value: f"{value}ms",
 )
 DIRECTION: Final = Choice("direction", {"answers": "answers", "requests": "requests"})

@@ -1,6 +1,7 @@
 """
-Checks the order of a scenario's steps: no step may heal a link that no step before it has broken, release a hold
-that no step has made, or await records that no step has sent.
+Checks the steps of a scenario against each other: no step may heal a link that no step before it has broken,
+release a hold that no step has made, or await records that no step has sent; and no step or expectation may be
+about records that no step sends at all.
 
 Earlier steps count for every variant and even if they were undone since: only an order that can never work is an
 error.
@@ -8,15 +9,18 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import NoReturn
 
 from harness.model import UsageError
 from harness.registry import nearest
 from harness.scenario.condition_types import Acked, Delayed, Doubled, Held, Lost, OneBatch
+from harness.scenario.expectation import parse_expectation
+from harness.scenario.offsets import Mark
 from harness.scenario.steps import (
     MEANWHILE,
+    REFUSED,
     Act,
     Await,
     Cut,
@@ -45,6 +49,36 @@ def check_order(steps: Iterable[tuple[str, Act]]) -> None:
     for where, act in steps:
         made.check(where, act)
         made.note(act)
+
+
+def check_records(steps: Collection[tuple[str, Act]], expectations: Mapping[str, tuple[str, str]]) -> None:
+    """
+    Check that the records which steps and expectations are about are sent.
+
+    A step may name the end of records that a later step sends: their number is known from the start.
+
+    Args:
+        steps: each step with its place, for errors.
+        expectations: variant's text -> its place, and what is expected.
+
+    Raises:
+        UsageError: no step sends the records, or none that may have them acknowledged.
+    """
+    sends = [act for _, act in steps if isinstance(act, Produce)]
+    sent = {act.group for act in sends}
+    for where, act in steps:
+        about = act.condition if isinstance(act, Await | Require) else act
+        for value in (getattr(about, each.name) for each in fields(about)):
+            if isinstance(value, Mark) and value.name not in sent:
+                raise UsageError(f"{where}: no step produces {value.name}; expected one that does")
+    acknowledged = {act.group for act in sends if act.acks != 0 and act.outcome != REFUSED}
+    for where, outcome in expectations.values():
+        for name in (name for term in parse_expectation(outcome) for name in term.names):
+            if name not in acknowledged:
+                raise UsageError(
+                    f"{where}: expectation {outcome!r}: no step has {name} acknowledged; expected a step "
+                    f"'produce {name} acks=1' or 'acks=all'"
+                )
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import ClassVar, Final, TypeAlias
 
 from harness.scenario.condition_types import CONDITIONS, Condition
-from harness.scenario.forms import ARROW, Choice, Options, Perhaps, Rest, Setting, Several, Then
+from harness.scenario.forms import ARROW, Choice, OnLink, Options, Perhaps, Rest, Setting, Several, Then
 from harness.scenario.grammar import Form, Slot, Statement, Word
 from harness.scenario.kinds import (
     ACKS,
@@ -107,7 +107,7 @@ class Inject(Statement):
 
 # --- links -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
-class Hold(Statement):
+class Hold(OnLink):
     """Hold these frames and all behind them; with `from` only a Fetch from that offset on."""
 
     direction: str
@@ -119,7 +119,7 @@ class Hold(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Release(Statement):
+class Release(OnLink):
     """Release these holds and the frames they held; in both directions if none is named."""
 
     api: str
@@ -137,7 +137,7 @@ class ReleaseAll(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Drop(Statement):
+class Drop(OnLink):
     """Drop the held frames, and reset the connections of the link."""
 
     api: str
@@ -147,7 +147,7 @@ class Drop(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Statement):
+class Cut(OnLink):
     """Lose everything sent on the link: silently, or with `close` by a reset."""
 
     src: str
@@ -164,7 +164,7 @@ class Cut(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Delay(Statement):
+class Delay(OnLink):
     """Deliver these frames later by that time."""
 
     direction: str
@@ -176,7 +176,7 @@ class Delay(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Double(Statement):
+class Double(OnLink):
     """Deliver these requests twice; the sender sees one answer."""
 
     api: str
@@ -186,7 +186,7 @@ class Double(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Heal(Statement):
+class Heal(OnLink):
     """Undo the cuts, delays and doublings of a link."""
 
     src: str

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from harness.cluster.target import MODELS, NAMED
 from harness.model import UsageError
+from harness.registry import nearest
 
 # A rule's old name -> its current name. Options and stored suites may have either, for one release.
 RENAMED_RULES: Final[Mapping[str, str]] = {"bounce_seen": "fence_broker_epoch"}
@@ -34,6 +35,7 @@ class Variant:
         protocol, *changes = text.strip().split("+")
         if not protocol or " " in text.strip() or any("=" not in change for change in changes):
             raise UsageError(f"{where}: {text.strip()!r}; expected PROTOCOL or PROTOCOL+RULE=VALUE")
+        check_distinct(list(map(present_name, changes)), where)
         return Variant(protocol=protocol, changes=tuple(sorted(map(present_name, changes))))
 
     def names(self, rules: Mapping[str, str]) -> tuple[str, ...]:
@@ -47,6 +49,47 @@ class Variant:
         named = rules.get(NAMED, "")
         found = (str(self), named, rules.get(MODELS, self.protocol), self.protocol, named.partition(":")[0])
         return tuple(dict.fromkeys(name for name in found if name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variants:
+    """
+    The variants that exist, for names in files.
+
+    Attributes:
+        protocols: the name of a protocol, of another system, or of one of its releases (kafka:2.1.1) -> its rules.
+        change: returns the rules of a protocol with changes; raises UsageError for an unknown rule or value.
+    """
+
+    protocols: Mapping[str, Mapping[str, str]]
+    change: Callable[[str, Sequence[str]], Mapping[str, str]]
+
+    def check(self, variant: Variant, where: str) -> None:
+        """Raise UsageError with the place if there is no such variant, or if its changes change nothing."""
+        name = variant.protocol
+        if name not in self.protocols:
+            system = name.partition(":")[0]
+            # The releases of a system are told to who asks for one of them.
+            releases = [each for each in self.protocols if ":" in name and each.startswith(f"{system}:")]
+            known = releases or [each for each in self.protocols if ":" not in each]
+            near = nearest(name if releases else system, known)
+            raise UsageError(f"{where}: protocol {name!r}; expected one of {', '.join(known)}{near}")
+        if not variant.changes:
+            return
+        try:
+            changed = self.change(name, variant.changes)
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from error
+        if changed == self.protocols[name]:
+            raise UsageError(f"{where}: {variant} is {name} itself; expected a rule with another value")
+
+
+def check_distinct(changes: Sequence[str], where: str) -> None:
+    """Raise UsageError with the place if one rule is changed twice."""
+    names = [change.partition("=")[0] for change in changes]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{where}: rule {name!r} is changed twice; expected each once")
 
 
 def present_name(change: str) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+from harness.cluster.target import Target
+from harness.registry import load
 from harness.scenario import file as schedule
+from harness.scenario.variant import Variants
 from nemesis import NEMESES
 from targets import TARGETS
 from targets.broker_target import TARGET
@@ -12,5 +17,23 @@ from targets.broker_target import TARGET
 
 def read_scenario(path: Path) -> schedule.Scenario:
     """Read a scenario file; raise UsageError for an error in it, with file, line and the nearest valid word."""
-    others: dict[str, dict[str, str]] = {name: {} for name in TARGETS if name != TARGET.name}
-    return schedule.read_scenario(path, NEMESES, {**TARGET.protocols(), **others})
+    return schedule.read_scenario(path, NEMESES, _variants())
+
+
+@cache
+def _variants() -> Variants:
+    """Return our protocols, the names of the other systems, and their releases as SYSTEM:RELEASE."""
+    found = dict(TARGET.protocols())
+    for system in (name for name in TARGETS if name != TARGET.name):
+        target: Target = load("target", TARGETS, system, "TARGET")
+        found[system] = {}
+        found |= {f"{system}:{release}": rules for release, rules in target.protocols().items()}
+    return Variants(protocols=found, change=_changed)
+
+
+def _changed(protocol: str, changes: Sequence[str]) -> Mapping[str, str]:
+    system, _, release = protocol.partition(":")
+    if system not in TARGETS:
+        return TARGET.rules(protocol, changes)
+    target: Target = load("target", TARGETS, system, "TARGET")
+    return target.rules(release, changes)

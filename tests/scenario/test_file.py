@@ -28,7 +28,7 @@ records  m1 1..4, m2 m1+1..m1+3
 produce m1 acks=all
 kill A
 
-expect hw: lost m2
+expect hw: lost m1
 expect kip101, kip101-text: none
 """
 
@@ -40,7 +40,7 @@ def test_scenario_is_read_as_it_is_written() -> None:
     assert [(9, "produce m1 acks=all", "Two lines of story."), (10, "kill A", "")] == [
         (step.line - 1, step.text, step.narrative) for step in scenario.steps
     ]
-    assert {"hw": "lost m2", "kip101": "none", "kip101-text": "none"} == dict(scenario.expectations)
+    assert {"hw": "lost m1", "kip101": "none", "kip101-text": "none"} == dict(scenario.expectations)
 
 
 def test_controller_that_holds_a_replica_starts_first() -> None:
@@ -149,10 +149,10 @@ def test_three_replicas_beside_a_controller() -> None:
         ("B A replicas, C controller", "B A followers", "nodes 'B A followers'"),
         ("m1 1..4", "m1 1-4", "records 'm1 1-4'"),
         ("m1 1..4", "m1 m0+1..m0+2", "'m0' is not counted before it"),
-        ("expect hw: lost m2", "expect hw lost m2", "one.txt:13: expect 'hw lost m2'"),
-        ("expect hw: lost m2", "expect hw, kip101: lost m2", "kip101 has the expectation 'lost m2' already"),
+        ("expect hw: lost m1", "expect hw lost m1", "one.txt:13: expect 'hw lost m1'"),
+        ("expect hw: lost m1", "expect hw, kip101: lost m1", "kip101 has the expectation 'lost m1' already"),
         (
-            "expect hw: lost m2",
+            "expect hw: lost m1",
             "expect hw+fence: lost m2",
             "one.txt:13: 'hw+fence'; expected PROTOCOL or PROTOCOL+",
         ),

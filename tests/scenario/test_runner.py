@@ -105,7 +105,11 @@ def test_produce_sends_as_many_records_as_were_drawn(history: History, text: str
 
 def test_hold_names_link_direction_and_offset_also_of_records_to_come(history: History) -> None:
     _, cluster, _ = play(
-        history, "produce m1 acks=all", "hold answers Fetch A -> B from end(m2)", "hold requests question A -> B"
+        history,
+        "produce m1 acks=all",
+        "hold answers Fetch A -> B from end(m2)",
+        "hold requests question A -> B",
+        "produce m2 acks=all",
     )
     assert [
         ("hold", "Fetch", "A", "B", "answer", 2 + 3),
