@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from checkers.judge import judge
+from harness import limits
+from harness.ending import Parser, end, whole_number
 from harness.history.memory import MemoryHistory
 from harness.model import ORACLES, Anomaly, Kind, Op, Source
 from harness.search.random_runs import SIM, RandomRuns
@@ -107,19 +109,22 @@ def _lines(path: Path) -> list[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Dump or compare; return 1 if two dumps differ or nothing was compared, else 0."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m benchmarks.behaviour", description="Dump the outcome of random seeds; compare two dumps."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     dumping = commands.add_parser("dump", help="play seeds under each protocol, and write their outcomes")
     dumping.add_argument("folder", type=Path)
     dumping.add_argument("protocols", nargs="*", default=PROTOCOLS, metavar="PROTOCOL")
-    dumping.add_argument("--seeds", type=int, default=SEEDS)
-    dumping.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    dumping.add_argument("--seeds", type=whole_number(1, limits.OPTION_SEEDS_MAX), default=SEEDS)
+    dumping.add_argument("--jobs", type=whole_number(1, limits.OPTION_JOBS_MAX), default=os.cpu_count() or 1)
     comparing = commands.add_parser("compare", help="compare two dumps, seed by seed")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
-    chosen = parser.parse_args(arguments)
+    return end("benchmarks.behaviour", lambda: _run(parser.parse_args(arguments)))
+
+
+def _run(chosen: argparse.Namespace) -> int:
     if chosen.command == "dump":
         chosen.folder.mkdir(parents=True, exist_ok=True)
         with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:

@@ -4,7 +4,7 @@ Measure our broker and Apache Kafka:  python -m benchmarks.broker [--seconds 8] 
 Both clusters run during the whole measurement, one of them idle while the other is loaded: each repeat of each
 load is measured on one cluster and immediately afterwards on the other. docs/benchmarks.md explains the table.
 
-Exit codes: 0 measured; 2 the machine lacks something, or a peer did not come up.
+Exit codes: 0 measured; 1 a peer failed; 2 an option is wrong, or the machine lacks something.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ from benchmarks.clusters import PROFILE, Peer, RunningCluster, our_peer, running
 from benchmarks.cpu import load_average
 from benchmarks.figures import OURS, Load, Repeat, Repeats, shares_of_throughput, table
 from benchmarks.job import Job, Measured, Work
+from harness.ending import Parser, end, seconds, whole_number
 from harness.hosts.local import ROOT
 from harness.model import EXIT_CODES, FencepostError
+from harness.registry import pick
+from targets.broker_target import TARGET
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
@@ -44,24 +47,41 @@ SHORTER: Final = (Work.ALONE, Work.CONSUME)
 # The time that a load process may take besides its load: to start, and to drain its queue.
 LOAD_S_MORE: Final = 60.0
 
+REPEATS_MAX: Final = 1_000
+PARTITIONS_MAX: Final = 1_000
+RECORD_BYTES_MAX: Final = 1_000_000
+
 Say = Callable[[str], None]
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """Declare the command's arguments."""
-    made = argparse.ArgumentParser(prog="python -m benchmarks.broker", description=__doc__.splitlines()[1])
-    made.add_argument("--seconds", type=float, default=8.0, help="window of a load (alone and consume: half)")
-    made.add_argument("--warm", type=float, default=2.0, help="seconds of a load before its window begins")
-    made.add_argument("--warm-up", type=float, default=40.0, help="seconds of load on each cluster at the start")
-    made.add_argument("--repeats", type=int, default=3, help="measurements of each load on each peer")
-    made.add_argument("--partitions", type=int, default=1, help="partitions of the topic")
+    made = Parser(prog="python -m benchmarks.broker", description=__doc__.splitlines()[1])
+    made.add_argument("--seconds", type=seconds, default=8.0, help="window of a load (alone and consume: half)")
+    made.add_argument("--warm", type=seconds, default=2.0, help="seconds of a load before its window begins")
+    made.add_argument(
+        "--warm-up", type=seconds_or_none, default=40.0, help="seconds of load on each cluster at first, or 0"
+    )
+    made.add_argument(
+        "--repeats", type=whole_number(1, REPEATS_MAX), default=3, help="measurements of each load on each peer"
+    )
+    made.add_argument(
+        "--partitions", type=whole_number(1, PARTITIONS_MAX), default=1, help="partitions of the topic"
+    )
     made.add_argument("--acks", type=int, action="append", choices=(-1, 1, 0), help="only these (-1: all)")
-    made.add_argument("--bytes", type=int, action="append", help="only these sizes of records")
+    made.add_argument(
+        "--bytes", type=whole_number(1, RECORD_BYTES_MAX), action="append", help="only these sizes of records"
+    )
     made.add_argument("--alone", action="store_true", help="measure only our broker")
     made.add_argument("--protocol", default="kip380", help="our broker's protocol")
     made.add_argument("--profile", type=Path, help="write cProfile profiles of our brokers to this folder")
     made.add_argument("--json", type=Path, help="write all measurements to this file")
     return made
+
+
+def seconds_or_none(text: str) -> float:
+    """Parse a time in seconds, or 0 for none."""
+    return 0.0 if text == "0" else seconds(text)
 
 
 def loads_of(acks: Sequence[int] | None, sizes: Sequence[int] | None) -> list[Load]:
@@ -200,19 +220,19 @@ def _keep_profiles(cluster: Path, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
-    options = parser().parse_args(arguments)
+    return end("benchmarks.broker", lambda: _measured(parser().parse_args(arguments)))
+
+
+def _measured(options: argparse.Namespace) -> int:
+    pick("protocol", TARGET.protocols(), options.protocol)
     console = Console(highlight=False, soft_wrap=True, markup=False)
     console.width = max(console.width, WIDTH_MIN)
     cores, before = os.cpu_count(), load_average()
     console.print(f"{cores} cores, load average {before:.1f} before the start")
     results_folder = ROOT / "results"
     results_folder.mkdir(exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(dir=results_folder, prefix="bench-") as folder:
-            results = run(options, Path(folder), console)
-    except FencepostError as error:
-        print(error, file=sys.stderr)
-        return EXIT_CODES["usage"]
+    with tempfile.TemporaryDirectory(dir=results_folder, prefix="bench-") as folder:
+        results = run(options, Path(folder), console)
     if options.json is not None:
         options.json.write_text(json.dumps(as_json(results), indent=1), encoding="utf-8")
     head, *rows = table(results)

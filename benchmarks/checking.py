@@ -8,6 +8,7 @@ only meaningful on an idle machine; processor times nearly always are.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
 import tempfile
@@ -28,11 +29,14 @@ from checkers import CHECKERS
 from checkers.spark.runs import check_runs
 from checkers.spark.session import archive_options, spark_session
 from checkers.spark.warm import warm_up
+from harness.ending import Parser, end, whole_number
 from harness.java import executable_of, find_java
+from harness.model import UsageError
 from harness.run.store import create_suite, write_parquet
 from tests.checkers.golden import FOLDER
 
 RUNS: Final = 200
+RUNS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +65,23 @@ class Steps:
 
 def main(arguments: Sequence[str]) -> int:
     """Start Spark twice, once to check cold and once to check warm, and print the duration of each step."""
-    count = int(arguments[0]) if arguments else RUNS
-    found = Path(arguments[1]).glob("*/history.jsonl") if arguments[1:] else FOLDER.glob("*.jsonl")
+    parser = Parser(prog="python -m benchmarks.checking", description="Measure how long Spark checks a suite.")
+    parser.add_argument("runs", nargs="?", type=whole_number(1, RUNS_MAX), default=RUNS, metavar="RUNS")
+    parser.add_argument("suite", nargs="?", type=Path, metavar="SUITE", help="a suite's folder: results/SUITE")
+    return end("benchmarks.checking", lambda: _measure(parser.parse_args(arguments)))
+
+
+def _measure(chosen: argparse.Namespace) -> int:
+    count = chosen.runs
+    found = sorted(chosen.suite.glob("*/history.jsonl") if chosen.suite else FOLDER.glob("*.jsonl"))
+    if not found:
+        raise UsageError(f"{chosen.suite or FOLDER}: no history there; expected a suite's folder")
     java = find_java()
     archive = "with" if archive_options(executable_of(java.home)) else "without"
     title = f"{count} runs, Java {java.version} {archive} class archive"
     table = Table("step", "wall s", "Java's CPU s", title=title)
     with tempfile.TemporaryDirectory() as folder:
-        paths = _suite(Path(folder), sorted(found), count)
+        paths = _suite(Path(folder), found, count)
         for warm in (False, True):
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
                 for step in pool.submit(steps_of, java.home, paths, warm=warm).result():

@@ -18,9 +18,11 @@ from checkers import CHECKERS
 from checkers.judge import check_in_process
 from checkers.spark.runs import check_runs
 from checkers.spark.session import spark_session
+from harness import limits
+from harness.ending import Parser, end, whole_number
 from harness.history.file import read_history
 from harness.java import find_java
-from harness.model import Anomaly
+from harness.model import Anomaly, UsageError
 from harness.run.store import Run, SuiteDir, create_suite, write_parquet
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player
@@ -44,13 +46,22 @@ def unlike(runs: Sequence[Run], on_spark: dict[str, list[Anomaly]]) -> list[str]
 
 def main(arguments: Sequence[str]) -> int:
     """Compare; return 1 if a run differs or nothing was compared, else 0."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.executors", description="Compare the two executors of the rules."
-    )
+    parser = Parser(prog="python -m benchmarks.executors", description="Compare the two executors of the rules.")
     parser.add_argument("suites", nargs="*", type=Path, metavar="SUITE", help="a suite's folder: results/SUITE")
-    parser.add_argument("--seeds", type=int, default=0, help="random seeds to play and compare (default: none)")
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(0, limits.OPTION_SEEDS_MAX),
+        default=0,
+        help="random seeds to play and compare (default: none)",
+    )
     parser.add_argument("--protocol", default=PROTOCOL, help=f"the seeds' protocol (default: {PROTOCOL})")
-    chosen = parser.parse_args(arguments)
+    return end("benchmarks.executors", lambda: _compare(parser.parse_args(arguments)))
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    for path in chosen.suites:
+        if not path.is_dir():
+            raise UsageError(f"{path}: no such folder; expected a suite's, such as results/latest")
     compared = 0
     differ: list[str] = []
     with tempfile.TemporaryDirectory() as folder, spark_session(find_java().home) as session:

@@ -22,6 +22,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from harness import limits
+from harness.ending import Parser, end, whole_number
 from harness.model import FencepostError, Verdict
 from harness.run.result import RunResult
 from harness.search.random_runs import SIM, RandomRuns
@@ -167,22 +169,29 @@ def _in_two_processes(expression: str) -> list[list[str]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the figures, or compare."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.search", description="Measure how soon a search finds violations."
-    )
+    parser = Parser(prog="python -m benchmarks.search", description="Measure how soon a search finds violations.")
+    seeds, jobs = whole_number(1, limits.OPTION_SEEDS_MAX), whole_number(1, limits.OPTION_JOBS_MAX)
     parser.add_argument(
         "variants", nargs="*", metavar="VARIANT", default=VARIANTS, help="protocols and mutants (default: all)"
     )
     parser.add_argument(
-        "--seeds", type=int, default=3_000, help="at most so many for each variant (default: 3000)"
+        "--seeds", type=seeds, default=3_000, help="at most so many for each variant (default: 3000)"
     )
-    parser.add_argument("--hits", type=int, default=15, help="stop after so many violations (default: 15)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    parser.add_argument("--hits", type=seeds, default=15, help="stop after so many violations (default: 15)")
+    parser.add_argument("--jobs", type=jobs, default=os.cpu_count() or 1, help="processes (default: one per core)")
     parser.add_argument(
-        "--twice", type=int, metavar="N", help=f"instead: run {PROTOCOL}'s first N seeds twice, compare the hashes"
+        "--twice",
+        type=seeds,
+        metavar="N",
+        help=f"instead: run {PROTOCOL}'s first N seeds twice, compare the hashes",
     )
-    chosen = parser.parse_args(arguments)
+    return end("benchmarks.search", lambda: _measure(parser.parse_args(arguments)))
+
+
+def _measure(chosen: argparse.Namespace) -> int:
     console = Console()
+    for variant in chosen.variants:
+        _ = RandomRuns(target="broker", variant=variant, host=SIM).rules  # raises UsageError for an unknown one
     if chosen.twice:
         return twice(PROTOCOL, chosen.twice, console)
     figures(chosen.variants, seeds=chosen.seeds, hits=chosen.hits, jobs=chosen.jobs, console=console)

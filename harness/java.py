@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from harness.ending import end
 from harness.model import UsageError
 
 # Spark 4.3 runs on Java 17, 21 and 25. Versions between them are accepted; later ones are untested.
@@ -146,17 +147,19 @@ def _packaged(refused: list[str]) -> Java | None:
 
 def main(arguments: list[str]) -> int:
     """Run `--probe`; without it, print the Java that would be used."""
-    if arguments == ["--probe"]:
+    return end("harness.java", lambda: _run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    if arguments not in ([], ["--probe"]):
+        raise UsageError(f"arguments {' '.join(arguments)!r}; expected none, or --probe")
+    if arguments:
         refused: list[str] = []
         java = _installed(refused)
         for reason in refused:
             print(f"Java: {reason}; rejected", file=sys.stderr)
         return 0 if java is not None else 1
-    try:
-        java = find_java()
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        return 2
+    java = find_java()
     print(f"Java {java.version} at {java.home} ({java.source})")
     return 0
 

@@ -20,6 +20,16 @@ DISK_BYTES: Final = 48 * 1024 * 1024
 # The free space that a suite needs to start.
 FREE_BYTES_MIN: Final = 1024 * 1024 * 1024
 
+# What options accept. More processes than any machine has cores for, and more seeds than can be played.
+OPTION_JOBS_MAX: Final = 512
+OPTION_SEED_MAX: Final = 2**53
+OPTION_SEEDS_MAX: Final = 10**9
+OPTION_S_MAX: Final = 31 * 86_400
+# An error's one line.
+ERROR_CHARACTERS_MAX: Final = 4_000
+# A suite's table, suite.json.
+SUITE_BYTES_MAX: Final = 256 * 1024 * 1024
+
 # A scenario's file; docs/scenarios.md prints them. They are far above what a scenario needs, which shows a bug
 # with a few records: a number above is a slip, which would use all memory, or wait for days.
 SCENARIO_BYTES_MAX: Final = 1024 * 1024

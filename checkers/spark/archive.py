@@ -17,8 +17,9 @@ from pathlib import Path
 
 from checkers.spark.process import KEEP_CLASSES
 from checkers.spark.session import ROOT, archive_path
+from harness.ending import end
 from harness.java import executable_of, find_java
-from harness.model import FencepostError, UsageError
+from harness.model import UsageError
 
 
 def make_archive(java_home: Path) -> Path | None:
@@ -63,13 +64,15 @@ def _have_spark_write(java_home: Path, archive: Path) -> None:
 
 def main() -> int:
     """Make the archive if there is none, and print its path."""
-    try:
-        java = find_java()
-        path = archive_path(executable_of(java.home))
-        made = path if path.exists() else make_archive(java.home)
-    except FencepostError as error:
-        print(error, file=sys.stderr)
-        return 2
+    return end("checkers.spark.archive", _make)
+
+
+def _make() -> int:
+    if sys.argv[1:]:
+        raise UsageError(f"arguments {' '.join(sys.argv[1:])!r}; expected none")
+    java = find_java()
+    path = archive_path(executable_of(java.home))
+    made = path if path.exists() else make_archive(java.home)
     print(f"Spark's classes: {made}" if made else f"Spark's classes: Java at {java.home} keeps no archive")
     return 0
 

@@ -16,9 +16,10 @@ from typing import TypeAlias
 
 from rich.console import Console
 
-from harness.events import Batch
+from harness.ending import one_line
+from harness.events import Batch, LineUnreadable
 from harness.history.file import read_history
-from harness.model import EXIT_CODES, Anomaly, Op, UsageError, events_of
+from harness.model import EXIT_CODES, Anomaly, HistoryError, Op, UsageError, events_of
 from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.run.suite import Suite
@@ -31,10 +32,16 @@ Finding: TypeAlias = tuple[str, tuple[tuple[int, int], ...], tuple[str, ...], in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The end of a run: its anomalies, and the records of every log."""
+    """
+    The end of a run: its anomalies, and the records of every log.
+
+    Attributes:
+        unread: why the history cannot be compared, "" if it was read whole.
+    """
 
     findings: list[Finding]
     logs: Lineage
+    unread: str = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +50,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print every difference; return 0 if there is none, 4 if there is one, 3 if the suites share no run."""
+    """
+    Print every difference; return 0 if there is none, 4 if there is one.
+
+    Returns 3 if the suites share no run, or if none differs and a history could not be read.
+    """
     console = Console(highlight=False, soft_wrap=True)
     first, second = (_read(folder) for folder in arguments.suites)
     if first.seed != second.seed:
@@ -52,20 +63,26 @@ def run(arguments: argparse.Namespace) -> int:
             "expected one seed, from which both drew their records; play one again with --seed"
         )
     pairs = [(cell, other) for cell in first.results if (other := second.result(cell.scenario, cell.protocol))]
-    unlike = 0
+    unlike = unread = 0
     for pair in pairs:
-        lines = differences(*(_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)))
-        unlike += bool(lines)
+        ends = [_end(folder, cell) for folder, cell in zip(arguments.suites, pair, strict=True)]
+        lines = [f"not compared: {end.unread}" for end in ends if end.unread]
+        unread += bool(lines)
+        if not lines:
+            lines = differences(*ends)
+            unlike += bool(lines)
         for line in lines:
-            console.print(f"{pair[0].scenario} under {pair[0].protocol}: {line}", markup=False)
+            console.print(one_line(f"{pair[0].scenario} under {pair[0].protocol}: {line}"), markup=False)
     alone = len(first.results) + len(second.results) - 2 * len(pairs)
     console.print(
-        f"{len(pairs)} runs in both ({_name(first)}; {_name(second)}): {len(pairs) - unlike} agree in anomalies "
-        f"and in every record of every log, {unlike} differ; {alone} in one suite only"
+        f"{len(pairs)} runs in both ({_name(first)}; {_name(second)}): {len(pairs) - unlike - unread} agree in "
+        f"anomalies and in every record of every log, {unlike} differ; {alone} in one suite only"
+        + (f"; {unread} not compared" if unread else ""),
+        markup=False,
     )
-    if not pairs:
-        return EXIT_CODES["unknown"]
-    return EXIT_CODES["invalid" if unlike else "valid"]
+    if unlike:
+        return EXIT_CODES["invalid"]
+    return EXIT_CODES["unknown" if unread or not pairs else "valid"]
 
 
 def differences(one: End, other: End) -> list[str]:
@@ -98,15 +115,21 @@ def lineages(ops: Sequence[Op]) -> Lineage:
 
 
 def _read(folder: Path) -> Suite:
-    path = folder / "suite.json"
-    if not path.is_file():
-        raise UsageError(f"{folder}: no suite.json there; expected a suite's folder, such as results/latest")
-    return Suite.read(path)
+    return Suite.read(folder / "suite.json")
 
 
 def _end(folder: Path, cell: RunResult) -> End:
-    ops = read_history(Run(path=folder / cell.run).history)
-    return End(findings=findings(cell.anomalies), logs=lineages(ops))
+    path = Run(path=folder / cell.run).history
+    try:
+        ops = read_history(path)
+        broken = next((event.error for _, event in events_of(ops, LineUnreadable)), "")
+        if broken or not ops:
+            return End(findings=[], logs={}, unread=f"{path}: {broken or 'no line'}; expected a run's history")
+        return End(findings=findings(cell.anomalies), logs=lineages(ops))
+    except OSError as error:
+        return End(findings=[], logs={}, unread=f"{path}: {error.strerror}; expected a run's history")
+    except HistoryError as error:
+        return End(findings=[], logs={}, unread=f"{path}: {error}")
 
 
 def _name(suite: Suite) -> str:

@@ -49,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         UsageError: an option is wrong, or jars are missing and cannot be fetched.
     """
     console, options = Console(), Options.of(arguments)
-    chosen = [pick("release of Apache Kafka", entries(), name) for name in arguments.release or entries()]
+    chosen = [
+        pick("release of Apache Kafka", entries(), name) for name in dict.fromkeys(arguments.release or entries())
+    ]
     targets = {name: load("target", TARGETS, name, "TARGET") for name in (KAFKA, BROKER)}
     pairs = pairs_of(_scenarios(arguments), chosen, targets, options)
     make_host = partial(pick("host", HOSTS, options.host), ports=options.ports)
@@ -73,5 +75,6 @@ def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:
     """Return the scenarios that the options name, else all that both can play."""
     files = scenario_files(("*",))
     return [
-        read_scenario(pick("scenario", files, name)) for name in arguments.scenario or scenario_files(PATTERNS)
+        read_scenario(pick("scenario", files, name))
+        for name in dict.fromkeys(arguments.scenario or scenario_files(PATTERNS))
     ]

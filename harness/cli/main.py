@@ -6,40 +6,40 @@ The command `fencepost`: one table of commands, one table of exit codes.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from harness.cli.commands import COMMANDS
-from harness.model import EXIT_CODES, FencepostError, UsageError
+from harness.ending import Parser, end
+from harness.model import EXIT_CODES, UsageError
 from harness.suite.interrupts import INTERRUPTS
 
-INTERRUPTED: Final = 130
+NAME: Final = "fencepost"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; print an error as one line."""
     INTERRUPTS.catch()
     words = sys.argv[1:] if arguments is None else arguments
-    try:
+
+    def work() -> int:
+        if not words:
+            raise UsageError(f"no command; expected one of {', '.join(COMMANDS)}. See `{NAME} --help`")
         chosen = _parser(words).parse_args(words)
         return int(chosen.run(chosen))
-    except UsageError as error:
-        print(f"fencepost: {error}", file=sys.stderr)
-        return EXIT_CODES["usage"]
-    except FencepostError as error:
-        print(f"fencepost: {error}", file=sys.stderr)
-        return EXIT_CODES["crash"]
-    except KeyboardInterrupt:
-        INTERRUPTS.ignore()
-        print("fencepost: interrupted; everything that was started is down again", file=sys.stderr)
-        return INTERRUPTED
+
+    return end(NAME, work, interrupted=_interrupted)
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def _interrupted() -> str:
+    INTERRUPTS.ignore()
+    return "interrupted; everything that was started is down again"
+
+
+def _parser(words: Sequence[str]) -> Parser:
     """Return the parser for these words; it has arguments only for the command that they name."""
-    parser = argparse.ArgumentParser(prog="fencepost")
+    parser = Parser(prog=NAME)
     parser.description = (
         "Fault injection for replicated logs. One set of rules judges every run: suites and single runs on "
         "PySpark, searches of many seeds in this process."

@@ -15,6 +15,8 @@ from typing import Final
 
 from rich.console import Console
 
+from harness import limits
+from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
@@ -46,8 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PROPERTY=VALUE",
         help="the same, for a target whose rules are properties",
     )
-    add("--seeds", type=int, default=1, metavar="COUNT", help="number of seeds, from --seed on (default: 1)")
-    add("--time", type=float, metavar="S", help="play seeds one after another for this many seconds")
+    seeds = whole_number(1, limits.OPTION_SEEDS_MAX)
+    add("--seeds", type=seeds, default=1, metavar="COUNT", help="number of seeds, from --seed on (default: 1)")
+    add("--time", type=seconds, metavar="S", help="play seeds one after another for this many seconds")
     add(
         "--nemesis",
         action="append",
@@ -105,10 +108,6 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
 
 def _refuse(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that exclude each other."""
-    if arguments.seeds < 1:
-        raise UsageError(f"--seeds {arguments.seeds}: expected a whole number from 1")
-    if arguments.time is not None and not arguments.time > 0:
-        raise UsageError(f"--time {arguments.time:g}: expected a number of seconds above 0")
     if arguments.time is not None and arguments.seeds > 1:
         raise UsageError(f"--time {arguments.time:g} --seeds {arguments.seeds}: expected one of them")
     other = arguments.compare_with

@@ -77,7 +77,7 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
     """Play, judge, report; return the exit code."""
     console, options = Console(), Options.of(arguments)
     target, protocols = target_of(arguments)
-    specs = specs_of(selection, target, options, arguments.scenario or (), protocols)
+    specs = specs_of(selection, target, options, tuple(dict.fromkeys(arguments.scenario or ())), protocols)
     environment = options.make_environment(target)
     about = (
         f"target {target.name}, {len(specs)} runs, {options.jobs or environment.jobs} at a time, "
@@ -106,7 +106,7 @@ def target_of(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:
     """Split TARGET[:PROTOCOL]; return the target, and the protocols named there and by --protocol."""
     name, _, protocol = arguments.target.partition(":")
     found: Target = load("target", TARGETS, name, "TARGET")
-    return found, (*filter(None, [protocol]), *(arguments.protocol or ()))
+    return found, tuple(dict.fromkeys((*filter(None, [protocol]), *(arguments.protocol or ()))))
 
 
 def scenario_files(patterns: Sequence[str]) -> Mapping[str, Path]:

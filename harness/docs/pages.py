@@ -18,8 +18,8 @@ from typing import Final
 
 from rich.console import Console
 
+from harness import limits
 from harness.cli.commands import COMMANDS
-from harness.cli.main import INTERRUPTED
 from harness.cluster.fault import Fault
 from harness.docs import markdown
 from harness.docs.checker_page import checkers
@@ -29,6 +29,7 @@ from harness.docs.limit_page import limits
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.effect import Band, Effect
+from harness.ending import INTERRUPTED, READER_GONE, Parser, end
 from harness.environment import ENVIRONMENTS
 from harness.kafka_errors import KAFKA_ERRORS
 from harness.model import EXIT_CODES, EXIT_OF_VERDICT, Verdict
@@ -46,7 +47,7 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "valid": "`test-kip101`, `play`: every run is exactly as expected. `lineage`: no directories disagree. "
     "`agree`: no run differs.",
     "crash": "The harness itself failed: a bug, or something that it made and could not clean up.",
-    "usage": "An option is wrong, or the machine lacks something; one line says what to change.",
+    "usage": "An option or an input file is wrong, or the machine lacks something; one line says what to change.",
     "unknown": "A run could not be judged, or a directory could not be read; nothing is proven wrong.",
     "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
     "faulty. `agree`: a run differs.",
@@ -69,12 +70,15 @@ def exit_codes() -> str:
     """Return docs/exit-codes.md, from the tables of the data model."""
     codes = [(code, word, EXIT_MEANINGS[word]) for word, code in EXIT_CODES.items()]
     codes.append((INTERRUPTED, "interrupted", "Ctrl-C or SIGTERM; everything that was started is down again."))
+    codes.append((READER_GONE, "reader gone", "The reader of stdout has ended, as in `| head`; no line says so."))
     merged = [(each.name.lower(), EXIT_OF_VERDICT[each]) for each in reversed(Verdict)]
     return markdown.page(
         "Exit codes",
         "harness/model.py",
         "Every command of `fencepost` ends with one of these; `make` turns any but 0 into 2.",
         markdown.table(("code", "word", "meaning"), codes),
+        "With 1 and 2, stderr has one line that begins with `fencepost: `: where, what was found, what was "
+        "expected. A traceback is a bug of ours; please report it.",
         "A run has one verdict, the most severe of its anomalies' verdicts; so nothing masks a violation.",
         markdown.table(("verdict, most severe first", "exit code of a single run"), merged),
         "A suite is judged by its expectations: a run of `hw` with exactly the expected losses is as expected.",
@@ -129,6 +133,16 @@ def command_line() -> str:
         ("`--host`", ", ".join(f"`{name}`" for name in ENVIRONMENTS)),
         ("`--target`", ", ".join(f"`{name}`" for name in TARGETS)),
         ("client", ", ".join(f"`{name}`" for name in CLIENTS)),
+    ]
+    parts += [
+        "## How options are read",
+        "An option is written out: abbreviations are refused, since a new option would change what they mean.\n"
+        "An option that may not be repeated, and is there twice, has its last value; a rule that is changed twice "
+        "is refused.\n"
+        "Numbers are plain digits: "
+        f"`--seed` from 0 to {limits.OPTION_SEED_MAX}, `--seeds` from 1 to {limits.OPTION_SEEDS_MAX}, "
+        f"`--jobs` from 1 to {limits.OPTION_JOBS_MAX}, seconds above 0 up to {limits.OPTION_S_MAX}.\n"
+        "Whatever is wrong is one line on stderr, and exit code 2, before anything is started.",
     ]
     parts += ["## Names", markdown.table(("of", "one of"), tables), "Exit codes: [exit-codes.md](exit-codes.md)."]
     return markdown.page("Commands", "harness/cli and the Makefile", *parts)
@@ -206,12 +220,14 @@ def _option(action: argparse.Action) -> tuple[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pages, check them, or draw the picture."""
-    parser = argparse.ArgumentParser(
-        prog="python -m harness.docs.pages", description=markdown.first_line(sys.modules[__name__])
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is stale")
-    parser.add_argument("--picture", type=Path, metavar="SUITE.json", help=f"draw this suite's table as {PICTURE}")
-    chosen = parser.parse_args(arguments)
+    parser = Parser(prog="python -m harness.docs.pages", description=markdown.first_line(sys.modules[__name__]))
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is stale")
+    one.add_argument("--picture", type=Path, metavar="SUITE.json", help=f"draw this suite's table as {PICTURE}")
+    return end("harness.docs.pages", lambda: _print(parser.parse_args(arguments)))
+
+
+def _print(chosen: argparse.Namespace) -> int:
     if chosen.picture:
         (ROOT / PICTURE).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / PICTURE).write_text(picture(Suite.read(chosen.picture)) + "\n", encoding="utf-8")

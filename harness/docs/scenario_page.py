@@ -33,10 +33,10 @@ _NOTES: Final[Mapping[str, str]] = {
     "What it awaits and requires": markdown.docstring(condition_kinds).split("\n\n", 1)[1],
 }
 _LIMITS_TEXT: Final = (
-    "A file is UTF-8 text, with or without a byte order mark and carriage returns, and has no other character that "
-    "is not visible.\nWhat is wrong in it is an error with file and line before anything is started, exit code 2; "
-    "so is what would weaken it in silence:\na second `title` or `nodes`, a setting, an expectation or a group of "
-    "records twice, a name that nothing has, an expectation of records that no step has acknowledged."
+    "A file is UTF-8 text, with or without a byte order mark and carriage returns, and has no other character "
+    "that is not visible.\nWhat is wrong in it is an error with file and line before anything is started, exit "
+    "code 2; so is what would weaken it in silence:\na second `title` or `nodes`, a setting, an expectation or a "
+    "group of records twice, a name that nothing has, an expectation of records that no step has acknowledged."
 )
 # A form with this many characters or more has its own line.
 _FORM_CHARACTERS_MAX: Final = 46

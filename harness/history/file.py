@@ -168,12 +168,15 @@ def read_history(path: Path) -> list[Op]:
     if torn:
         _log.warning("%s: dropped the torn last line, %d bytes without an end", path, len(torn))
     ops: list[Op] = []
+    refused: list[str] = []
     for number, line in enumerate(lines, start=1):
         try:
             ops.append(Op.from_json(line.decode()))
         except (HistoryError, UnicodeDecodeError) as error:
-            _log.warning("%s:%d: %s", path, number, error)
+            refused.append(f"{path}:{number}: {error}")
             ops.append(unreadable(f"line {number}: {error}", ops[-1] if ops else None))
+    if refused:  # one line, however many there are: a file may be something else altogether
+        _log.warning("%s; %d of %d lines are no op", refused[0], len(refused), len(lines))
     return ops
 
 

@@ -8,7 +8,6 @@ if it is missing; if the default base cannot be pulled, a Debian bookworm made w
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import hashlib
 import io
@@ -30,6 +29,7 @@ from docker.errors import APIError, BuildError, DockerException, ImageNotFound
 
 from harness.cleanup.engine import connect
 from harness.cleanup.state import state_dir
+from harness.ending import Parser, end
 from harness.model import UsageError
 from harness.zookeeper.server import find_jars
 
@@ -243,17 +243,17 @@ def _one_at_a_time() -> Iterator[None]:
 
 def main(arguments: list[str]) -> int:
     """Build both images and print their tags."""
-    parser = argparse.ArgumentParser(prog="python -m harness.hosts.images", description=main.__doc__)
+    parser = Parser(prog="python -m harness.hosts.images", description=main.__doc__)
     parser.add_argument("--base", default="", help=f"base image; {DEFAULT_BASE} by default")
-    options = parser.parse_args(arguments)
-    try:
+
+    def build() -> int:
+        options = parser.parse_args(arguments)
         images = ensure(connect(), options.base)
-    except UsageError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(images.broker)
-    print(images.zookeeper)
-    return 0
+        print(images.broker)
+        print(images.zookeeper)
+        return 0
+
+    return end("harness.hosts.images", build)
 
 
 if __name__ == "__main__":

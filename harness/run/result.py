@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Any, Final, get_type_hints
 
 from harness.model import ORACLES, Anomaly, Kind, Verdict
 from harness.scenario.variant import Variant, is_mutant
@@ -100,7 +101,7 @@ class RunResult:
     @staticmethod
     def from_dict(raw: Mapping[str, Any]) -> RunResult:
         """Read what `to_dict` returned, even in older versions, which had no seed and no activity."""
-        return RunResult(
+        result = RunResult(
             **{
                 **raw,
                 "protocol": _present(raw["protocol"]),
@@ -110,6 +111,23 @@ class RunResult:
                 "activity": Activity(**raw.get("activity", {})),
             }
         )
+        check_texts_and_numbers(result)
+        check_texts_and_numbers(result.activity)
+        if Path(result.run).name != result.run:
+            raise ValueError(f"run {result.run!r}; expected the name of a folder beside suite.json")
+        return result
+
+
+def check_texts_and_numbers(stored: Any) -> None:
+    """Raise TypeError if a field of a stored dataclass that is declared as text or number is none."""
+    for name, kind in get_type_hints(type(stored)).items():
+        value = getattr(stored, name)
+        accepted = _PLAIN.get(kind)
+        if accepted is not None and (not isinstance(value, accepted) or isinstance(value, bool)):
+            raise TypeError(f"{name} is {value!r:.80}; expected {kind.__name__}")
+
+
+_PLAIN: Final[Mapping[Any, Any]] = {str: str, int: int, float: int | float}
 
 
 def _present(protocol: str) -> str:

@@ -7,6 +7,7 @@ A stored run is enough to check, explain and report it again; nothing else is re
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,11 +128,26 @@ def create_suite(results: Path, name: str) -> SuiteDir:
         link.symlink_to(name)
         link.replace(results / "latest")
     except OSError as error:
-        raise UsageError(
-            f"results folder {results}: {error.strerror}; expected a folder that can be written; "
-            "name another (--results)"
-        ) from error
+        raise _unwritable(results, str(error.strerror)) from error
     return suite
+
+
+def check_results(results: Path) -> None:
+    """Raise UsageError if a suite could not be stored there, without making anything: long searches store last."""
+    there = next(path for path in (results, *results.absolute().parents) if path.exists() or path.is_symlink())
+    if not there.is_dir():
+        problem = "Not a directory"
+    elif not os.access(there, os.W_OK | os.X_OK):
+        problem = "Permission denied"
+    else:
+        return
+    raise _unwritable(results, problem)
+
+
+def _unwritable(results: Path, problem: str) -> UsageError:
+    return UsageError(
+        f"results folder {results}: {problem}; expected a folder that can be written; name another (--results)"
+    )
 
 
 def write_parquet(run: Run) -> Path:

@@ -12,7 +12,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from harness.run.result import RunResult
+from harness import limits
+from harness.input_file import read_text
+from harness.model import UsageError
+from harness.run.result import RunResult, check_texts_and_numbers
 from harness.scenario.variant import RENAMED_RULES
 
 # The key of the results in suite.json, the same in all versions.
@@ -57,7 +60,22 @@ class Suite:
 
     @staticmethod
     def read(path: Path) -> Suite:
-        """Read what `write` wrote."""
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        rules = {RENAMED_RULES.get(name, name): value for name, value in raw.pop("rules").items()}
-        return Suite(results=tuple(map(RunResult.from_dict, raw.pop(_RESULTS))), rules=rules, **raw)
+        """
+        Read what `write` wrote.
+
+        Raises:
+            UsageError: the file is missing, or is nothing that `write` wrote; the message names the file.
+        """
+        text = read_text(path, "a suite's table, such as results/latest/suite.json", limits.SUITE_BYTES_MAX)
+        try:
+            raw: dict[str, Any] = json.loads(text)
+            rules = {RENAMED_RULES.get(name, name): value for name, value in raw.pop("rules").items()}
+            suite = Suite(results=tuple(map(RunResult.from_dict, raw.pop(_RESULTS))), rules=rules, **raw)
+            check_texts_and_numbers(suite)
+        # RecursionError: lists within lists, too deep for the reader of JSON.
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
+            raise UsageError(
+                f"{path}: {type(error).__name__}: {error}; expected a suite's table as Fencepost writes it; play "
+                "the suite again"
+            ) from error
+        return suite

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Final
 
 from rich.console import Console
 
+from harness import limits
 from harness.model import Verdict
 from harness.run.result import RunResult
-from harness.run.store import create_suite
+from harness.run.store import check_results, create_suite
 from harness.search.chaos import Limit
 from harness.search.findings import KEPT_MAX, keep_simulated
 from harness.search.random_runs import RandomRuns
@@ -20,14 +20,12 @@ from harness.search.tally import Tally
 from harness.search.tally_tables import SearchProgress, print_tally, say
 from harness.suite.options import Options
 
-# More seeds than can be played in any time.
-SEEDS_MAX: Final = 10**9
-
 
 def search_simulated(runs: RandomRuns, options: Options, limit: Limit, console: Console) -> Verdict:
     """Search seeds in the simulator, print the tally, keep the first findings, and return the worst verdict."""
+    check_results(options.results)
     began, tally = time.monotonic(), Tally()
-    seeds = range(options.seed, options.seed + (limit.seeds if limit.seconds is None else SEEDS_MAX))
+    seeds = range(options.seed, options.seed + (limit.seeds if limit.seconds is None else limits.OPTION_SEEDS_MAX))
 
     def enough(result: RunResult) -> bool:
         late = limit.seconds is not None and time.monotonic() - began >= limit.seconds

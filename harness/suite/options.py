@@ -11,11 +11,16 @@ from typing import Final
 
 from harness import limits
 from harness.cluster.target import Target
+from harness.ending import whole_number
 from harness.environment import ENVIRONMENTS
+from harness.numerals import whole
 from harness.registry import load
 from harness.run.environment import Environment, MakeEnvironment
+from harness.scenario.variant import check_distinct, present_name
 
-SEED_MAX: Final = 1_000_000
+# Of a seed that nobody asked for: short to repeat.
+RANDOM_SEED_MAX: Final = 1_000_000
+PORT_MAX: Final = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +43,22 @@ class Options:
 
     @staticmethod
     def of(arguments: argparse.Namespace) -> Options:
-        """Return the given options, with a random seed if none was given."""
+        """
+        Return the given options, with a random seed if none was given.
+
+        Raises:
+            UsageError: a rule is changed twice.
+        """
+        rules = tuple(getattr(arguments, "rule", None) or ())
+        check_distinct(list(map(present_name, rules)), "option --rule")
         return Options(
             host=arguments.host,
-            seed=secrets.randbelow(SEED_MAX) if arguments.seed is None else int(arguments.seed),
+            seed=secrets.randbelow(RANDOM_SEED_MAX) if arguments.seed is None else arguments.seed,
             results=arguments.results,
             jobs=arguments.jobs,
             power_tier=arguments.power_tier,
             ports=arguments.ports,
-            rules=tuple(getattr(arguments, "rule", None) or ()),
+            rules=rules,
         )
 
     def make_environment(self, target: Target) -> Environment:
@@ -68,10 +80,14 @@ def configure_options(
         "--host", default=host, help=f"where nodes run: {', '.join(hosts)} (default: {host or otherwise})"
     )
     parser.add_argument(
-        "--seed", type=int, help="seed of broker ids, record counts and random schedules (default: random)"
+        "--seed",
+        type=whole_number(0, limits.OPTION_SEED_MAX),
+        help="seed of broker ids, record counts and random schedules (default: random)",
     )
     parser.add_argument(
-        "--jobs", type=jobs, help="parallel runs (default: one for each core, one in the simulator)"
+        "--jobs",
+        type=whole_number(1, limits.OPTION_JOBS_MAX),
+        help="parallel runs (default: one for each core, one in the simulator)",
     )
     parser.add_argument("--power-tier", choices=("loop", "watermark"), help="require this way to lose power")
     parser.add_argument(
@@ -83,16 +99,14 @@ def configure_options(
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the results")
 
 
-def jobs(text: str) -> int:
-    """Parse the number of parallel runs."""
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1")
-    return int(text)
-
-
 def ports(text: str) -> range:
     """Parse FIRST-LAST, both inclusive."""
-    first, _, last = text.partition("-")
-    if not (first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) < 65536):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected FIRST-LAST, from 1 to 65535, as in 20000-20999")
-    return range(int(first), int(last) + 1)
+    try:
+        first, last = (whole(number, 1, PORT_MAX) for number in text.split("-", 1))
+        if first > last:
+            raise ValueError(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected FIRST-LAST, from 1 to {PORT_MAX}, as in 20000-20999"
+        ) from error
+    return range(first, last + 1)

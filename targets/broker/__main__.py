@@ -12,6 +12,7 @@ import logging
 import signal
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 # With hypothesis installed kio offers it strategies, which doubles the start-up time and serves tests alone.
 sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
@@ -23,9 +24,16 @@ from targets.broker.log.lock import DataDirTakenError, held  # noqa: E402
 log = logging.getLogger("fencepost.broker")
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says in one line what is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def main() -> int:
     """Read the configuration, serve, and shut down cleanly on a signal."""
-    parser = argparse.ArgumentParser(prog="python -m targets.broker", description="Run one Fencepost broker.")
+    parser = _Parser(prog="python -m targets.broker", description="Run one Fencepost broker.", allow_abbrev=False)
     parser.add_argument("--config", type=Path, required=True, help="JSON; targets/broker/config.py lists its keys")
     parser.add_argument("--check", action="store_true", help="read the configuration and end")
     arguments = parser.parse_args()

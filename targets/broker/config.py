@@ -76,7 +76,8 @@ def load(path: Path) -> tuple[Config, Driver]:
         if missing:
             raise ValueError(f"{', '.join(missing)}: not given; expected all of {', '.join(sorted(_NEEDED))}")
         return _config(raw), _driver(raw)
-    except (OSError, ValueError) as error:
+    # RecursionError: lists within lists, too deep for the reader of JSON.
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
 

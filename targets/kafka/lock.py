@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.ending import end
 from harness.model import UsageError
 from targets.kafka.jars import Jar, digest, write_lock
 from targets.kafka.maven import find_maven, resolve
@@ -41,8 +42,13 @@ def make_lock(release: Release) -> tuple[Jar, ...]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the locks of the named releases."""
-    for name in arguments:
-        release = release_of(name)
+    return end("targets.kafka.lock", lambda: _write([release_of(name) for name in arguments]))
+
+
+def _write(releases: Sequence[Release]) -> int:
+    if not releases:
+        raise UsageError("no release named; expected some, such as 3.9.1")
+    for release in releases:
         jars = make_lock(release)
         print(f"{release.lock.name}: {len(jars)} jars, {sum(jar.size for jar in jars)} bytes")
     return 0

@@ -89,4 +89,4 @@ def test_wrong_use_is_an_error_that_says_what_to_do(tmp_path: Path, capsys: pyte
     assert EXIT_CODES["usage"] == agree(suite(tmp_path / "a"), suite(tmp_path / "b", seed=8))
     assert "play one again with --seed" in capsys.readouterr().err
     assert EXIT_CODES["usage"] == agree(tmp_path / "a", tmp_path / "c")
-    assert "no suite.json" in capsys.readouterr().err
+    assert "suite.json: No such file" in capsys.readouterr().err

@@ -57,4 +57,5 @@ def test_command_without_a_name_is_wrong_usage() -> None:
         check=False,
         env=dict(os.environ),
     )
-    assert (2, True) == (ended.returncode, "COMMAND" in ended.stderr)
+    line = f"fencepost: no command; expected one of {', '.join(COMMANDS)}. See `fencepost --help`\n"
+    assert (2, line) == (ended.returncode, ended.stderr)

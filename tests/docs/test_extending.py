@@ -21,12 +21,13 @@ from harness.run.player import Player
 from harness.run.result import Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw, parse
-from harness.scenario.variant import Variant
+from harness.scenario.variant import Variant, Variants
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 from targets.simulator.environment import SimEnvironment
 from tests.checkers.golden import ops_of
 
+KNOWN: Final = Variants(protocols=TARGET.protocols(), change=TARGET.rules)
 PAGE: Final = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 SCENARIO, FAULT_FILE, RULE_FILE = re.findall(r"```(?:text|python)\n(.*?)```", PAGE, re.DOTALL)
 
@@ -58,7 +59,7 @@ def played(spec: RunSpec, faults: Any = NEMESES) -> MemoryHistory:
 
 @pytest.mark.parametrize("protocol", ["hw", "kip101", "kip380"])
 def test_scenario_of_the_page_comes_out_as_it_expects(protocol: str) -> None:
-    scenario = parse("example", SCENARIO, "docs/extending.md", NEMESES, TARGET.protocols())
+    scenario = parse("example", SCENARIO, "docs/extending.md", NEMESES, KNOWN)
     spec = spec_of(scenario, protocol)
     result = judge(spec, played(spec).ops)
     assert (Status.AS_EXPECTED, "none") == (result.status, result.found), result.reason
@@ -68,7 +69,7 @@ def test_fault_of_the_page_is_a_word_of_scenarios_and_drawn_by_random_schedules(
     fault = executed(FAULT_FILE, "FAULT")
     faults = {**NEMESES, fault.name: fault}
     text = SCENARIO.replace("kill A", "oom A")
-    spec = spec_of(parse("example", text, "docs/extending.md", faults, TARGET.protocols()), "kip380")
+    spec = spec_of(parse("example", text, "docs/extending.md", faults, KNOWN), "kip380")
     history = played(spec, faults)
     assert Status.AS_EXPECTED is judge(spec, history.ops).status
     bitten = [
