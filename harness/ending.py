@@ -43,6 +43,7 @@ def end(name: str, work: Callable[[], int], *, interrupted: Callable[[], str] = 
     _open_standard_files()
     try:
         with _checked_output():
+            _check_folder()
             return work()
     except ReaderGoneError:
         return READER_GONE
@@ -59,16 +60,23 @@ def end(name: str, work: Callable[[], int], *, interrupted: Callable[[], str] = 
 
 # --- arguments -------------------------------------------------------------------------------------------------
 class Parser(argparse.ArgumentParser):
-    """A parser that says in one line what is wrong, and takes no abbreviation, which a new option could change."""
+    """
+    A parser that says in one line what is wrong, and takes no abbreviation, which a new option could change.
+
+    Attributes:
+        help_of: the command whose help an error names.
+    """
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **arguments})
+        self.help_of = self.prog
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with the message, the option that was probably meant, and where to read on."""
         unknown = message.removeprefix("unrecognized arguments: ")
         near = nearest(unknown.split()[0].partition("=")[0], _options(self)) if unknown != message else ""
-        raise UsageError(f"{message}{near or ';'} See `{self.prog} --help`")
+        stop = "" if message.endswith("?") else "."
+        raise UsageError(f"{message}{near or stop} See `{self.help_of} --help`")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a value that is none of the choices, as `harness.registry.pick` does."""
@@ -157,6 +165,14 @@ def _checked_output() -> Iterator[None]:
         raise
     finally:
         sys.stdout = before
+
+
+def _check_folder() -> None:
+    """Raise UsageError if the current folder was deleted: Python itself cannot import everything from there."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise UsageError(f"current folder: {error.strerror}; expected one that exists; go to another") from error
 
 
 def _open_standard_files() -> None:

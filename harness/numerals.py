@@ -21,5 +21,5 @@ def whole(text: str, least: int, most: int) -> int:
 def above_zero(text: str, most: float) -> float:
     """Return a number above 0 in plain digits, no infinity; raise ValueError if it is not one, or above `most`."""
     if len(text) > _CHARACTERS_MAX or not _PLAIN.fullmatch(text) or not 0 < float(text) <= most:
-        raise ValueError(f"{text[:_CHARACTERS_MAX]!r}: expected a number above 0, up to {most:g}")
+        raise ValueError(f"{text[:_CHARACTERS_MAX]!r}: expected a number above 0, up to {most:.10g}")
     return float(text)

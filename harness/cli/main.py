@@ -52,6 +52,7 @@ def _parser(words: Sequence[str]) -> Parser:
             module = command.load()
             module.configure(sub)
             sub.set_defaults(run=module.run)
+            parser.help_of = sub.prog
     return parser
 
 

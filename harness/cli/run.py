@@ -72,12 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
     runs, options = runs_of(arguments), Options.of(arguments)
     _refuse(arguments)
     runs.spec(options.seed)  # raises UsageError for a wrong name before anything is started
+    if options.host == SIM:
+        options.make_environment(runs.load_target())  # and this one for an option that the simulator cannot have
     if arguments.compare_with:
-        say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
         ours = RandomRuns(
             target=BROKER, variant=arguments.compare_with, host=options.host, power_tier=options.power_tier
         )
         ours.spec(options.seed)
+        say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
         seeds = range(options.seed, options.seed + arguments.seeds)
         return compare(Pairing(runs={THEIRS: runs, OURS: ours}), options, seeds, console)
     if arguments.seeds > 1 or arguments.time is not None:
@@ -114,5 +116,7 @@ def _refuse(arguments: argparse.Namespace) -> None:
     many = arguments.seeds > 1 or arguments.time is not None or other
     if many and arguments.schedule:
         raise UsageError(f"--schedule {arguments.schedule}: expected one seed; many draw schedules of their own")
+    if arguments.schedule and arguments.nemesis:
+        raise UsageError(f"--schedule {arguments.schedule}: expected no --nemesis, which draws another schedule")
     if other and (arguments.time is not None or arguments.nemesis or arguments.stop_at_first):
         raise UsageError(f"--compare-with {other}: expected no --time, --nemesis or --stop-at-first")

@@ -23,8 +23,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the scenarios."""
     console = Console()
     files = scenario_files(("*",))
-    for name in arguments.names or files:
-        for line in describe(read_scenario(pick("scenario", files, name))):
+    read = [read_scenario(pick("scenario", files, name)) for name in arguments.names or files]
+    for scenario in read:
+        for line in describe(scenario):
             console.print(line, soft_wrap=True)
     return EXIT_CODES["valid"]
 

@@ -21,6 +21,8 @@ from harness.scenario.variant import check_distinct, present_name
 # Of a seed that nobody asked for: short to repeat.
 RANDOM_SEED_MAX: Final = 1_000_000
 PORT_MAX: Final = 65535
+# Of a wrong range, in its error.
+PORTS_CHARACTERS: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,14 @@ def configure_options(
         metavar="FIRST-LAST",
         help=f"ports that local nodes may use (default: {limits.PORT_FIRST}-{limits.PORT_LAST})",
     )
-    parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the results")
+    parser.add_argument("--results", type=folder, default=Path("results"), help="folder of the results")
+
+
+def folder(text: str) -> Path:
+    """Parse a folder's name; refuse the empty one of an unset variable, which would mean the current folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("'': expected a folder, such as results")
+    return Path(text)
 
 
 def ports(text: str) -> range:
@@ -107,6 +116,6 @@ def ports(text: str) -> range:
             raise ValueError(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: expected FIRST-LAST, from 1 to {PORT_MAX}, as in 20000-20999"
+            f"{text[:PORTS_CHARACTERS]!r}: expected FIRST-LAST, from 1 to {PORT_MAX}, as in 20000-20999"
         ) from error
     return range(first, last + 1)

@@ -153,11 +153,14 @@ def make_environment(name: str, *, target: Target, power_tier: str | None, ports
     Return the simulated environment.
 
     Raises:
-        UsageError: it cannot run this target, or a real disk was requested.
+        UsageError: it cannot run this target, or a real disk or real ports were requested.
     """
-    del ports
     if not isinstance(target, BrokerTarget):
         raise UsageError(f"host {name}: target {target.name}; expected broker, whose core the simulator runs")
     if power_tier is not None:
         raise UsageError(f"host {name}: power tier {power_tier!r}; expected none, its disks are simulated")
+    if ports is not None:
+        raise UsageError(
+            f"host {name}: ports {ports[0]} to {ports[-1]}; expected no range, its network is simulated"
+        )
     return SimEnvironment(name, target)
