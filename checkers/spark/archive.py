@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from checkers.spark.process import KEEP_CLASSES
@@ -62,14 +63,14 @@ def _have_spark_write(java_home: Path, archive: Path) -> None:
         )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Make the archive if there is none, and print its path."""
-    return end("checkers.spark.archive", _make)
+    return end("checkers.spark.archive", lambda: _make(arguments))
 
 
-def _make() -> int:
-    if sys.argv[1:]:
-        raise UsageError(f"arguments {' '.join(sys.argv[1:])!r}; expected none")
+def _make(arguments: Sequence[str]) -> int:
+    if arguments:
+        raise UsageError(f"arguments {' '.join(arguments)!r}; expected none")
     java = find_java()
     path = archive_path(executable_of(java.home))
     made = path if path.exists() else make_archive(java.home)
@@ -78,4 +79,4 @@ def _make() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -26,6 +26,7 @@ source KIP-279
 nodes A B replicas, C controller
 records m1 1, m2 1
 produce m1 acks=all
+produce m2 acks=all
 expect {protocol}: {expected}
 """
     scenario = parse("written-1", text, "written-1.txt", NEMESES)

@@ -90,3 +90,36 @@ def test_wrong_use_is_an_error_that_says_what_to_do(tmp_path: Path, capsys: pyte
     assert "play one again with --seed" in capsys.readouterr().err
     assert EXIT_CODES["usage"] == agree(tmp_path / "a", tmp_path / "c")
     assert "suite.json: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("broken", "why"), [
+    (b"\x80\x04\x95\n\0\n", "history.jsonl: line 1: "),
+    (b"", "history.jsonl: no line; expected a run's history"),
+    (None, "history.jsonl: No such file or directory; expected a run's history"),
+])  # fmt: skip
+def test_run_whose_history_cannot_be_read_is_not_compared_and_the_rest_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: bytes | None, why: str
+) -> None:
+    """What was read of a broken history agreed with a whole one, since both lacked what was not read."""
+    first, second = suite(tmp_path / "a"), suite(tmp_path / "b", found=[])
+    (history,) = second.glob("*/history.jsonl")
+    history.unlink()
+    if broken is not None:
+        history.write_bytes(broken)
+    assert EXIT_CODES["unknown"] == agree(first, second)
+    told, counts = capsys.readouterr().out.splitlines()
+    assert told.startswith("kip101-1 under hw: not compared: ")
+    assert why in told
+    assert counts.endswith("0 agree in anomalies and in every record of every log, 0 differ; 0 in one suite only; "
+                           "1 not compared")  # fmt: skip
+
+
+def test_run_whose_folder_is_elsewhere_is_no_run_of_the_suite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = suite(tmp_path / "a")
+    table = first / "suite.json"
+    (run,) = [path.name for path in first.iterdir() if path.is_dir()]
+    table.write_text(table.read_text("utf-8").replace(f'"run": "{run}"', f'"run": "../a/{run}"'), "utf-8")
+    assert EXIT_CODES["usage"] == agree(first, first)
+    assert "expected the name of a folder beside suite.json" in capsys.readouterr().err

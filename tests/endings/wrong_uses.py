@@ -103,6 +103,8 @@ FENCEPOST: Final = (
     use("play kip101-1", "unrecognized arguments: kip101-1"),
     use("scenarios --all", "unrecognized arguments: --all"),
     use("test-kafka --rule a=b", "unrecognized arguments: --rule a=b"),
+    use("test-kip101 --scenarios kip101-1", "Did you mean '--scenario'?"),
+    use("test-kip101 --scenario kip320-isr-join", "unknown scenario 'kip320-isr-join': expected one of"),
     # Numbers.
     use("play --seed -1", "--seed: '-1': expected a whole number from 0 to "),
     use("run --seed 1.5", "--seed: '1.5': expected a whole number from 0 to "),

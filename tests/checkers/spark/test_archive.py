@@ -88,7 +88,7 @@ def test_environment_that_cannot_be_written_is_told(
     with pytest.raises(UsageError, match=f"class archive {environment}: Not a directory; expected"):
         make_archive(tmp_path / "java")
     assert 2 == main()
-    assert capsys.readouterr().err.startswith(f"class archive {environment}: ")
+    assert capsys.readouterr().err.startswith(f"checkers.spark.archive: class archive {environment}: ")
 
 
 @pytest.mark.slow
