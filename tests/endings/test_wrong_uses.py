@@ -18,7 +18,7 @@ from harness.cli.main import main
 from tests.endings.command import ROOT, left_of
 from tests.endings.wrong_uses import FENCEPOST, MODULES, Use, make_things
 
-END_S_MAX = 60.0
+END_S_MAX = 180.0
 COMMAND = "harness.cli.main"
 DOCUMENTED = set(map(int, re.findall(r"^\| (\d+) \| \w+", (ROOT / "docs/exit-codes.md").read_text("utf-8"), re.M)))
 
