@@ -144,7 +144,7 @@ class Memory:
     The bytes that connections hold: large requests that come in or wait, and answers that nobody reads.
 
     When they reach the limit, only the oldest of the large requests goes on, so that one always ends; the others
-    wait in the order in which they asked. Consumers then get one batch at a time, until the limit is reached twice.
+    wait in the order in which they asked. Consumers then get one batch at a time, and none beyond twice the limit.
     """
 
     def __init__(self, bytes_max: int, now_s: Callable[[], float]) -> None:
