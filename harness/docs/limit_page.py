@@ -15,7 +15,7 @@ from targets.broker.limits import ROWS, Limits
 _UNITS: Final = (("_bytes_max", "bytes"), ("_ms_max", "ms"))
 
 
-def limits() -> str:
+def broker_limits() -> str:
     """Return docs/limits.md."""
     values = Limits()
     rows = [

@@ -25,7 +25,7 @@ from harness.docs import markdown
 from harness.docs.checker_page import checkers
 from harness.docs.coverage_page import coverage
 from harness.docs.history_page import history
-from harness.docs.limit_page import limits
+from harness.docs.limit_page import broker_limits
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.effect import Band, Effect
@@ -178,7 +178,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/scenarios.md": scenarios,
     "docs/cli.md": command_line,
     "docs/history.md": history,
-    "docs/limits.md": limits,
+    "docs/limits.md": broker_limits,
     "docs/coverage.md": coverage,
 }
 
