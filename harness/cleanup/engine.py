@@ -1,18 +1,28 @@
-"""Connect to a Docker engine, or raise an error that says how to start one."""
+"""
+Connect to a Docker engine, and list and remove containers and networks while other runs do the same.
+
+The engine serves all users of the machine: between any two calls, what was listed may be removed by somebody else.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from typing import Any, Final
 
 import docker
 from docker.constants import DEFAULT_UNIX_SOCKET
-from docker.errors import DockerException
+from docker.errors import APIError, DockerException, NotFound
+from docker.models.containers import Container
 
+from harness import limits
+from harness.cleanup.process import until
 from harness.model import UsageError
 
 ANSWER_S_MAX: Final = 60
+# HTTP's code for a request that another one, still at work, excludes.
+_CONFLICT: Final = 409
 
 
 def connect() -> Any:
@@ -35,6 +45,59 @@ def connect() -> Any:
             "(`systemctl start docker`, or as root `dockerd &`), or set DOCKER_HOST"
         ) from error
     return client
+
+
+def containers(client: Any, label: str) -> list[Any]:
+    """
+    Return the containers that have the label, running or not.
+
+    The library inspects each container that the engine listed; one that was removed meanwhile is left out.
+    """
+    found: list[Any] = client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
+    return found
+
+
+def networks(client: Any, label: str) -> list[Any]:
+    """Return the networks that have exactly the label KEY=VALUE."""
+    # The list alone has all that we read; inspecting each (greedy) would race with removals.
+    key, _, value = label.partition("=")
+    found = client.networks.list(filters={"label": label}, greedy=False)
+    return [each for each in found if labels_of(each).get(key) == value]
+
+
+def labels_of(found: Any) -> Mapping[str, str]:
+    """Return the labels of a container or network."""
+    labels: Mapping[str, str] | None
+    labels = found.labels if isinstance(found, Container) else found.attrs.get("Labels")
+    return labels or {}
+
+
+def remove(found: Any) -> None:
+    """
+    Remove a container, with its volumes and even if it runs, or a network; return when it is gone.
+
+    It is no error if another process has removed it, or is removing it.
+
+    Raises:
+        APIError: The engine refuses.
+    """
+    how = {"force": True, "v": True} if isinstance(found, Container) else {}
+    try:
+        found.remove(**how)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.status_code != _CONFLICT or not until(lambda: _is_gone(found), limits.PROCESS_END_S_MAX):
+            raise
+
+
+def _is_gone(found: Any) -> bool:
+    """Return True if the engine no longer has it."""
+    try:
+        found.reload()
+    except NotFound:
+        return True
+    return False
 
 
 def _dial() -> None:

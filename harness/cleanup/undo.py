@@ -63,30 +63,23 @@ def _container(fields: Fields) -> str:
 
 
 def _network(fields: Fields) -> str:
-    """Remove the network of this name, if it has our label."""
+    """Remove the networks of this name that have our label; the engine allows several of one name."""
     return _docker_remove("networks", fields)
 
 
 def _docker_remove(collection: str, fields: Fields) -> str:
-    """Remove the container or network that has both this exact name and our label."""
-    from docker.errors import DockerException, NotFound
+    """Remove the containers or networks that have both this exact name and our label."""
+    from docker.errors import DockerException
 
-    from harness.cleanup.engine import connect
+    from harness.cleanup import engine
 
-    label, _, value = fields["label"].partition("=")
     try:
-        client = connect()
+        client = engine.connect()
         try:
-            every = {"all": True} if collection == "containers" else {}
-            for found in getattr(client, collection).list(filters={"label": fields["label"]}, **every):
-                if found.name != fields["name"]:
-                    continue
-                if collection == "containers":
-                    found.remove(force=True, v=True)
-                elif (found.attrs.get("Labels") or {}).get(label) == value:
-                    found.remove()
-        except NotFound:
-            return ""
+            list_of = engine.containers if collection == "containers" else engine.networks
+            for found in list_of(client, fields["label"]):
+                if found.name == fields["name"]:
+                    engine.remove(found)
         finally:
             client.close()
     except (UsageError, DockerException, OSError) as error:

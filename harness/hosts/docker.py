@@ -13,13 +13,14 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from docker.errors import APIError, DockerException
 from docker.types import IPAMConfig, IPAMPool
 
-from harness.cleanup.engine import connect
+from harness.cleanup import engine
 from harness.cleanup.ledger import runs_dir
 from harness.hosts import images
 from harness.hosts.container import LIBRARY, NodeContainer, Shape
@@ -37,6 +38,8 @@ NODE_UID: Final = 10001
 LABEL: Final = "fencepost.run"
 HOME_LABEL: Final = "fencepost.home"
 NETWORK_TRIES_MAX: Final = 20
+# Addresses of a run's network that are kept for nodes.
+NODES_MAX: Final = 100
 # The image's folder of jars; the JVM expands the asterisk.
 ZOOKEEPER_JARS: Final = "/opt/zookeeper/*"
 # Java is in ZooKeeper's image; other nodes that need Java use that image too.
@@ -77,7 +80,7 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def open(self) -> None:
         """Connect to the engine, build missing images, reap killed runs, check the machine, make the network."""
-        self._client = connect()
+        self._client = engine.connect()
         self._images = images.ensure(self._client)
         self._site.open()
         self._sweep()
@@ -175,14 +178,14 @@ class DockerHost(NodesHost[NodeContainer]):
         The engine may carry out a request of a killed harness after the reap. Only containers and networks with
         this user's label are removed, and only if their run has no ledger any more.
         """
+        ours = f"{HOME_LABEL}={_home()}"
+        found = [*engine.containers(self._client, ours), *engine.networks(self._client, ours)]
+        # After the lists: a run that began meanwhile has its ledger before its first container or network.
         living = {path.name for path in runs_dir().iterdir()}
-        ours = {"label": f"{HOME_LABEL}={_home()}"}
-        for container in self._client.containers.list(all=True, filters=ours):
-            if container.labels.get(LABEL) not in living:
-                _quietly(container.remove, force=True, v=True)
-        for network in self._client.networks.list(filters=ours):
-            if (network.attrs.get("Labels") or {}).get(LABEL) not in living:
-                _quietly(network.remove)
+        for each in found:
+            if engine.labels_of(each).get(LABEL) not in living:
+                with suppress(DockerException):  # another harness may be removing it too
+                    engine.remove(each)
 
     def _make_network(self) -> None:
         """
@@ -194,41 +197,33 @@ class DockerHost(NodesHost[NodeContainer]):
         """
         problem = ""
         for _ in range(NETWORK_TRIES_MAX):
-            probe = self._client.networks.create(
-                self._network, driver="bridge", internal=True, labels=self._labels
-            )
-            probe.reload()
-            subnet = probe.attrs["IPAM"]["Config"][0]["Subnet"]
-            probe.remove()
-            hosts = ipaddress.ip_network(subnet).hosts()
-            gateway = str(next(hosts))
             try:
-                self._client.networks.create(
-                    self._network,
-                    driver="bridge",
-                    internal=True,
-                    labels=self._labels,
-                    ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway)]),
-                )
+                self._gateway, self._free = self._make_network_once()
             except APIError as error:
                 problem = str(error.explanation)
                 continue
-            self._gateway = gateway
-            self._free = [
-                str(next(hosts)) for _ in range(min(100, ipaddress.ip_network(subnet).num_addresses - 3))
-            ]
             return
         raise UsageError(
             f"network {self._network}: {problem}; expected a free subnet; `docker network prune` frees some"
         )
 
+    def _make_network_once(self) -> tuple[str, list[str]]:
+        """Make the network; return its gateway, and addresses for nodes; raise APIError if its subnet is taken."""
+        probe = self._client.networks.create(self._network, driver="bridge", internal=True, labels=self._labels)
+        probe.reload()
+        subnet = probe.attrs["IPAM"]["Config"][0]["Subnet"]
+        probe.remove()
+        gateway, *free = map(str, islice(ipaddress.ip_network(subnet).hosts(), 1 + NODES_MAX))
+        self._client.networks.create(
+            self._network,
+            driver="bridge",
+            internal=True,
+            labels=self._labels,
+            ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway)]),
+        )
+        return gateway, free
+
 
 def _home() -> str:
     """Return the label's value for this user's ledgers; other users of the engine have other values."""
     return hashlib.sha256(f"{os.geteuid()} {runs_dir()}".encode()).hexdigest()[:16]
-
-
-def _quietly(remove: Callable[..., None], **how: bool) -> None:
-    """Remove it; ignore errors, because another harness may be removing it too."""
-    with suppress(DockerException):
-        remove(**how)

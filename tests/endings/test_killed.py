@@ -138,7 +138,10 @@ def left_in_engine(folder: Path) -> list[str]:
     client = connect()
     try:
         mark = {"label": f"{HOME_LABEL}={_home()}"}
-        found = [f"container {each.name}" for each in client.containers.list(all=True, filters=mark)]
+        found = [
+            f"container {each.name}"
+            for each in client.containers.list(all=True, filters=mark, ignore_removed=True)
+        ]
         found += [f"network {each.name}" for each in client.networks.list(filters=mark)]
     finally:
         client.close()

@@ -67,7 +67,10 @@ def engine() -> Iterator[Any]:
 def of_run(engine: Any, token: str) -> list[str]:
     """Return the names of a run's containers and networks."""
     mark = {"label": f"{LABEL}={token}"}
-    found = [*engine.containers.list(all=True, filters=mark), *engine.networks.list(filters=mark)]
+    found = [
+        *engine.containers.list(all=True, filters=mark, ignore_removed=True),
+        *engine.networks.list(filters=mark),
+    ]
     return [each.name for each in found]
 
 

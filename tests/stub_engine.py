@@ -1,0 +1,104 @@
+"""A Docker engine's HTTP interface on a Unix socket: listing and removing containers and networks."""
+
+from __future__ import annotations
+
+import json
+import re
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+Labels = dict[str, str]
+
+
+@dataclass(slots=True)
+class StubEngine:
+    """
+    What the engine has, and what other processes do to it between two requests.
+
+    Attributes:
+        containers: id -> its name and labels, as the engine lists them.
+        networks: the same of networks.
+        vanished: ids that are listed, and removed before the next request.
+        removing: ids that another process is removing: a removal conflicts, and the next look finds nothing.
+        removed: ids in the order in which this engine was asked to remove them.
+        on_list: called whenever containers are listed.
+    """
+
+    containers: dict[str, tuple[str, Labels]] = field(default_factory=dict)
+    networks: dict[str, tuple[str, Labels]] = field(default_factory=dict)
+    vanished: set[str] = field(default_factory=set)
+    removing: set[str] = field(default_factory=set)
+    removed: list[str] = field(default_factory=list)
+    on_list: Any = None
+
+    def answer(self, method: str, path: str) -> tuple[int, Any]:
+        """Return the status and the JSON body of an answer."""
+        if path.endswith("/_ping"):
+            return 200, "OK"
+        if path.endswith("/version"):
+            return 200, {"ApiVersion": "1.41"}
+        if path.endswith("/containers/json"):
+            if self.on_list is not None:
+                self.on_list()
+            return 200, [{"Id": id_, "Names": [f"/{name}"]} for id_, (name, _) in self.containers.items()]
+        if path.endswith("/networks"):
+            listed = self.networks.items()
+            return 200, [{"Id": id_, "Name": name, "Labels": labels} for id_, (name, labels) in listed]
+        found = re.search(r"/(containers|networks)/([^/]+)(?:/json)?$", path)
+        assert found is not None, f"the stub has no answer to {method} {path}"
+        return self._about_one(method, getattr(self, found[1]), found[2])
+
+    def _about_one(self, method: str, kept: dict[str, tuple[str, Labels]], id_: str) -> tuple[int, Any]:
+        if id_ in self.vanished or id_ not in kept:
+            return 404, {"message": f"No such container: {id_}"}
+        name, labels = kept[id_]
+        if method == "GET":
+            return 200, {"Id": id_, "Name": f"/{name}", "Config": {"Labels": labels}, "Labels": labels}
+        if id_ in self.removing:
+            self.vanished.add(id_)
+            return 409, {"message": f"removal of container {id_} is already in progress"}
+        self.removed.append(id_)
+        del kept[id_]
+        return 204, None
+
+
+@contextmanager
+def serving(engine: StubEngine, path: Path) -> Iterator[str]:
+    """Serve the engine on a Unix socket at this path; yield the value for DOCKER_HOST."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            status, body = engine.answer(self.command, self.path.partition("?")[0])
+            text = b"" if body is None else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(text)
+
+        do_GET = do_HEAD = do_DELETE = _answer
+
+        def address_string(self) -> str:
+            return "stub"
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Print nothing."""
+
+    class Server(socketserver.ThreadingUnixStreamServer):
+        daemon_threads = True
+
+    with Server(str(path), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield f"unix://{path}"
+        finally:
+            server.shutdown()
+            thread.join()
