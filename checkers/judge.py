@@ -16,7 +16,7 @@ from checkers.facts.activity import activity_of
 from checkers.facts.sequence import breaks_in, in_order
 from checkers.facts.unread import readable
 from checkers.verdict import Records, difference, found_text, outcome, records_of, verdict_of
-from harness.model import Anomaly, HistoryError, Op, PartOps, UsageError, Verdict
+from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source, UsageError, Verdict
 from harness.run.result import RunResult, Status
 from harness.run.spec import NO_VIOLATION, RunSpec
 from harness.scenario.expectation import parse_expectation
@@ -32,7 +32,12 @@ _RANDOM_STATUS: Final = {
 
 
 def judge(
-    spec: RunSpec, ops: Sequence[Op], *, anomalies: Sequence[Anomaly] | None = None, seconds: float = 0.0
+    spec: RunSpec,
+    ops: Sequence[Op],
+    *,
+    anomalies: Sequence[Anomaly] | None = None,
+    seconds: float = 0.0,
+    failure: str = "",
 ) -> RunResult:
     """
     Judge a run by its history.
@@ -42,9 +47,13 @@ def judge(
         ops: the run's history.
         anomalies: the anomalies that Spark's executors found in this history; None applies the rules here.
         seconds: the duration of the run, which is only copied to the result.
+        failure: why the harness could not play the run, take it down or store it, "" if it could. The run is then
+            unknown, unless its history is complete and proves an unexpected violation.
     """
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     found = check_in_process(ops) if anomalies is None else list(anomalies)
+    if failure:
+        found = failed(spec, ops, found, failure)
     verdict = verdict_of(found)
     try:
         records, activity = records_of(ops), activity_of(ops)
@@ -58,6 +67,8 @@ def judge(
         assert spec.expectation is not None, f"{spec.name}: played without an expectation"
         expected = spec.expectation
         status, reason = compare(expected, found, records)
+    if failure and status is Status.UNKNOWN:
+        reason = failure  # what else is missing follows from it
     return RunResult(
         scenario=spec.scenario.name,
         title=spec.scenario.title,
@@ -83,6 +94,18 @@ def check_in_process(ops: Sequence[Op]) -> list[Anomaly]:
     parts = partitions(in_order(ops) if broken else ops).items()
     found = [found for _, part in sorted(parts) for found in check(part, CHECKERS, frozenset())]
     return [*broken, *(unproven(found) if broken else found)]
+
+
+def failed(spec: RunSpec, ops: PartOps, found: Sequence[Anomaly], failure: str) -> list[Anomaly]:
+    """Return the anomalies of a run that failed: the failure first, then what its history shows and proves."""
+    lacking = Anomaly(
+        kind=Kind.UNCHECKED,
+        topic=spec.scenario.topic,
+        partition=spec.scenario.partition,
+        sentence=f"The run failed: {failure}",
+    )
+    ended = bool(ops.by_key.get((Source.RUNNER, "done")))
+    return [lacking, *(found if ended else unproven(found))]
 
 
 def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tuple[Status, str]:

@@ -14,6 +14,10 @@ PROCESS_END_S_MAX: Final = 10.0
 ZOOKEEPER_START_S_MAX: Final = 30.0
 ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
 CLIENT_OPERATION_S_MAX: Final = 20.0
+# How long a run leaves alone what another run of this process could not clean up.
+REAP_AGAIN_S_MIN: Final = 60.0
+# So many runs in a row that could not be played end a search: each of the next would fail for the same reason.
+FAILED_RUNS_IN_A_ROW_MAX: Final = 10
 
 # The size of one broker's loop filesystem. The file is sparse, so that only written data uses space.
 DISK_BYTES: Final = 48 * 1024 * 1024

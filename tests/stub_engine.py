@@ -7,7 +7,7 @@ import re
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -81,7 +81,8 @@ def serving(engine: StubEngine, path: Path) -> Iterator[str]:
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(text)
+                with suppress(ConnectionError):  # its client may have ended
+                    self.wfile.write(text)
 
         do_GET = do_HEAD = do_DELETE = _answer
 

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import docker
 from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import APIError, DockerException, NotFound
 from docker.models.containers import Container
+from requests.exceptions import RequestException
 
 from harness import limits
 from harness.cleanup.process import until
 from harness.model import UsageError
 
 ANSWER_S_MAX: Final = 60
+# What a request raises if the engine refuses it, or does not answer any more.
+ENGINE_ERRORS: Final = (DockerException, RequestException)
 # HTTP's code for a request that another one, still at work, excludes.
 _CONFLICT: Final = 409
 
@@ -45,6 +49,22 @@ def connect() -> Any:
             "(`systemctl start docker`, or as root `dockerd &`), or set DOCKER_HOST"
         ) from error
     return client
+
+
+@contextmanager
+def answering(what: str) -> Iterator[None]:
+    """Raise UsageError for a request in the block that the engine refuses, or does not answer any more."""
+    try:
+        yield
+    except ENGINE_ERRORS as error:
+        raise UsageError(f"Docker: {what}: {said_by(error)}; expected an engine that answers") from error
+
+
+def said_by(error: Exception) -> str:
+    """Return in one line what the engine said, or that it does not answer."""
+    if isinstance(error, APIError):
+        return f"the engine refuses: {error.explanation}"
+    return f"the engine does not answer: {str(error).splitlines()[0][:200]}"
 
 
 def containers(client: Any, label: str) -> list[Any]:

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import secrets
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -61,6 +63,7 @@ class Ledger:
         self._lines_handle = lines
         self._entries = entries
         self._next = max(entries, default=0) + 1
+        self._torn = False
         self._mutex = threading.RLock()
 
     @staticmethod
@@ -162,6 +165,8 @@ class Ledger:
             if self._lock_handle < 0:
                 return []
             left = self.undo_all()
+            if left:
+                _failed_at_s[self.token] = time.monotonic()
             self._finish(empty=not left)
             return left
 
@@ -186,7 +191,9 @@ class Ledger:
             entry = self._entries[number]
             problem = UNDO[entry["kind"]](entry)
             if not problem:
-                self.done(number)
+                # A full disk must not keep the other entries from being undone; this one is undone again later.
+                with suppress(OSError):
+                    self.done(number)
             yield _text(entry), problem
 
     def _require_open(self) -> None:
@@ -195,15 +202,30 @@ class Ledger:
 
     def _write(self, line: dict[str, Any]) -> None:
         self._require_open()
-        os.write(self._lines_handle, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+        text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
+        # The line that a full disk has cut must not swallow this one.
+        text = b"\n" + text if self._torn else text
+        self._torn = True
+        while text:
+            text = text[os.write(self._lines_handle, text) :]
         os.fsync(self._lines_handle)
+        self._torn = False
 
 
-def reap(root: Path | None = None) -> Reaped:
+# When this process last failed to undo a ledger, by its token, in seconds of the monotonic clock.
+_failed_at_s: Final[dict[str, float]] = {}
+
+
+def reap(root: Path | None = None, *, again_s: float = 0.0) -> Reaped:
     """
-    Undo what is left of every run whose lock is free, because its harness was killed.
+    Undo what is left of every run whose lock is free: its harness was killed, or could not undo all of it.
 
     What cannot be undone now (no engine answers, a mount is in use) stays in its ledger for the next reap.
+
+    Args:
+        root: The folder of all ledgers; None: runs_dir().
+        again_s: Leave out what this process failed to undo less than so many seconds ago, because each run of a
+            suite reaps when it opens, and a mount that is in use takes seconds every time.
     """
     root = root if root is not None else runs_dir()
     if not root.is_dir():
@@ -212,6 +234,8 @@ def reap(root: Path | None = None) -> Reaped:
     held: list[Path] = []
     with _registry(root):
         for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+            if time.monotonic() < _failed_at_s.get(folder.name, -math.inf) + again_s:
+                continue
             lock = _take(folder / LOCK)
             if lock is None:
                 held.append(folder)
@@ -227,6 +251,8 @@ def reap(root: Path | None = None) -> Reaped:
         results = list(ledger._undo())
         undone += [text for text, problem in results if not problem]
         problems = [problem for _, problem in results if problem]
+        if problems:
+            _failed_at_s[ledger.token] = time.monotonic()
         ledger._finish(empty=not problems)
         left += problems
     return Reaped(undone=tuple(undone), left=tuple(left))

@@ -25,7 +25,7 @@ def backing_file(device: int) -> Path | None:
     """Return the backing file of the loop device with this number (st_dev); None if it is no loop device."""
     node = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/loop/backing_file")
     try:
-        return Path(node.read_text(encoding="utf-8").removesuffix("\n"))
+        return _backing(node)
     except OSError:
         return None
 
@@ -35,11 +35,10 @@ def loops_of(backing: Path) -> list[str]:
     found = []
     for node in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
-            text = node.read_text(encoding="utf-8").removesuffix("\n")
+            of = _backing(node)
         except OSError:
             continue
-        # The kernel appends this suffix once the file has been unlinked.
-        if text.removesuffix(" (deleted)") == str(backing):
+        if of == backing:
             found.append(f"/dev/{node.parents[1].name}")
     return found
 
@@ -80,6 +79,11 @@ def unmount(mount_point: Path, backing: Path) -> str:
     if not until(lambda: not loops_of(backing), limits.PROCESS_END_S_MAX):
         return f"{backing}: still backs {', '.join(loops_of(backing))}; expected no loop device"
     return ""
+
+
+def _backing(node: Path) -> Path:
+    """Read a loop device's backing file; the kernel appends a suffix once the file has been unlinked."""
+    return Path(node.read_text(encoding="utf-8").removesuffix("\n").removesuffix(" (deleted)"))
 
 
 def _mount_points() -> list[str]:

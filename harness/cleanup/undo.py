@@ -42,11 +42,13 @@ def _mount(fields: Fields) -> str:
 
 
 def _directory(fields: Fields) -> str:
-    """Remove the tree, unless a filesystem is still mounted below it."""
+    """Remove the tree, unless a filesystem is still mounted below it, or from it if it is a file."""
     path = Path(fields["path"])
     below = mounts.mounts_below(path)
     if below:
         return f"{path}: {below[0]} is still mounted; expected no mount below"
+    if path.is_file() and (devices := mounts.loops_of(path)):
+        return f"{path}: still backs {', '.join(devices)}; expected no loop device"
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

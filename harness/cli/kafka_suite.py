@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
         play_pairs(runner, make_host, targets, pairs)
         suite, report = runner.conclude(spark, f"{KAFKA}, {BROKER}")
     render_conformance(suite, compared(pairs, suite.results), console)
-    runner.say(f"report: {report}")
-    return exit_code(suite.results)
+    runner.say(f"report: {report or 'none'}")
+    return exit_code(suite.results, runner.problems)
 
 
 def _scenarios(arguments: argparse.Namespace) -> list[Scenario]:

@@ -90,16 +90,16 @@ def run(selection: Selection, arguments: argparse.Namespace) -> int:
         runner.play(environment, specs)
         suite, report = runner.conclude(spark, target.name)
     render_table(suite, console)
-    runner.say(f"report: {report}")
-    return exit_code(suite.results)
+    runner.say(f"report: {report or 'none'}")
+    return exit_code(suite.results, runner.problems)
 
 
-def exit_code(results: Collection[RunResult]) -> int:
-    """Return 4 if a run is a mismatch, else 3 if a run is unknown or there is none, else 0."""
+def exit_code(results: Collection[RunResult], problems: Collection[str] = ()) -> int:
+    """Return 4 if a run is a mismatch, else 3 if a run is unknown, none was played or problems exist, else 0."""
     statuses = {result.status for result in results}
     if Status.MISMATCH in statuses:
         return EXIT_CODES["invalid"]
-    return EXIT_CODES["unknown"] if Status.UNKNOWN in statuses or not results else EXIT_CODES["valid"]
+    return EXIT_CODES["unknown"] if Status.UNKNOWN in statuses or problems or not results else EXIT_CODES["valid"]
 
 
 def target_of(arguments: argparse.Namespace) -> tuple[Target, tuple[str, ...]]:

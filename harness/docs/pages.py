@@ -46,9 +46,11 @@ PICTURE_COLUMNS: Final = 118
 EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "valid": "`test-kip101`, `play`: every run is exactly as expected. `lineage`: no directories disagree. "
     "`agree`: no run differs.",
-    "crash": "The harness itself failed: a bug, or something that it made and could not clean up.",
-    "usage": "An option or an input file is wrong, or the machine lacks something; one line says what to change.",
-    "unknown": "A run could not be judged, or a directory could not be read; nothing is proven wrong.",
+    "crash": "The harness itself failed, outside of a run: a bug.",
+    "usage": "An option or an input file is wrong, or the machine lacks something before the first run; one line "
+    "says what to change.",
+    "unknown": "A run could not be played, taken down, stored or judged, or a directory could not be read; "
+    "nothing is proven wrong.",
     "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
     "faulty. `agree`: a run differs.",
     "hang": "Not healed, or not caught up in time. A suite shows it in its table (`hang`, `stuck`) and exits 0 "

@@ -92,9 +92,10 @@ class Collector:
                 self._record(node, message)
         except ConnectionError:
             pass  # a killed node's connection may end in a reset
-        except Exception:
+        except Exception as error:
             if not self._over:  # after end, the history or on_flush may already be closed
-                raise
+                # The rest of what the node says would be lost without a trace in this thread.
+                self._history.give_up(error)
         finally:
             if node:
                 self._count(node, -1)

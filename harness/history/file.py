@@ -47,6 +47,7 @@ class History:
         self._began_ns = clock()
         self._next_index = 0
         self._closed = False
+        self._lost: Exception | None = None
         self._in_listeners = False
         # Reentrant, so that a listener that records fails an assertion instead of a deadlock.
         self._lock = threading.RLock()
@@ -70,7 +71,7 @@ class History:
         Write an op of this event, with the event's source and f, and call the listeners.
 
         Raises:
-            HistoryError: the history is closed.
+            HistoryError: the history is closed, or cannot be written any more.
         """
         with self._lock:
             time_ns = self._clock() - self._began_ns
@@ -86,7 +87,7 @@ class History:
             value: JSON data, copied before it is written.
 
         Raises:
-            HistoryError: the history is closed.
+            HistoryError: the history is closed, or cannot be written any more.
             TypeError: value is not JSON data; no index is used.
         """
         about = dict(value or {})
@@ -104,6 +105,22 @@ class History:
                 )
             )
 
+    def give_up(self, error: Exception) -> None:
+        """
+        Note that an observation was lost: from now on every `record` raises, so that the run cannot end as whole.
+
+        A thread that observes may lose one without the runner's notice; the runner always records the run's end.
+        """
+        with self._lock:
+            self._lost = self._lost or error
+
+    def _require_whole(self) -> None:
+        if self._lost is not None:
+            raise HistoryError(
+                f"{self.path}: lacks what was observed after op {self._next_index - 1}: "
+                f"{type(self._lost).__name__}: {self._lost}; expected every observation to be recorded"
+            ) from self._lost
+
     def _keep(self, op: Op) -> Op:
         """Write an op, and call the listeners."""
         if self._closed:
@@ -111,7 +128,12 @@ class History:
                 f"{self.path}: {op.source} {op.process} records {op.f!r} after the history was closed"
             )
         assert not self._in_listeners, "a listener of the history must not record"
-        self._write(op)
+        self._require_whole()
+        try:
+            self._write(op)
+        except OSError as error:
+            self.give_up(error)
+            self._require_whole()
         self._next_index += 1
         self._in_listeners = True
         try:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from docker.errors import APIError, DockerException, NotFound
+from docker.errors import APIError, NotFound
 from docker.types import Mount
 
 from harness import limits
+from harness.cleanup.engine import ENGINE_ERRORS, said_by
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS
@@ -70,10 +71,8 @@ class NodeContainer:
                     self._container = self._create(launch)
                 self._made_for = wanted
             self._container.start()
-        except APIError as error:
-            raise UsageError(
-                f"start {self.name}: {error.explanation}; expected a container that starts"
-            ) from error
+        except ENGINE_ERRORS as error:
+            raise UsageError(f"start {self.name}: {said_by(error)}; expected a container that starts") from error
         if until(lambda: not self.alive(), FIRST_LOOK_S):
             code = self._state()["ExitCode"]
             raise UsageError(
@@ -108,6 +107,8 @@ class NodeContainer:
                 self._container.pause()
             except APIError as error:
                 refusals.append(str(error.explanation))
+            except ENGINE_ERRORS as error:
+                raise PreconditionError(f"pause {self.name}: {said_by(error)}") from error
             return bool(self._state()["Paused"])
 
         if not until(frozen, limits.PROCESS_END_S_MAX):
@@ -174,18 +175,19 @@ class NodeContainer:
 
     @contextmanager
     def _refused(self, what: str) -> Iterator[None]:
-        """Raise PreconditionError for a request that the engine refuses."""
+        """Raise PreconditionError for a request that the engine refuses, or does not answer any more."""
         try:
             yield
-        except APIError as error:
-            raise PreconditionError(f"{what} {self.name}: the engine refuses: {error.explanation}") from error
+        except ENGINE_ERRORS as error:
+            raise PreconditionError(f"{what} {self.name}: {said_by(error)}") from error
 
     def _state(self) -> Mapping[str, Any]:
         """Return the container's state, as the engine reports it now."""
-        try:
-            self._container.reload()
-        except NotFound:
-            return {"Running": False, "Paused": False, "ExitCode": -1}
+        with self._refused("look at"):
+            try:
+                self._container.reload()
+            except NotFound:
+                return {"Running": False, "Paused": False, "ExitCode": -1}
         state: Mapping[str, Any] = self._container.attrs["State"]
         return state
 
@@ -200,7 +202,7 @@ class NodeContainer:
             return ""
         try:
             text: str = self._container.logs().decode("utf-8", errors="replace")
-        except (DockerException, OSError):
+        except ENGINE_ERRORS:
             return ""
         return text
 

@@ -12,7 +12,7 @@ import ipaddress
 import os
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -81,13 +81,15 @@ class DockerHost(NodesHost[NodeContainer]):
     def open(self) -> None:
         """Connect to the engine, build missing images, reap killed runs, check the machine, make the network."""
         self._client = engine.connect()
-        self._images = images.ensure(self._client)
+        with engine.answering("build the images"):
+            self._images = images.ensure(self._client)
         self._site.open()
-        self._sweep()
         self.power_tier = self._site.power_tier
+        with engine.answering("look for what dead runs left"):
+            self._sweep()
         self._network = f"fencepost-{self._site.ledger.token}"
         self._site.ledger.note("network", name=self._network, label=self._label)
-        with self._site.ledger.making():
+        with self._site.ledger.making(), engine.answering(f"make the network {self._network}"):
             self._make_network()
 
     def start_zookeeper(self) -> Address:
@@ -127,13 +129,12 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def close(self) -> None:
         """Remove all containers, disks' mounts and the network; safe to call twice."""
-        try:
-            for node in self._nodes.values():
-                node.save_log()
-        finally:
-            self._site.close()
+        with ExitStack() as stack:
             if self._client is not None:
-                self._client.close()
+                stack.callback(self._client.close)
+            stack.callback(self._site.close)
+            for node in self._nodes.values():
+                stack.callback(node.save_log)
 
     @property
     def _labels(self) -> dict[str, str]:

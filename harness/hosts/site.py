@@ -48,7 +48,7 @@ class Site:
 
     def open(self) -> None:
         """Reap killed runs, check the free space, begin the ledger, and choose the power tier."""
-        self.reaped = reap()
+        self.reaped = reap(again_s=limits.REAP_AGAIN_S_MIN)
         self.run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = self.run_dir.resolve()
         require_free_space(self.run_dir)

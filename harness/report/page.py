@@ -80,7 +80,12 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
             facts=_facts(suite, views),
         )
     )
-    out.write_bytes(text.encode("utf-8", errors="replace"))
+    partial = out.with_suffix(".partial")
+    try:
+        partial.write_bytes(text.encode("utf-8", errors="replace"))
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
     return out
 
 

@@ -14,15 +14,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.cluster.client import Client
-from harness.cluster.cluster import Cluster
+from harness.cluster.cluster import Cluster, RunCancelled
 from harness.cluster.fault import Fault
 from harness.events import Healed, RunnerNote, Setup, Step
 from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
 from harness.random_schedule.runner import RandomPlay, with_slack
 from harness.run.environment import Environment
+from harness.run.failure import failure_of
 from harness.run.spec import RunSpec
-from harness.run.store import Run, write_parquet
+from harness.run.store import Run, SuiteDir, write_parquet
 from harness.scenario.runner import Play
 from harness.scenario.text import text_of
 
@@ -42,6 +43,24 @@ class Player:
         with ExitStack() as stack:
             for cluster in list(self._open.values()):
                 stack.callback(cluster.cancel)
+
+    def attempt(self, spec: RunSpec, suite: SuiteDir, on_step: Callable[[str], None] = lambda _: None) -> Run:
+        """
+        Play a run in a new folder of the suite; a run that cannot be played or taken down says why in `failure`.
+
+        What could not be taken down is in a ledger, and the next run undoes it.
+
+        Raises:
+            RunCancelled: `cancel` was called.
+        """
+        began = time.monotonic()
+        try:
+            return self.play(spec, suite.create_run(spec.name), on_step)
+        except RunCancelled:
+            raise
+        except Exception as error:
+            run = suite.run(spec.name)
+            return replace(run, seconds=time.monotonic() - began, failure=failure_of(run, error))
 
     def play(self, spec: RunSpec, run: Run, on_step: Callable[[str], None] = lambda _: None) -> Run:
         """

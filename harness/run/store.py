@@ -42,11 +42,13 @@ class Run:
     Attributes:
         power_tier: the power tier of a run that this process has played; "" for a stored run.
         seconds: the time of a run that this process has played; 0.0 for a stored run.
+        failure: why this process could not play the run or take it down, "" if it could.
     """
 
     path: Path
     power_tier: str = ""
     seconds: float = 0.0
+    failure: str = ""
 
     @property
     def name(self) -> str:
@@ -79,6 +81,11 @@ class Run:
         return self.path / "oracles.txt"
 
     @property
+    def traceback(self) -> Path:
+        """Where a run failed that could not be played or taken down; the file exists only then."""
+        return self.path / "traceback.txt"
+
+    @property
     def logs(self) -> Path:
         """The lines that the nodes' processes printed, one file per node."""
         return self.path / "logs"
@@ -99,6 +106,10 @@ class SuiteDir:
     def report(self) -> Path:
         """The verdict table, timelines and lineages for a browser."""
         return self.path / "report.html"
+
+    def run(self, name: str) -> Run:
+        """Return the run of this name, whether its folder exists or not."""
+        return Run(path=self.path / name)
 
     def create_run(self, name: str) -> Run:
         """Create the folder of a new run; raise UsageError if it exists."""

@@ -52,11 +52,16 @@ class Suite:
         return next((r for r in self.results if (r.scenario, r.protocol) == (scenario, protocol)), None)
 
     def write(self, path: Path) -> None:
-        """Write the suite as JSON."""
+        """Write the suite as JSON; on a full disk, leave no part of it."""
         raw = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "results"}
         raw["rules"] = dict(self.rules)
         raw[_RESULTS] = [result.to_dict() for result in self.results]
-        path.write_text(json.dumps(raw, indent=1), encoding="utf-8")
+        partial = path.with_suffix(".partial")
+        try:
+            partial.write_text(json.dumps(raw, indent=1), encoding="utf-8")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
     @staticmethod
     def read(path: Path) -> Suite:

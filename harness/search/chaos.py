@@ -16,11 +16,12 @@ from typing import Final
 
 from rich.console import Console
 
+from harness.cleanup import mounts
 from harness.model import Verdict
-from harness.run.store import create_suite
+from harness.run.store import Run, create_suite
 from harness.search.findings import KEPT_MAX, keep_finding
 from harness.search.random_runs import RandomRuns
-from harness.search.real_runs import Interrupted, Job, RealRun, open_players, play_many
+from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.tally import Tally
 from harness.search.tally_tables import print_tally, say
 from harness.suite.options import Options
@@ -54,28 +55,41 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
     began, tally = time.monotonic(), Tally()
     folder = create_suite(options.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-chaos-{options.seed}")
 
-    def receive(ended: RealRun | Interrupted) -> None:
-        if isinstance(ended, Interrupted):
-            say(console, ended.sentence)
-            return
+    def receive(ended: RealRun) -> None:
         tally.add(ended.result)
         say(console, f"{time.monotonic() - began:6.1f} s  {_line(ended)}")
+        if ended.run.failure:
+            say(console, f"  failed: {ended.run.failure}")
         if not ended.result.is_finding or len(tally.findings) > KEPT_MAX:
-            shutil.rmtree(ended.run.path)
+            discard(ended.run)
+            return
+        if ended.run.failure:  # a part of it may still be in use
+            say(console, f"  again: {ended.spec.command}")
             return
         page = keep_finding(ended)
         for line in (*ended.result.sentences, f"finding: {page}", f"again: {ended.spec.command}"):
             say(console, f"  {line}")
 
-    opened = open_players({TARGET: runs}, ports=options.ports, folder=folder.path / "zookeeper")
+    problems: list[str] = []
+    opened = open_players(
+        {TARGET: runs}, ports=options.ports, folder=folder.path / "zookeeper", note=problems.append
+    )
     try:
         with opened as players:
             jobs = _jobs(runs, options.seed, _enough(limit, tally, began))
-            play_many(jobs, players, folder, options.jobs or 1, receive)
+            problems += filter(None, [play_many(jobs, players, folder, options.jobs or 1, receive)])
     finally:
+        for problem in problems:
+            say(console, problem)
         if tally.seeds:
             print_tally(tally, console, wall_s=time.monotonic() - began)
-    return tally.verdict
+    return Verdict.merge([tally.verdict, Verdict.UNKNOWN if problems else Verdict.VALID])
+
+
+def discard(run: Run) -> None:
+    """Delete a run's folder, but none in which a filesystem is still mounted: the next run takes that down."""
+    if not mounts.mounts_below(run.path.absolute()):
+        shutil.rmtree(run.path, ignore_errors=bool(run.failure))
 
 
 def _enough(limit: Limit, tally: Tally, began: float) -> Callable[[int], bool]:

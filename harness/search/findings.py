@@ -13,15 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from checkers.judge import judge
 from harness.cluster.target import MODELS, NAMED
-from harness.history.file import read_history
 from harness.java import find_java
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
-from harness.run.store import Run, SuiteDir, write_anomalies
+from harness.run.store import Run, SuiteDir
 from harness.search.real_runs import RealRun
+from harness.suite.judged import judge_run
 from harness.suite.version import commit
 
 FINDING: Final = "finding.md"
@@ -30,10 +29,9 @@ KEPT_MAX: Final = 5
 
 
 def keep_simulated(player: Player, spec: RunSpec, folder: SuiteDir) -> Run:
-    """Play a run again, into files: schedule, history and its Parquet, anomalies, the oracles' violations."""
-    run = player.play(spec, folder.create_run(spec.name))
-    result = judge(spec, read_history(run.history))
-    write_anomalies(run, result.anomalies)
+    """Play a run again, into files: schedule, history, Parquet, anomalies, oracles' violations, or a traceback."""
+    run = player.attempt(spec, folder)
+    judge_run(spec, run)
     return run
 
 

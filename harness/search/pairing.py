@@ -23,7 +23,7 @@ from harness.run.store import Run
 from harness.search.crosstab import Comparison, Pair, kind_of, print_comparison
 from harness.search.pairing_progress import PairingProgress, PlayedSeed
 from harness.search.random_runs import SIM, RandomRuns
-from harness.search.real_runs import Interrupted, Job, RealRun, open_players, play_many
+from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.tally_tables import say
 from harness.suite.options import Options
 from harness.suite.progress import RunProgress
@@ -63,14 +63,17 @@ def compare(pairing: Pairing, options: Options, seeds: range, console: Console) 
     wanted = [(side, seed) for seed in seeds for side in pairing.runs]
     todo = [(side, seed) for side, seed in wanted if not progress.has(side, seed)]
     say(console, f"{len(seeds)} seeds on both, {len(wanted) - len(todo)} runs of {len(wanted)} played before")
+    problems: list[str] = []
     try:
         if todo:
-            _play(pairing, progress, todo, options, console)
+            problems = _play(pairing, progress, todo, options, console)
     finally:
+        for problem in problems:
+            say(console, problem)
         # After an interrupt too: print the comparison of the seeds played so far.
         found = _judged(pairing, progress, seeds)
         _conclude(pairing, progress, found, console)
-    return _exit_code(found)
+    return _exit_code(found, problems)
 
 
 def _play(
@@ -79,14 +82,17 @@ def _play(
     todo: Sequence[tuple[str, int]],
     options: Options,
     console: Console,
-) -> None:
-    folder, playing = progress.begin_suite(), commit()
-    opened = open_players(pairing.runs, ports=options.ports, folder=folder.path / "zookeeper")
+) -> list[str]:
+    """Play the seeds, and return what keeps the comparison from being complete."""
+    folder, playing, problems = progress.begin_suite(), commit(), list[str]()
+    zookeeper = folder.path / "zookeeper"
+    opened = open_players(pairing.runs, ports=options.ports, folder=zookeeper, note=problems.append)
     with opened as players, RunProgress(console, len(todo)) as shown:
 
-        def receive(ended: RealRun | Interrupted) -> None:
-            if isinstance(ended, Interrupted):  # played again when the comparison continues
-                say(console, ended.sentence)
+        def receive(ended: RealRun) -> None:
+            if ended.run.failure:
+                shown.end(ended.spec.name, ended.result.seconds, ended.run.failure)
+                problems.append(f"{ended.spec.name}: no result; it is played again when the comparison continues")
                 return
             played = PlayedSeed(
                 side=ended.player,
@@ -99,7 +105,10 @@ def _play(
             shown.end(f"{ended.spec.name}: {kind_of(ended.result)},", ended.result.seconds)
             lighten(ended.run, ended.result)
 
-        play_many(_jobs(pairing, todo), players, folder, options.jobs or 1, receive)
+        left_out = play_many(_jobs(pairing, todo), players, folder, options.jobs or 1, receive)
+        if left_out:
+            problems.append(left_out)
+    return problems
 
 
 def _jobs(pairing: Pairing, todo: Sequence[tuple[str, int]]) -> Iterator[Job]:
@@ -153,8 +162,10 @@ def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, co
     say(console, f"summary: {summary}")
 
 
-def _exit_code(found: Comparison) -> int:
-    """Return 4 if kinds differ, else 0 if more than half of the pairs were judged, else 3."""
+def _exit_code(found: Comparison, problems: Sequence[str]) -> int:
+    """Return 4 if kinds differ, else 0 if more than half of the pairs were judged without problems, else 3."""
     if found.differing:
         return EXIT_CODES["invalid"]
+    if problems:
+        return EXIT_CODES["unknown"]
     return EXIT_CODES["valid"] if 2 * len(found.judged) > len(found.pairs) else EXIT_CODES["unknown"]

@@ -9,23 +9,24 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from checkers.judge import judge
+from harness import limits
 from harness.environment.real import RealEnvironment
-from harness.history.file import read_history
 from harness.hosts import HOSTS
+from harness.launch import Address
 from harness.registry import pick
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
-from harness.run.store import Run, SuiteDir, write_anomalies
+from harness.run.store import Run, SuiteDir
 from harness.search.random_runs import RandomRuns
-from harness.suite.interrupts import INTERRUPTS, apart
+from harness.suite.environments import closing, open_environment
+from harness.suite.judged import judge_run
 from harness.suite.workers import play_side_by_side
 from nemesis import NEMESES
 
@@ -35,7 +36,11 @@ Job: TypeAlias = tuple[str, RunSpec]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealRun:
-    """A run that was played on real processes, and its result."""
+    """
+    A run on real processes, and its result.
+
+    A run that could not be played or taken down has a `failure` (harness.run.store.Run), and is unknown.
+    """
 
     player: str
     spec: RunSpec
@@ -43,22 +48,9 @@ class RealRun:
     result: RunResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interrupted:
-    """A run without a result, because the machine was too busy to answer; a long search continues without it."""
-
-    spec: RunSpec
-    error: TimeoutError
-
-    @property
-    def sentence(self) -> str:
-        """A line for the screen."""
-        return f"{self.spec.name}: no result, {self.error!r}; the machine is too busy"
-
-
 @contextmanager
 def open_players(
-    runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path
+    runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path, note: Callable[[str], None]
 ) -> Iterator[dict[str, Player]]:
     """
     Yield a player for each of the runs, by name, in environments that share one ZooKeeper; close all at the end.
@@ -69,13 +61,14 @@ def open_players(
         runs: the runs by name.
         ports: the ports that local nodes may use, None for the default.
         folder: ZooKeeper's folder.
+        note: called with what could not be taken down at the end.
     """
     first = next(iter(runs.values()))
     make_host = partial(pick("host", HOSTS, first.host), ports=ports)
     client = first.load_target().client(first.rules)
-    environments: list[RealEnvironment] = []
     players: dict[str, Player] = {}
-    try:
+    with ExitStack() as stack:
+        zookeeper: Address | None = None
         for name, one in runs.items():
             environment = RealEnvironment(
                 one.host,
@@ -83,25 +76,20 @@ def open_players(
                 target=one.load_target(),
                 power_tier=one.power_tier,
                 client=client,
-                zookeeper=environments[0].zookeeper if environments else None,
+                zookeeper=zookeeper,
             )
-            if not environments:
-                environments.append(environment)
-                apart(partial(environment.open, folder), "environment")
+            if not players:
+                stack.enter_context(closing(environment.close, note))
+                open_environment(environment, folder)
+                zookeeper = environment.zookeeper
             players[name] = Player(environment=environment, faults=NEMESES)
         yield players
-    finally:
-        with INTERRUPTS.shielded():
-            for environment in environments:
-                environment.close()
 
 
 def play_real(player: Player, spec: RunSpec, folder: SuiteDir) -> tuple[Run, RunResult]:
-    """Play a run in its own folder, judge it, and return both."""
-    run = player.play(spec, folder.create_run(spec.name))
-    result = judge(spec, read_history(run.history), seconds=run.seconds)
-    write_anomalies(run, result.anomalies)
-    return run, result
+    """Play a run in its own folder, judge it, and return both; a run that fails is unknown."""
+    run = player.attempt(spec, folder)
+    return run, judge_run(spec, run)[0]
 
 
 def play_many(
@@ -109,29 +97,37 @@ def play_many(
     players: Mapping[str, Player],
     folder: SuiteDir,
     side_by_side: int,
-    receive: Callable[[RealRun | Interrupted], None],
-) -> None:
+    receive: Callable[[RealRun], None],
+) -> str:
     """
     Play runs in parallel, and pass each to `receive`, in this thread, when it ends.
 
+    Returns:
+        Why jobs were left out, because too many runs in a row failed; "" if none were.
+
     Raises:
-        BaseException: the first exception of a run or of `receive`, or KeyboardInterrupt, after every cluster is
-            down.
+        BaseException: the first exception of `receive`, or KeyboardInterrupt, after every cluster is down.
     """
-    ended: queue.SimpleQueue[RealRun | Interrupted] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[RealRun] = queue.SimpleQueue()
     lock = threading.Lock()
+    failures: list[str] = []  # of the last runs, in a row
+
+    def hopeless() -> bool:
+        return len(failures) >= limits.FAILED_RUNS_IN_A_ROW_MAX
 
     def play_next() -> bool:
         with lock:
-            job = next(jobs, None)
+            job = None if hopeless() else next(jobs, None)
         if job is None:
             return False
         name, spec = job
-        try:
-            run, result = play_real(players[name], spec, folder)
-            ended.put(RealRun(player=name, spec=spec, run=run, result=result))
-        except TimeoutError as error:
-            ended.put(Interrupted(spec=spec, error=error))
+        run, result = play_real(players[name], spec, folder)
+        with lock:
+            if run.failure:
+                failures.append(run.failure)
+            else:
+                failures.clear()
+        ended.put(RealRun(player=name, spec=spec, run=run, result=result))
         return True
 
     def look(seconds: float) -> bool:
@@ -142,3 +138,4 @@ def play_many(
         return True
 
     play_side_by_side(play_next, list(players.values()), jobs=side_by_side, name="run", look=look)
+    return f"ended early: {len(failures)} runs in a row failed, the last with {failures[-1]}" if hopeless() else ""

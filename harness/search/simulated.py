@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from checkers.judge import judge
+from harness.cluster.cluster import RunCancelled
 from harness.cluster.target import Target
 from harness.history.memory import MemoryHistory
+from harness.run.failure import reason_of
 from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import RunSpec
@@ -24,10 +26,19 @@ def sim_player(target: Target, trace: Trace | None = None) -> Player:
 
 
 def simulate(player: Player, spec: RunSpec) -> RunResult:
-    """Play a run and judge it; the same spec always returns the same result, event by event."""
-    history = MemoryHistory(Path(spec.name))
-    player.play_into(history, spec, Path())
-    return judge(spec, history.ops)
+    """
+    Play a run and judge it; the same spec always returns the same result, event by event.
+
+    A run that fails, as by a bug of ours, is unknown, and the search goes on.
+    """
+    history, failure = MemoryHistory(Path(spec.name)), ""
+    try:
+        player.play_into(history, spec, Path())
+    except RunCancelled:
+        raise
+    except Exception as error:
+        failure = reason_of(error)
+    return judge(spec, history.ops, failure=failure)
 
 
 def simulate_seed(player: Player, runs: RandomRuns, seed: int) -> RunResult:

@@ -24,5 +24,5 @@ def play_one(runs: RandomRuns, options: Options, console: Console) -> Verdict:
     (result,) = suite.results
     render_table(suite, console)
     runner.say(f"schedule: {Run(path=runner.folder.path / result.run).schedule}")
-    runner.say(f"report: {report}")
-    return result.verdict
+    runner.say(f"report: {report or 'none'}")
+    return Verdict.merge([result.verdict, Verdict.UNKNOWN if runner.problems else Verdict.VALID])

@@ -20,8 +20,10 @@ def play_all(
     """
     Play the specs, `jobs` at a time, and return their runs in the order of `specs`.
 
+    A run that cannot be played or taken down has a `failure`, and the others go on.
+
     Raises:
-        BaseException: the exception of the first failing run, or KeyboardInterrupt, after every cluster is down.
+        KeyboardInterrupt: after every cluster is down.
     """
     todo: queue.SimpleQueue[RunSpec] = queue.SimpleQueue()
     for spec in specs:
@@ -34,9 +36,9 @@ def play_all(
         except queue.Empty:
             return False
         progress.begin(spec.name)
-        run = player.play(spec, suite.create_run(spec.name), partial(progress.step, spec.name))
+        run = player.attempt(spec, suite, partial(progress.step, spec.name))
         played[spec.name] = run
-        progress.end(spec.name, run.seconds)
+        progress.end(spec.name, run.seconds, run.failure)
         return True
 
     never = threading.Event()

@@ -49,17 +49,19 @@ class RunProgress:
         if name in self._tasks:
             self._progress.update(self._tasks[name], description=f"  {name}: {text}")
 
-    def end(self, name: str, seconds: float) -> None:
-        """Show that a run has ended."""
+    def end(self, name: str, seconds: float, failure: str = "") -> None:
+        """Show that a run has ended; a failure is also printed on a terminal."""
         with self._lock:
             self._done += 1
             self._progress.advance(self._total)
             if name in self._tasks:
                 self._progress.remove_task(self._tasks.pop(name))
-            if not self._live:
+            if not self._live or failure:
                 elapsed = time.monotonic() - self._began
+                what = f"failed after {seconds:.1f} s: {failure}" if failure else f"played in {seconds:.1f} s"
                 self._console.print(
-                    f"[{self._done:3}/{self._runs}] {elapsed:6.1f} s  {name} played in {seconds:.1f} s",
+                    f"[{self._done:3}/{self._runs}] {elapsed:6.1f} s  {name} {what}",
                     highlight=False,
                     markup=False,
+                    soft_wrap=True,
                 )

@@ -14,13 +14,14 @@ from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.hosts import MakeHost
 from harness.launch import Address
-from harness.model import PreconditionError, UsageError
+from harness.model import FencepostError, PreconditionError, UsageError
 from harness.report.conformance import Pair
+from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.spec import BROKER, RunSpec
 from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant
-from harness.suite.interrupts import INTERRUPTS, apart
+from harness.suite.environments import closing, open_environment
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from targets.kafka import archive
@@ -117,8 +118,8 @@ def play_pairs(
     theirs = RealEnvironment(
         options.host, make_host=make_host, target=targets[KAFKA], power_tier=options.power_tier
     )
-    try:
-        apart(lambda: theirs.open(runner.folder.path / "zookeeper"), "environment")
+    with closing(theirs.close, runner.note):
+        open_environment(theirs, runner.folder.path / "zookeeper")
         ours = RealEnvironment(
             options.host,
             make_host=make_host,
@@ -130,9 +131,6 @@ def play_pairs(
         for name, environment in ((KAFKA, theirs), (BROKER, ours)):
             if specs[name]:
                 runner.play_in(environment, specs[name])
-    finally:
-        with INTERRUPTS.shielded():
-            theirs.close()
 
 
 def archive_classes(
@@ -146,17 +144,17 @@ def archive_classes(
     host = make_host(runner.folder.path / "archives")
     if host.java:  # the nodes have another Java, which cannot use our archive
         return
-    try:
-        host.open()
-        for release in wanted:
-            with runner.console.status(f"archiving the classes of Apache Kafka {release.name}"):
-                try:
-                    archive.make(release, runner.java, host, zookeeper, runner.say)
-                except PreconditionError as error:
-                    runner.say(f"class archive: {error}; played without it")
-    finally:
-        with INTERRUPTS.shielded():
-            host.close()
+    with closing(host.close, runner.note):
+        try:
+            host.open()
+            for release in wanted:
+                with runner.console.status(f"archiving the classes of Apache Kafka {release.name}"):
+                    try:
+                        archive.make(release, runner.java, host, zookeeper, runner.say)
+                    except PreconditionError as error:
+                        runner.say(f"class archive: {error}; played without it")
+        except (FencepostError, OSError) as error:
+            runner.say(f"class archives: {reason_of(error)}; played without them")
 
 
 def once(specs: Iterable[RunSpec | None]) -> list[RunSpec]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,28 +14,33 @@ from pathlib import Path
 from rich.console import Console
 
 from checkers.facts.unread import readable
-from checkers.judge import judge
-from harness.history.file import read_history
 from harness.java import Java, find_java
+from harness.model import UsageError
 from harness.report.page import build_report
 from harness.run.environment import Environment
+from harness.run.failure import reason_of
 from harness.run.player import Player
-from harness.run.result import RunResult
 from harness.run.spec import RunSpec
-from harness.run.store import Run, SuiteDir, create_suite, write_anomalies
+from harness.run.store import Run, SuiteDir, create_suite
 from harness.run.suite import Suite
-from harness.suite.interrupts import INTERRUPTS, apart
+from harness.suite.environments import closing, open_environment
+from harness.suite.judged import judge_run
 from harness.suite.options import Options
 from harness.suite.playing import play_all
 from harness.suite.progress import RunProgress
-from harness.suite.spark_worker import SparkWorker
+from harness.suite.spark_worker import Found, SparkWorker
 from harness.suite.version import commit
 from nemesis import NEMESES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRunner:
-    """One suite in progress: its options, its folder, and the runs that were played."""
+    """
+    One suite in progress: its options, its folder, and the runs that were played.
+
+    Attributes:
+        problems: what keeps the suite from being complete, beyond its runs: it then ends as unknown at best.
+    """
 
     name: str
     options: Options
@@ -46,6 +51,7 @@ class SuiteRunner:
     started: datetime
     began: float
     runs: dict[str, tuple[RunSpec, Run]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
 
     @staticmethod
     def begin(name: str, options: Options, about: str, console: Console, *, folder: str = "") -> SuiteRunner:
@@ -81,14 +87,16 @@ class SuiteRunner:
         """Print a line without wrapping it."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
+    def note(self, problem: str) -> None:
+        """Print a problem that keeps the suite from being complete, whatever its runs show."""
+        self.say(problem)
+        self.problems.append(problem)
+
     def play(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
         """Open the environment, play the specs in it, and close it in any case."""
-        try:
-            apart(lambda: environment.open(self.folder.path / "zookeeper"), "environment")
+        with closing(environment.close, self.note):
+            open_environment(environment, self.folder.path / "zookeeper")
             self.play_in(environment, specs)
-        finally:
-            with INTERRUPTS.shielded():
-                environment.close()
 
     def play_in(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
         """Play the specs in an open environment."""
@@ -102,28 +110,52 @@ class SuiteRunner:
         """Return True if runs in that environment leave a core idle, on which Spark may start meanwhile."""
         return int(self.options.jobs or environment.jobs) < (os.cpu_count() or 1)
 
-    def conclude(self, spark: SparkWorker, target: str) -> tuple[Suite, Path]:
-        """Judge every run that was played, write the report, and return the suite and the report's path."""
-        with self.console.status("checking on Spark"):
-            found = spark.check([run.parquet for _, run in self.runs.values()])
-        histories = {name: read_history(run.history) for name, (_, run) in self.runs.items()}
-        results: list[RunResult] = []
-        for name, (spec, run) in self.runs.items():
-            result = judge(spec, histories[name], anomalies=found.get(name, []), seconds=run.seconds)
-            write_anomalies(run, result.anomalies)
-            results.append(result)
+    def conclude(self, spark: SparkWorker, target: str) -> tuple[Suite, Path | None]:
+        """Judge every run, write the report, and return the suite and the report's path, None if not written."""
+        found = self._check(spark)
+        judged = {name: judge_run(spec, run, found.get(name)) for name, (spec, run) in self.runs.items()}
         suite = Suite(
             name=self.name,
             started=self.started.isoformat(timespec="seconds"),
             commit=self.commit,
             host=self.options.host,
             target=target,
-            power_tier=", ".join(sorted({run.power_tier for _, run in self.runs.values()})),
+            power_tier=", ".join(sorted({run.power_tier for _, run in self.runs.values()} - {""})),
             seed=self.options.seed,
             rules=dict(rule.split("=", 1) for rule in self.options.rules),
-            results=tuple(results),
+            results=tuple(result for result, _ in judged.values()),
             seconds=time.monotonic() - self.began,
         )
-        suite.write(self.folder.suite)
-        shown = {name: readable(ops) for name, ops in histories.items()}
-        return suite, build_report(suite, shown, self.folder.report)
+        shown = {name: readable(ops) for name, (_, ops) in judged.items()}
+        self._write(self.folder.suite, lambda: suite.write(self.folder.suite))
+        written = self._write(self.folder.report, lambda: build_report(suite, shown, self.folder.report))
+        return suite, self.folder.report if written else None
+
+    def _check(self, spark: SparkWorker) -> Found:
+        """
+        Return what Spark found in the runs that were played.
+
+        A run without an entry is judged in this process, by the same rules: each that failed, and all of them if
+        Spark cannot be used any more.
+        """
+        played = {name: run for name, (_, run) in self.runs.items() if not run.failure}
+        if not played:
+            return {}
+        try:
+            with self.console.status("checking on Spark"):
+                found = spark.check([run.parquet for run in played.values()])
+        except UsageError:
+            raise
+        except Exception as error:
+            self.note(f"Spark: {reason_of(error)}; the runs are judged without it, by the same rules")
+            return {}
+        return {name: found.get(name, []) for name in played}
+
+    def _write(self, path: Path, write: Callable[[], object]) -> bool:
+        """Write a file of the suite; if that fails, note why and return False."""
+        try:
+            write()
+        except Exception as error:
+            self.note(f"{path}: not written: {reason_of(error)}")
+            return False
+        return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import subprocess
@@ -83,6 +84,60 @@ def test_close_keeps_what_could_not_be_undone_for_the_next_reap(
         assert reap(root).left == ("x: in use",)
     assert reap(root).undone == ("directory x",)
     assert reap(root).undone == ()
+
+
+def test_reap_leaves_alone_for_a_while_what_this_process_just_failed_to_undo(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every run of a suite reaps; a mount that stays in use must not cost each of them ten seconds."""
+    ledger = Ledger.open(tmp_path, root=root)
+    ledger.note("directory", path="x")
+    tries: list[str] = []
+    monkeypatch.setitem(UNDO, "directory", lambda fields: tries.append(fields["path"]) or "x: in use")
+    assert ["x: in use"] == ledger.close()
+    assert module.Reaped() == reap(root, again_s=3600)
+    assert 1 == len(tries)
+    assert ("x: in use",) == reap(root, again_s=0).left
+    assert module.Reaped() == reap(root, again_s=3600)
+    assert 2 == len(tries)
+
+
+def test_full_disk_keeps_no_entry_from_being_undone(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setitem(UNDO, "directory", lambda fields: seen.append(fields["path"]) or "")
+    ledger = Ledger.open(tmp_path, root=root)
+    for name in ("first", "second"):
+        ledger.note("directory", path=name)
+    monkeypatch.setattr(module.os, "fsync", full)
+    assert [] == ledger.close()
+    assert ["second", "first"] == seen
+    assert False is ledger.folder.exists()
+
+
+def test_line_after_one_that_a_full_disk_cut_is_read(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    write = module.os.write
+
+    def cut(handle: int, text: bytes) -> int:
+        write(handle, text[: len(text) // 2])
+        return full(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.os, "write", cut)
+        with pytest.raises(OSError, match="No space left"):
+            ledger.note("directory", path=str(tmp_path / "x"))
+    (tmp_path / "y").mkdir()
+    ledger.note("directory", path=str(tmp_path / "y"))
+    ledger.abandon()
+    assert (f"directory {tmp_path / 'y'}",) == reap(root).undone
+
+
+def full(_handle: int) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_reap_leaves_a_run_alone_whose_harness_lives(tmp_path: Path, root: Path) -> None:

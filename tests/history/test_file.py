@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import logging
 import threading
@@ -122,3 +123,22 @@ def test_indexes_read_as_they_are_when_one_is_missing(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
     assert [0, 2] == [op.index for op in read_history(path)]
+
+
+def test_history_that_lost_an_op_to_a_full_disk_refuses_all_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lost op leaves no gap in the indexes, so a history that went on would look whole."""
+    with History(tmp_path / "history.jsonl") as history:
+        _record(history)
+        with monkeypatch.context() as patch:
+            patch.setattr(history, "_write", _full)
+            with pytest.raises(HistoryError, match=r"lacks what was observed after op 0: .*No space left"):
+                _record(history)
+        with pytest.raises(HistoryError, match="No space left"):
+            _record(history)
+    assert 1 == len(read_history(tmp_path / "history.jsonl"))
+
+
+def _full(_op: Op) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")

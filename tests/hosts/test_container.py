@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from docker.errors import APIError
+from requests.exceptions import ConnectionError
 
 from harness import limits
 from harness.hosts.container import NodeContainer
@@ -73,4 +74,18 @@ def test_other_refusals_are_told_at_once(what: str, tmp_path: Path) -> None:
     engine = Engine(refusals=1)
     engine.paused = what == "resume"
     with pytest.raises(PreconditionError, match=f"{what} A: the engine refuses: {UNABLE}"):
+        getattr(container(engine, tmp_path), what)()
+
+
+@pytest.mark.parametrize("what", ["alive", "kill", "pause", "resume"])
+def test_engine_that_has_stopped_is_told_in_one_sentence(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(refusals=0)
+
+    def gone() -> None:
+        raise ConnectionError("('Connection aborted.', FileNotFoundError(2, 'No such file or directory'))")
+
+    monkeypatch.setattr(engine, "reload", gone)
+    with pytest.raises(PreconditionError, match=r"look at A: the engine does not answer: .*Connection aborted"):
         getattr(container(engine, tmp_path), what)()

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness import limits
 from harness.cleanup import mounts
-from harness.cleanup.ledger import Ledger
+from harness.cleanup.ledger import Ledger, reap
 from harness.hosts import loopfs
 from harness.hosts.loopfs import LoopDisk, shut_down, why_not
 from harness.model import PreconditionError, UsageError
@@ -55,6 +56,23 @@ class TestOwnLoop:
     """Tests that mount a loop filesystem."""
 
     pytestmark = root_only
+
+    def test_disk_that_somebody_else_keeps_busy_is_left_whole_for_the_next_reap(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without its image, a mount could not be told from another one, and would stay for ever."""
+        monkeypatch.setattr(limits, "PROCESS_END_S_MAX", 0.2)
+        ledger = Ledger.open(tmp_path, root=tmp_path / "runs")
+        disk = LoopDisk(folder=tmp_path / "disk", ledger=ledger)
+        image, mount = tmp_path / "disk" / "disk.img", tmp_path / "disk" / "mount"
+        with (disk.data / "busy").open("wb"):
+            left = ledger.close()
+            assert [f"{mount}: umount: {mount}: target is busy.; expected no process to use it"] == left[:1]
+            assert f"{image}: still backs /dev/loop" in left[1]
+            assert True is image.exists()
+            assert 2 == len(reap(tmp_path / "runs").left)
+        assert () == reap(tmp_path / "runs").left
+        assert ([], [], False) == (mounts.mounts_below(tmp_path), mounts.loops_of(image), image.exists())
 
     def test_shutdown_of_another_runs_loop_mount_is_refused(
         self, tmp_path: Path, ledger: Ledger, no_ioctl: list[object]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,12 @@ from rich.console import Console
 from harness.java import Java
 from harness.model import Kind, Verdict
 from harness.run.player import Player
-from harness.run.store import SuiteDir
+from harness.run.store import Run, SuiteDir
 from harness.search import chaos
 from harness.search.chaos import Limit, play_chaos
 from harness.search.findings import FINDING
 from harness.search.random_runs import RandomRuns
-from harness.search.real_runs import Interrupted, Job, RealRun
+from harness.search.real_runs import Job, RealRun
 from harness.suite.options import Options
 from tests.search.results import result_of
 
@@ -27,18 +27,21 @@ RUNS = RandomRuns(target="kafka", variant="3.9.1", host="local")
 
 @dataclass(slots=True)
 class FakeProcesses:
-    """Fake brokers: seeds in `bad` lose a record, seeds in `busy` have no result; each takes a second."""
+    """Fake brokers: seeds in `bad` lose a record, runs of those in `busy` fail; each takes a second."""
 
     bad: set[int] = field(default_factory=set)
     busy: set[int] = field(default_factory=set)
     end_after: int | None = None
+    left: str = ""
     now: float = 0.0
 
     @contextmanager
     def open_players(
-        self, runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path
+        self, runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path, note: Callable[[str], None]
     ) -> Iterator[dict[str, Player]]:
         yield {}
+        if self.left:
+            note(self.left)
 
     def play_many(
         self,
@@ -46,15 +49,12 @@ class FakeProcesses:
         players: Mapping[str, Player],
         folder: SuiteDir,
         side_by_side: int,
-        receive: Callable[[RealRun | Interrupted], None],
-    ) -> None:
+        receive: Callable[[RealRun], None],
+    ) -> str:
         for name, spec in jobs:
             if self.now == self.end_after:
                 raise KeyboardInterrupt
             self.now += 1.0
-            if spec.seed in self.busy:
-                receive(Interrupted(spec=spec, error=TimeoutError("no answer")))
-                continue
             run = folder.create_run(spec.name)
             conf = run.path / "nodes" / "A" / "conf"
             conf.mkdir(parents=True)
@@ -62,8 +62,11 @@ class FakeProcesses:
             (run.path / "nodes" / "A" / "log.txt").write_text("up")
             (run.logs / "A.log").write_text("up")
             found = (Verdict.INVALID, Kind.LOST) if spec.seed in self.bad else (Verdict.VALID,)
+            if spec.seed in self.busy:
+                run, found = replace(run, failure="TimeoutError: no answer"), (Verdict.UNKNOWN, Kind.UNCHECKED)
             result = result_of(*found, seed=spec.seed)
             receive(RealRun(player=name, spec=spec, run=run, result=result))
+        return ""
 
 
 @pytest.fixture
@@ -106,11 +109,37 @@ def test_first_finding_is_the_end_where_that_is_asked_for(tmp_path: Path, proces
     assert "2 seeds: 1 valid, 1 invalid" in text
 
 
-def test_seed_without_a_result_is_named_and_the_others_go_on(tmp_path: Path, processes: FakeProcesses) -> None:
+def test_run_that_fails_is_unknown_and_kept_as_it_is_and_the_others_go_on(
+    tmp_path: Path, processes: FakeProcesses
+) -> None:
     processes.busy = {11}
-    _, text = play(tmp_path, Limit(seeds=3))
-    assert "seed-11-3.9.1: no result, TimeoutError('no answer'); the machine is too busy" in text
+    verdict, text = play(tmp_path, Limit(seeds=3))
+    assert Verdict.UNKNOWN is verdict
+    assert "failed: TimeoutError: no answer" in text
+    assert "again: fencepost run --host local --target kafka:3.9.1 --seed 11" in text
+    assert "3 seeds: 2 valid, 1 unknown" in text
+    (folder,) = tmp_path.glob("*-chaos-10")
+    assert ["seed-11-3.9.1"] == [path.name for path in folder.iterdir()]
+    assert (folder / "seed-11-3.9.1" / "nodes").exists()
+
+
+def test_what_could_not_be_taken_down_is_said_and_makes_the_search_unknown(
+    tmp_path: Path, processes: FakeProcesses
+) -> None:
+    processes.left = "not taken down: a mount"
+    verdict, text = play(tmp_path, Limit(seeds=2))
+    assert Verdict.UNKNOWN is verdict
+    assert "not taken down: a mount" in text
     assert "2 seeds: 2 valid" in text
+
+
+def test_folder_in_which_something_is_mounted_is_not_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "disk").touch()
+    monkeypatch.setattr(chaos.mounts, "mounts_below", lambda folder: [folder / "mount"])
+    chaos.discard(Run(path=tmp_path, failure="in use"))
+    assert (tmp_path / "disk").exists()
 
 
 def test_finding_is_kept_with_all_that_a_report_needs_and_the_rest_is_not_kept(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from harness.run.store import SuiteDir
 from harness.search import pairing
 from harness.search.pairing import OURS, THEIRS, Pairing, compare, lighten, seen_of_any
 from harness.search.random_runs import SIM, RandomRuns
-from harness.search.real_runs import Interrupted, Job, RealRun
+from harness.search.real_runs import Job, RealRun
 from harness.suite.options import Options
 from tests.search.results import result_of
 
@@ -35,12 +35,13 @@ class FakeProcesses:
 
     played: list[tuple[str, int]] = field(default_factory=list)
     bad: set[tuple[str, int]] = field(default_factory=set)
+    failing: set[tuple[str, int]] = field(default_factory=set)
     unknown: bool = False
     end_after: int | None = None
 
     @contextmanager
     def open_players(
-        self, runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path
+        self, runs: Mapping[str, RandomRuns], *, ports: range | None, folder: Path, note: Callable[[str], None]
     ) -> Iterator[dict[str, Player]]:
         yield {}
 
@@ -50,17 +51,20 @@ class FakeProcesses:
         players: Mapping[str, Player],
         folder: SuiteDir,
         side_by_side: int,
-        receive: Callable[[RealRun | Interrupted], None],
-    ) -> None:
+        receive: Callable[[RealRun], None],
+    ) -> str:
         for side, spec in jobs:
             if self.end_after == len(self.played):
                 raise KeyboardInterrupt
             run = folder.create_run(spec.name)
+            if (side, spec.seed) in self.failing:
+                run = replace(run, failure="OSError: no space")
             (run.path / "nodes").mkdir()
             ops = (op(0, Source.BROKER, "append"), op(1, Source.LOG, "batch"))
             run.history.write_text("".join(each.to_json() + "\n" for each in ops), encoding="utf-8")
             self.played.append((side, spec.seed))
             receive(RealRun(player=side, spec=spec, run=run, result=self._result(side, spec)))
+        return ""
 
     def judge(self, spec: RunSpec, ops: Sequence[Op], *, seconds: float) -> RunResult:
         assert [Source.LOG] == [each.source for each in ops], "events that one side alone emits do not count"
@@ -171,3 +175,17 @@ def test_events_that_only_some_brokers_emit_are_left_out_where_two_are_compared(
     seen = seen_of_any(ops)
     assert ["printed", "stuck", "batch"] == [one.f for one in seen]
     assert [0, 1, 2] == [one.index for one in seen], "a history with gaps in its indexes proves nothing"
+
+
+def test_run_that_fails_makes_the_comparison_unknown_and_is_played_again_when_it_continues(
+    tmp_path: Path, processes: FakeProcesses
+) -> None:
+    processes.failing = {(OURS, 1)}
+    code, text = play(tmp_path, range(3))
+    assert EXIT_CODES["unknown"] == code
+    assert "seed-1-hw failed after 0.2 s: OSError: no space" in text
+    assert "seed-1-hw: no result; it is played again when the comparison continues" in text
+    assert "2 seeds on both: 2 of the same kind, 0 differ" in text
+    processes.failing = set()
+    assert EXIT_CODES["valid"] == play(tmp_path, range(3))[0]
+    assert 2 == processes.played.count((OURS, 1))

@@ -128,7 +128,8 @@ def test_class_archives_are_made_once_a_release_for_this_machines_java_and_a_fai
     closed: list[bool] = []
     host = SimpleNamespace(java=inside, open=lambda: None, close=lambda: closed.append(True))
     folder = SimpleNamespace(path=tmp_path)
-    runner = SimpleNamespace(folder=folder, java=None, say=printed.append, console=Console(quiet=True))
+    say = printed.append
+    runner = SimpleNamespace(folder=folder, java=None, say=say, note=say, console=Console(quiet=True))
     text = TEXT + "expect kip320, kip380: none\n"
     specs = [pair(name, text).theirs for name in ("1.1.1", "2.1.1", "2.1.1@1.1", "3.9.1")]
     zookeeper = Address(host="127.0.0.1", port=1)

@@ -1,0 +1,44 @@
+"""Open and close environments: what is missing at the start ends the command, what stays at the end does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.model import UsageError
+from harness.run.environment import Environment
+from harness.run.failure import reason_of
+from harness.suite.interrupts import INTERRUPTS, apart
+
+
+def open_environment(environment: Environment, folder: Path) -> None:
+    """
+    Open the environment apart from this thread, with its files in the folder.
+
+    Raises:
+        UsageError: the machine lacks something, such as space on the disk.
+    """
+    try:
+        apart(lambda: environment.open(folder), "environment")
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: {reason_of(error)}; expected a machine on which {environment.name} can be opened"
+        ) from error
+
+
+@contextmanager
+def closing(close: Callable[[], None], note: Callable[[str], None]) -> Iterator[None]:
+    """
+    Close an environment or a host after the block.
+
+    What cannot be taken down stays in its ledger, and the next run undoes it: it is noted, and ends no command.
+    """
+    try:
+        yield
+    finally:
+        with INTERRUPTS.shielded():
+            try:
+                close()
+            except Exception as error:
+                note(f"not taken down: {reason_of(error)}")
