@@ -67,7 +67,7 @@ def unmount(mount_point: Path, backing: Path) -> str:
                 check=False,
                 start_new_session=True,
             )
-            problem = done.stderr.strip()
+            problem = done.stderr.strip().removeprefix(f"umount: {mount_point}: ")
             # A run that is cancelled during a power loss unmounts the same path from another thread.
             return done.returncode == 0 or not is_mounted(mount_point)
 

@@ -113,7 +113,9 @@ class Site:
             return
         left = ledger.close()
         if left:
-            raise FencepostError(f"host in {self.run_dir}: {'; '.join(left)}; the next run tries again to undo it")
+            raise FencepostError(
+                f"host in {self.run_dir}: not all is undone, the next run tries again: {'; '.join(left)}"
+            )
 
 
 def require_free_space(folder: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from harness.model import FencepostError
 from harness.run.store import Run
 
-REASON_CHARACTERS_MAX: Final = 400
+REASON_CHARACTERS_MAX: Final = 600
 
 
 def reason_of(error: BaseException) -> str:
