@@ -12,6 +12,7 @@ from harness.launch import Address, Launch
 from harness.model import UsageError
 from harness.registry import pick
 from harness.scenario.variant import present_name
+from targets.broker.config import SECRET_VARIABLE
 from targets.broker.core import rules as core_rules
 from targets.broker.core import zookeeper
 from targets.broker.core.messages import TopicPartition
@@ -68,7 +69,8 @@ class BrokerTarget:
             "settings": settings_of(spec.settings),
         }
         argv = (place.python, "-m", "targets.broker", "--config", f"{place.conf_dir}/broker.json")
-        return Launch(argv=argv, files={"broker.json": json.dumps(config, indent=1)})
+        files = {"broker.json": json.dumps(config, indent=1)}
+        return Launch(argv=argv, files=files, env={SECRET_VARIABLE: spec.secret})
 
     def first_question(self, rules: Mapping[str, str]) -> str:
         """With KIP-101 a follower first asks for an epoch's end; before, it truncated its log and fetched."""

@@ -68,6 +68,7 @@ class NodeSpec:
     Attributes:
         zookeeper: host:port/chroot, through the fabric.
         collector: where the node sends its events.
+        secret: what the node shows to the collector; other users must not see it.
         settings: the scenario's settings, which the target translates into its own configuration.
     """
 
@@ -78,6 +79,7 @@ class NodeSpec:
     zookeeper: str
     collector: Address
     settings: Settings = field(default_factory=Settings)
+    secret: str = field(default="", repr=False)
 
 
 class ZooKeeperPort(Protocol):

@@ -3,11 +3,17 @@ The collector: a TCP listener that receives the nodes' events, line by line, and
 
 The kernel still delivers what a node sent before it was killed. `drain` waits for that, so that the history has
 the events of a dead node before a fault changes its files.
+
+Whoever is on this machine may connect. A connection's first line must name a node and show that node's secret of
+this run; all its events are then of that node.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
+import logging
+import secrets
 import socketserver
 import threading
 from collections.abc import Callable, Mapping
@@ -19,7 +25,12 @@ from harness.history.file import History
 from harness.launch import Address
 from harness.model import OpType, PreconditionError, Source, events_of
 
+_log = logging.getLogger(__name__)
+
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024
+# Of the first line, which anybody may send.
+HELLO_BYTES_MAX: Final = 1024
+HELLO_S_MAX: Final = 10.0
 SHUTDOWN_POLL_S: Final = 0.02
 
 
@@ -37,6 +48,8 @@ class Collector:
         self._open: dict[str, int] = {}
         self._changed = threading.Condition()
         self._over = False
+        self._key = secrets.token_bytes()
+        self._refused = threading.Event()
         collector = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -53,6 +66,10 @@ class Collector:
             target=self._server.serve_forever, args=(SHUTDOWN_POLL_S,), name="collector", daemon=True
         )
         self._thread.start()
+
+    def secret_of(self, node: str) -> str:
+        """Return what this node must show when it connects; it does not let the node speak for another."""
+        return hmac.new(self._key, node.encode(), "sha256").hexdigest()
 
     def drain(self, node: str) -> None:
         """Wait until the history has every event that the node's dead processes sent."""
@@ -77,19 +94,10 @@ class Collector:
     def _serve(self, handler: socketserver.StreamRequestHandler) -> None:
         node = ""
         try:
-            while line := handler.rfile.readline(LINE_BYTES_MAX):
-                if self._over:
-                    continue
-                message = _parse(line)
-                if message is None:
-                    # The history lacks an event of a node: the run cannot be judged.
-                    error = f"a node sent {line[:200]!r}; expected a JSON object with node and f"
-                    self._history.record("collector", OpType.FAIL, LineUnreadable(error=error))
-                    continue
-                if not node:
-                    node = str(message["node"])
-                    self._count(node, +1)
-                self._record(node, message)
+            node = self._greeted(handler)
+            while node and (line := handler.rfile.readline(LINE_BYTES_MAX)):
+                if not self._over:
+                    self._take(node, line)
         except ConnectionError:
             pass  # a killed node's connection may end in a reset
         except Exception as error:
@@ -99,6 +107,40 @@ class Collector:
         finally:
             if node:
                 self._count(node, -1)
+
+    def _greeted(self, handler: socketserver.StreamRequestHandler) -> str:
+        """Return the node that a connection's first line names and proves to be, "" if it proves nothing."""
+        handler.connection.settimeout(HELLO_S_MAX)
+        try:
+            line = handler.rfile.readline(HELLO_BYTES_MAX)
+        except TimeoutError:
+            line = b"nothing\n"
+        handler.connection.settimeout(None)
+        message = _parse(line, "node", "secret") or {}
+        node = str(message.get("node", ""))
+        if node and hmac.compare_digest(str(message["secret"]).encode(), self.secret_of(node).encode()):
+            self._count(node, +1)
+            return node
+        # A node that is killed while it connects says nothing.
+        if line and not self._over and not self._refused.is_set():
+            self._refused.set()
+            _log.warning(
+                "collector at %s: closed a connection from %s:%s, which did not show the secret of a node; "
+                "expected the nodes of this run alone; later ones are closed without a line",
+                self.address,
+                *handler.client_address[:2],
+            )
+        return ""
+
+    def _take(self, node: str, line: bytes) -> None:
+        """Record a line of a node."""
+        message = _parse(line, "node", "f")
+        if message is not None and message["node"] == node:
+            self._record(node, message)
+            return
+        # The history lacks an event of a node: the run cannot be judged.
+        error = f"{node} sent {line[:200]!r}; expected a JSON object with node={node!r} and f"
+        self._history.record("collector", OpType.FAIL, LineUnreadable(error=error))
 
     def _count(self, node: str, change: int) -> None:
         with self._changed:
@@ -112,9 +154,10 @@ class Collector:
             self._on_flush(node, flush.path, flush.length)
 
 
-def _parse(line: bytes) -> Mapping[str, Any] | None:
+def _parse(line: bytes, *keys: str) -> Mapping[str, Any] | None:
+    """Return the JSON object in the line; None if it is none or lacks one of the keys."""
     try:
         message = json.loads(line)
-        return message if isinstance(message, dict) and {"node", "f"} <= message.keys() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
+    return message if isinstance(message, dict) and message.keys() >= set(keys) else None

@@ -216,6 +216,7 @@ def open_machines(
                 zookeeper=f"{link}{chroot}",
                 collector=collector.address,
                 settings=spec.scenario.settings,
+                secret=collector.secret_of(name),
             )
         if printed_lines is not None:
             printed_lines.start()

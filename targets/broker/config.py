@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -13,13 +14,15 @@ from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
 from targets.broker.limits import Limits
 
+# Other users cannot read the environment, unlike a command line, or a file that is kept with a run's results.
+SECRET_VARIABLE: Final = "FENCEPOST_COLLECTOR_SECRET"
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 _PORT_MAX: Final = 65535
 _KINDS: Final = get_type_hints(Config)
 _TUNABLE: Final = {
-    field.name: _KINDS[field.name]
-    for field in fields(Config)
-    if field.name not in ("broker_id", "registration", "protocol", "rules", "limits")
+    each.name: _KINDS[each.name]
+    for each in fields(Config)
+    if each.name not in ("broker_id", "registration", "protocol", "rules", "limits")
 }
 _NEEDED: Final = frozenset(
     {
@@ -36,7 +39,7 @@ _NEEDED: Final = frozenset(
     }
 )
 _OPTIONAL: Final = frozenset({"collector", "rules", "segment_bytes", "settings", "limits"})
-_LIMITS: Final = frozenset(field.name for field in fields(Limits))
+_LIMITS: Final = frozenset(each.name for each in fields(Limits))
 
 
 class ConfigError(Exception):
@@ -45,7 +48,12 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """The driver's own settings. Addresses are (host, port); collector None: emit no events."""
+    """
+    The driver's own settings. Addresses are (host, port); collector None: emit no events.
+
+    Attributes:
+        secret: what the collector expects of this node, from the environment (SECRET_VARIABLE).
+    """
 
     node: str
     listen_client: tuple[str, int]
@@ -55,6 +63,7 @@ class Driver:
     data_dir: Path
     collector: tuple[str, int] | None
     segment_bytes: int
+    secret: str = field(default="", repr=False)
 
 
 def load(path: Path) -> tuple[Config, Driver]:
@@ -127,6 +136,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         data_dir=Path(_text("data_dir", raw["data_dir"])),
         collector=None if collector is None else _address("collector", collector),
         segment_bytes=_number("segment_bytes", raw.get("segment_bytes", SEGMENT_BYTES), least=1),
+        secret=os.environ.get(SECRET_VARIABLE, ""),
     )
 
 

@@ -93,7 +93,7 @@ class Driver:
     def __init__(self, config: Config, settings: Settings) -> None:
         self._config = config
         self._settings = settings
-        self._witness = Witness(settings.node, settings.collector)
+        self._witness = Witness(settings.node, settings.collector, settings.secret)
         self._events: deque[Event] = deque()
         self._stepping = False
         self._inbound: dict[int, Inbound] = {}

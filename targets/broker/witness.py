@@ -2,7 +2,8 @@
 A broker's events for the history: one JSON line each, unbuffered, over TCP.
 
 TCP, not the filesystem, which may lose power; a blocking send, so that a killed broker's events are complete:
-the kernel still delivers what was sent.
+the kernel still delivers what was sent. The first line shows the node's secret: on a shared machine anybody may
+connect to the collector.
 """
 
 from __future__ import annotations
@@ -22,28 +23,37 @@ EVERY_RECORD = frozenset({"append", "high-watermark", "flush", "flushed"})
 
 
 class Witness:
-    """Send events to the collector at `address`; with None, only log them, except those of every record."""
+    """
+    Send events to the collector at `address`; with None, only log them, except those of every record.
 
-    def __init__(self, node: str, address: tuple[str, int] | None) -> None:
+    Args:
+        secret: what the collector expects of this node.
+    """
+
+    def __init__(self, node: str, address: tuple[str, int] | None, secret: str = "") -> None:
         self._node = node
         self._socket: socket.socket | None = None
         if address is not None:
             self._socket = socket.create_connection(address, timeout=CONNECT_S_MAX)
             self._socket.settimeout(None)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._send({"node": node, "secret": secret})
 
     def emit(self, f: str, value: Mapping[str, Any]) -> None:
         """Send one event; a lost collector ends the sending, never the broker."""
         often = f in EVERY_RECORD
         if often and self._socket is None:
             return
-        line = json.dumps({"node": self._node, "pid": os.getpid(), "f": f, "value": value})
+        event = {"node": self._node, "pid": os.getpid(), "f": f, "value": value}
         if not often:
-            log.info("%s", line)
+            log.info("%s", json.dumps(event))
+        self._send(event)
+
+    def _send(self, message: Mapping[str, Any]) -> None:
         if self._socket is None:
             return
         try:
-            self._socket.sendall(line.encode() + b"\n")
+            self._socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError as error:
             log.warning("collector: %r; this broker continues without events", error)
             self.close()

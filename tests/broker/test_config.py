@@ -112,6 +112,37 @@ def test_launch_of_every_protocol_loads_with_its_rules_and_the_targets_settings(
     assert (3, "A", SESSION_TIMEOUT_MS) == (config.broker_id, driver.node, driver.session_timeout_ms)
 
 
+def test_secret_is_in_the_environment_alone_where_other_users_cannot_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Address(host="127.0.0.1", port=1001)
+    place = Place(
+        data_dir="/data",
+        conf_dir="/conf",
+        python="python",
+        client=here,
+        internal=here,
+        client_outside=here,
+        internal_outside=here,
+    )
+    spec = NodeSpec(
+        name="A",
+        broker_id=3,
+        place=place,
+        advertised_internal=here,
+        zookeeper="127.0.0.1:1005/run",
+        collector=here,
+        secret="s3cret",
+    )
+    launch = TARGET.launch(spec, "hw", TARGET.rules("hw", ()))
+    assert "s3cret" not in repr((launch.argv, launch.files, spec))
+    for name, value in launch.env.items():
+        monkeypatch.setenv(name, value)
+    _, driver = loaded(tmp_path, launch.files["broker.json"])
+    assert "s3cret" == driver.secret
+    assert "s3cret" not in repr(driver)
+
+
 @pytest.mark.parametrize("key", sorted(set(GOOD) - {"collector", "rules", "segment_bytes", "settings"}))
 def test_missing_key_is_named(tmp_path: Path, key: str) -> None:
     with pytest.raises(ConfigError, match=rf"broker\.json: {key}: not given; expected all of advertised_client, "):

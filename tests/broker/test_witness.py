@@ -32,10 +32,11 @@ def told(line: bytes) -> tuple[str, str, dict[str, int]]:
 
 def test_event_has_left_when_emit_returns(listener: socket.socket) -> None:
     """No event waits in the process: the kernel also delivers those sent just before a SIGKILL."""
-    witness = Witness("A", listener.getsockname())
+    witness = Witness("A", listener.getsockname(), "s3cret")
     taken, _ = listener.accept()
     taken.settimeout(limits.CONDITION_WAIT_S_MAX)
     with taken, taken.makefile("rb") as lines:
+        assert {"node": "A", "secret": "s3cret"} == json.loads(lines.readline())
         for number in range(3):
             witness.emit("append", {"base": number})
             assert ("A", "append", {"base": number}) == told(lines.readline())
@@ -67,11 +68,12 @@ def test_witness_without_a_collector_tells_only_its_log(caplog: pytest.LogCaptur
 def test_log_has_no_line_for_every_record(listener: socket.socket, caplog: pytest.LogCaptureFixture) -> None:
     """A collector still receives every event: see the first test."""
     caplog.set_level("INFO", "fencepost.broker")
-    with_collector = Witness("A", listener.getsockname())
+    with_collector = Witness("A", listener.getsockname(), "s3cret")
     for witness in (with_collector, Witness("B", None)):
         for f in (*sorted(EVERY_RECORD), "truncate"):
             witness.emit(f, {})
     with_collector.close()
+    assert "s3cret" not in caplog.text
     assert [("A", "truncate"), ("B", "truncate")] == [
         (raw["node"], raw["f"]) for raw in (json.loads(record.message) for record in caplog.records)
     ]
