@@ -19,8 +19,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,6 +38,8 @@ DEFAULT_BASE: Final = "python:3.11-slim"
 OWN_BASE: Final = "fencepost-base:bookworm"
 # The Python of both bases: wheels must be for this version, not for the Python of the harness.
 PYTHON_VERSION: Final = "3.11"
+# In every stage of the Dockerfile.
+OWNER_LABEL: Final = "fencepost.built-by"
 
 WHEELS: Final[dict[str, tuple[str, ...]]] = {
     "broker": ("kazoo", "kio", "crc32c", "cramjam", "typing_extensions"),
@@ -80,11 +82,14 @@ def ensure(client: Any, base: str = "") -> Images:
     with _one_at_a_time():
         found = _base(client, base or os.environ.get("FENCEPOST_BASE", DEFAULT_BASE))
         tags = {target: _tag(target, found.id) for target in STAGES}
+        missing: dict[str, str] = {}
         for target in STAGES:
             try:
                 client.images.get(tags[target])
             except ImageNotFound:
-                _build(client, target, tags[target], found.id)
+                missing[target] = tags[target]
+        if missing:
+            _build_all(client, missing, found.id)
     return Images(broker=tags["broker"], zookeeper=tags["zookeeper"])
 
 
@@ -150,6 +155,34 @@ def _tag(target: str, base_id: str) -> str:
     return f"fencepost-{target}:{digest.hexdigest()[:16]}"
 
 
+def _build_all(client: Any, tags: Mapping[str, str], base_id: str) -> None:
+    """Build these targets, then remove the images of their stages that have no name."""
+    try:
+        for target, tag in tags.items():
+            _build(client, target, tag, base_id)
+    finally:
+        # Not earlier: a target builds the stages before its own again, and finds them in the engine's cache.
+        _remove_unnamed(client)
+
+
+def _remove_unnamed(client: Any) -> None:
+    """
+    Remove the images without a name that builds of this user left, also those of builds that were killed.
+
+    The label names the user and the state folder, whose lock the caller holds: no build in progress has it.
+    """
+    unnamed = {"dangling": True, "label": f"{OWNER_LABEL}={_owner()}"}
+    for found in client.api.images(filters=unnamed):
+        # One that a container uses stays until the next build.
+        with suppress(APIError):
+            client.api.remove_image(found["Id"])
+
+
+def _owner() -> str:
+    """Return the value of OWNER_LABEL in all images that this user builds under this state folder's lock."""
+    return hashlib.sha256(f"{os.geteuid()} {state_dir('images')}".encode()).hexdigest()[:16]
+
+
 def _build(client: Any, target: str, tag: str, base_id: str) -> None:
     """Build one target from a context with the files that its stages copy."""
     context = io.BytesIO()
@@ -169,7 +202,7 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
             custom_context=True,
             target=target,
             tag=tag,
-            buildargs={"BASE": base_id},
+            buildargs={"BASE": base_id, "OWNER": _owner()},
             labels={"fencepost.image": target},
             rm=True,
             forcerm=True,

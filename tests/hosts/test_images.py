@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from docker.errors import APIError
 
+from harness.cleanup.engine import connect
 from harness.hosts import images
 from harness.model import UsageError
 
@@ -46,6 +49,76 @@ def test_wheel_without_a_pin_is_told(project: Path) -> None:
     (project / "requirements.txt").write_text("kazoo==1\n")
     with pytest.raises(UsageError, match="no pin for kio, crc32c, cramjam, typing_extensions"):
         images._tag("broker", "base")
+
+
+def test_every_stage_has_the_label_by_which_its_images_are_found() -> None:
+    stages = (images.ROOT / "Dockerfile").read_text(encoding="utf-8").split("\nFROM ")[1:]
+    assert ["broker-parts", "broker", "zookeeper-parts", "zookeeper"] == [
+        stage.splitlines()[0].rpartition(" AS ")[2] for stage in stages
+    ]
+    for stage in stages:
+        assert ["ARG OWNER", f"LABEL {images.OWNER_LABEL}=${{OWNER}}"] == stage.splitlines()[1:3]
+
+
+def test_unnamed_images_are_removed_by_label_alone_also_after_a_build_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    engine = FakeEngine()
+
+    def fail(*_: Any) -> None:
+        raise UsageError("image x: expected it to build")
+
+    monkeypatch.setattr(images, "_build", fail)
+    with pytest.raises(UsageError, match="expected it to build"):
+        images._build_all(engine, {"broker": "x"}, "base")
+    assert [{"dangling": True, "label": f"fencepost.built-by={images._owner()}"}] == engine.asked
+    assert ["in-use", "left"] == engine.removals
+
+
+def test_builds_under_another_state_folder_have_another_label(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock is another one too: its builds may be in progress."""
+    owners = set()
+    for name in ("one", "two"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / name))
+        owners.add(images._owner())
+    assert 2 == len(owners)
+
+
+class FakeEngine:
+    """An engine with two images without a name; one is in use."""
+
+    def __init__(self) -> None:
+        self.api = self
+        self.asked: list[dict[str, Any]] = []
+        self.removals: list[str] = []
+
+    def images(self, *, filters: dict[str, Any]) -> list[dict[str, str]]:
+        self.asked.append(filters)
+        return [{"Id": "in-use"}, {"Id": "left"}]
+
+    def remove_image(self, id_: str) -> None:
+        self.removals.append(id_)
+        if id_ == "in-use":
+            raise APIError("409 Conflict", explanation="image is being used by a container")
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_build_leaves_no_image_without_a_name() -> None:
+    """The state folder is this test's own, and so is the label: no stage is in the engine's cache."""
+    client = connect()
+    tag = "fencepost-broker:test-of-unnamed-images"
+    base = images._base(client, images.DEFAULT_BASE)
+    try:
+        images._build_all(client, {"broker": tag}, base.id)
+        ours = {"dangling": True, "label": f"{images.OWNER_LABEL}={images._owner()}"}
+        assert [] == client.api.images(filters=ours)
+    finally:
+        client.images.remove(tag)
+        client.close()
 
 
 def test_every_wheel_of_the_project_is_pinned() -> None:
