@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
 from harness.cleanup import mounts
 from harness.model import Verdict
+from harness.run.failure import reason_of
 from harness.run.store import Run, create_suite
 from harness.search.findings import KEPT_MAX, keep_finding
 from harness.search.random_runs import RandomRuns
@@ -53,6 +55,7 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
         KeyboardInterrupt: after the tally so far was printed.
     """
     began, tally = time.monotonic(), Tally()
+    problems: list[str] = []
     folder = create_suite(options.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-chaos-{options.seed}")
 
     def receive(ended: RealRun) -> None:
@@ -66,11 +69,14 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
         if ended.run.failure:  # a part of it may still be in use
             say(console, f"  again: {ended.spec.command}")
             return
-        page = keep_finding(ended)
+        try:
+            page: Path | str = keep_finding(ended)
+        except OSError as error:
+            problems.append(f"{ended.run.name}: not kept whole: {reason_of(error)}")
+            page = f"{ended.run.path}, not whole"
         for line in (*ended.result.sentences, f"finding: {page}", f"again: {ended.spec.command}"):
             say(console, f"  {line}")
 
-    problems: list[str] = []
     opened = open_players(
         {TARGET: runs}, ports=options.ports, folder=folder.path / "zookeeper", note=problems.append
     )

@@ -18,6 +18,7 @@ from rich.console import Console
 from checkers.judge import judge
 from harness.history.file import read_history
 from harness.model import EXIT_CODES, Op, Source, UsageError, Verdict
+from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import Run
 from harness.search.crosstab import Comparison, Pair, kind_of, print_comparison
@@ -68,11 +69,11 @@ def compare(pairing: Pairing, options: Options, seeds: range, console: Console) 
         if todo:
             problems = _play(pairing, progress, todo, options, console)
     finally:
-        for problem in problems:
-            say(console, problem)
         # After an interrupt too: print the comparison of the seeds played so far.
         found = _judged(pairing, progress, seeds)
-        _conclude(pairing, progress, found, console)
+        problems += _conclude(pairing, progress, found, console)
+        for problem in problems:
+            say(console, problem)
     return _exit_code(found, problems)
 
 
@@ -101,7 +102,10 @@ def _play(
                 commit=playing,
                 seconds=round(ended.result.seconds, 2),
             )
-            progress.add(played)
+            try:
+                progress.add(played)
+            except OSError as error:
+                problems.append(f"{ended.spec.name}: not stored: {reason_of(error)}")
             shown.end(f"{ended.spec.name}: {kind_of(ended.result)},", ended.result.seconds)
             lighten(ended.run, ended.result)
 
@@ -143,11 +147,15 @@ def _judged(pairing: Pairing, progress: PairingProgress, seeds: range) -> Compar
     return Comparison(ours=pairing.runs[OURS].name, theirs=pairing.runs[THEIRS].name, pairs=pairs)
 
 
-def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, console: Console) -> None:
-    """Print the comparison, and store it as JSON."""
+def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, console: Console) -> list[str]:
+    """Print the comparison, and store it as JSON; return why it could not be stored, [] if it was."""
     commands = {pair.seed: {OURS: pair.ours.rerun, THEIRS: pair.theirs.rerun} for pair in found.differing}
     summary = progress.folder / SUMMARY
-    summary.write_text(json.dumps(found.summary(commands), indent=1) + "\n", encoding="utf-8")
+    problems: list[str] = []
+    try:
+        summary.write_text(json.dumps(found.summary(commands), indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        problems.append(f"{summary}: not written: {reason_of(error)}")
     print_comparison(found, console)
     for pair in found.differing[:TOLD_MAX]:
         say(console, f"seed {pair.seed}: ours {kind_of(pair.ours)}, theirs {kind_of(pair.theirs)}")
@@ -159,7 +167,9 @@ def _conclude(pairing: Pairing, progress: PairingProgress, found: Comparison, co
     say(console, f"{len(found.pairs)} seeds on both: {same} of the same kind, {len(found.differing)} differ")
     for side in (OURS, THEIRS):
         say(console, f"{pairing.runs[side].name}: {found.invalid(side)} of {len(found.pairs)} invalid")
-    say(console, f"summary: {summary}")
+    if not problems:
+        say(console, f"summary: {summary}")
+    return problems
 
 
 def _exit_code(found: Comparison, problems: Sequence[str]) -> int:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from harness import limits
-from harness.model import Verdict
+from harness.model import UsageError, Verdict
+from harness.run.failure import reason_of
 from harness.run.result import RunResult
 from harness.run.store import check_results, create_suite
 from harness.search.chaos import Limit
@@ -37,7 +38,10 @@ def search_simulated(runs: RandomRuns, options: Options, limit: Limit, console: 
             progress.step(tally)
     print_tally(tally, console, wall_s=time.monotonic() - began)
     if tally.findings:
-        _keep(tally, runs, options, console)
+        try:
+            _keep(tally, runs, options, console)
+        except (UsageError, OSError) as error:
+            say(console, f"findings not kept: {reason_of(error)}")
     return tally.verdict
 
 

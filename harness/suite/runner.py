@@ -15,7 +15,6 @@ from rich.console import Console
 
 from checkers.facts.unread import readable
 from harness.java import Java, find_java
-from harness.model import UsageError
 from harness.report.page import build_report
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
@@ -144,8 +143,6 @@ class SuiteRunner:
         try:
             with self.console.status("checking on Spark"):
                 found = spark.check([run.parquet for run in played.values()])
-        except UsageError:
-            raise
         except Exception as error:
             self.note(f"Spark: {reason_of(error)}; the runs are judged without it, by the same rules")
             return {}

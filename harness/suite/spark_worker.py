@@ -52,10 +52,16 @@ class SparkWorker:
         self._up = False
 
     def start(self) -> None:
-        """Start Spark if it was not started yet; return at once."""
+        """Start Spark if it was not started yet; return at once; raise UsageError if its folder cannot be made."""
         if self._process is not None:
             return
-        self._folder = _new_folder()
+        try:
+            self._folder = _new_folder()
+        except OSError as error:
+            raise UsageError(
+                f"Spark: no folder can be made in {tempfile.gettempdir()}: {error.strerror}; expected one; "
+                "free some space, or set TMPDIR"
+            ) from error
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             [*PROGRAM, str(self._java_home), str(self._folder)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -131,6 +132,20 @@ def test_what_could_not_be_taken_down_is_said_and_makes_the_search_unknown(
     assert Verdict.UNKNOWN is verdict
     assert "not taken down: a mount" in text
     assert "2 seeds: 2 valid" in text
+
+
+def test_finding_that_a_full_disk_does_not_keep_is_still_told(
+    tmp_path: Path, processes: FakeProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_found: RealRun) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(chaos, "keep_finding", full)
+    processes.bad = {10}
+    verdict, text = play(tmp_path, Limit(seeds=2))
+    assert Verdict.INVALID is verdict
+    assert "seed-10-3.9.1: not kept whole: OSError: [Errno 28] No space left on device" in text
+    assert "2 seeds: 1 valid, 1 invalid" in text
 
 
 def test_folder_in_which_something_is_mounted_is_not_deleted(

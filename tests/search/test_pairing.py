@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -189,3 +190,16 @@ def test_run_that_fails_makes_the_comparison_unknown_and_is_played_again_when_it
     processes.failing = set()
     assert EXIT_CODES["valid"] == play(tmp_path, range(3))[0]
     assert 2 == processes.played.count((OURS, 1))
+
+
+def test_comparison_that_a_full_disk_does_not_store_is_printed_and_unknown(
+    tmp_path: Path, processes: FakeProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pairing.PairingProgress, "add", full)
+    code, text = play(tmp_path, range(1))
+    assert EXIT_CODES["unknown"] == code
+    assert "seed-0-hw: not stored: OSError: [Errno 28] No space left on device" in text
+    assert "0 seeds on both" in text

@@ -19,9 +19,11 @@ from harness.run.spec import RunSpec
 from harness.run.store import SuiteDir
 from harness.scenario.file import draw, parse
 from harness.scenario.text import text_of
+from harness.search.findings import keep_simulated
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
+from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
 
@@ -172,3 +174,23 @@ def test_schedule_of_a_finding_finds_it_again() -> None:
     read = parse(spec.scenario.name, text_of(spec.scenario), "schedule.txt", NEMESES)
     again = run(replace(spec, scenario=read))
     assert replace(first, seconds=0.0) == replace(again, seconds=0.0)
+
+
+def test_run_in_which_we_have_a_bug_is_unknown_and_its_traceback_is_kept_when_it_is_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(_self: SimEnvironment, _cluster: object) -> None:
+        raise KeyError("a bug of ours")
+
+    monkeypatch.setattr(SimEnvironment, "record_evidence", bug)
+    spec = spec_of(5)
+    result = run(spec)
+    assert (Verdict.UNKNOWN, "KeyError: 'a bug of ours'", True) == (
+        result.verdict,
+        result.reason,
+        result.is_finding,
+    )
+    player = sim_player(RandomRuns(target="broker", variant="hw", host=SIM).load_target())
+    kept = keep_simulated(player, spec, SuiteDir(path=tmp_path))
+    assert "in bug\n" in kept.traceback.read_text(encoding="utf-8")
+    assert True is kept.schedule.exists()
