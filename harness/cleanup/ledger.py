@@ -189,7 +189,10 @@ class Ledger:
         """Undo entry by entry, newest first; yield each entry's text and what is left of it."""
         for number in sorted(self._entries, reverse=True):
             entry = self._entries[number]
-            problem = UNDO[entry["kind"]](entry)
+            try:
+                problem = UNDO[entry["kind"]](entry)
+            except OSError as error:  # such as a filesystem that answers with IO errors: the others must go on
+                problem = f"{_text(entry)}: {error}; expected to be able to undo it"
             if not problem:
                 # A full disk must not keep the other entries from being undone; this one is undone again later.
                 with suppress(OSError):

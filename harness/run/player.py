@@ -59,6 +59,8 @@ class Player:
         except RunCancelled:
             raise
         except Exception as error:
+            if self._cancelled.is_set():  # what was taken down under a run may fail in any way
+                raise
             run = suite.run(spec.name)
             return replace(run, seconds=time.monotonic() - began, failure=failure_of(run, error))
 

@@ -7,7 +7,9 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +102,25 @@ def test_reap_leaves_alone_for_a_while_what_this_process_just_failed_to_undo(
     assert ("x: in use",) == reap(root, again_s=0).left
     assert module.Reaped() == reap(root, again_s=3600)
     assert 2 == len(tries)
+
+
+def test_entry_that_cannot_even_be_looked_at_keeps_no_other_from_being_undone(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def undo(fields: Mapping[str, Any]) -> str:
+        if fields["path"] == "broken":
+            raise OSError(errno.EIO, "Input/output error")
+        seen.append(fields["path"])
+        return ""
+
+    monkeypatch.setitem(UNDO, "directory", undo)
+    ledger = Ledger.open(tmp_path, root=root)
+    for name in ("first", "broken", "last"):
+        ledger.note("directory", path=name)
+    assert ["directory broken: [Errno 5] Input/output error; expected to be able to undo it"] == ledger.close()
+    assert ["last", "first"] == seen
 
 
 def test_full_disk_keeps_no_entry_from_being_undone(
