@@ -13,6 +13,8 @@ PROCESS_START_S_MAX: Final = 30.0
 PROCESS_END_S_MAX: Final = 10.0
 ZOOKEEPER_START_S_MAX: Final = 30.0
 ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
+# How long the harness's own connection to ZooKeeper may be lost before the run fails.
+ZOOKEEPER_LOST_S_MAX: Final = 15.0
 CLIENT_OPERATION_S_MAX: Final = 20.0
 # How long a run leaves alone what another run of this process could not clean up.
 REAP_AGAIN_S_MIN: Final = 60.0

@@ -85,7 +85,9 @@ def _docker_remove(collection: str, fields: Fields) -> str:
         finally:
             client.close()
     except (UsageError, DockerException, OSError) as error:
-        return f"{collection} {fields['name']}: {error}; expected an engine that removes it"
+        # How to start an engine is what the next command says; here it would be said for each container.
+        why = str(error).partition("; expected")[0]
+        return f"{collection} {fields['name']}: {why}; expected an engine that removes it"
     return ""
 
 

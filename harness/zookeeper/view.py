@@ -14,7 +14,7 @@ from typing import Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
-from kazoo.protocol.states import ZnodeStat
+from kazoo.protocol.states import KazooState, ZnodeStat
 
 from harness import limits
 from harness.cluster.target import PartitionTruth, Target
@@ -56,12 +56,33 @@ class RealZooKeeperView:
         self._history = history
         self._seen: dict[type[Event], Event] = {}
         self._lock = threading.Lock()
+        self._giving_up: threading.Timer | None = None
+        self._ending = threading.Lock()
         root = _connect(str(zookeeper))
         try:
-            root.ensure_path(chroot)
+            root.ensure_path_async(chroot).get(timeout=limits.ZOOKEEPER_START_S_MAX)
         finally:
             _disconnect(root)
         self._client = _connect(f"{zookeeper}{chroot}")
+        self._client.add_listener(self._state_changed)
+
+    def _state_changed(self, state: str) -> None:
+        """
+        Give up when the connection stays lost; every call, also one in progress, then raises.
+
+        Without it, kazoo waits for ever for a ZooKeeper that has ended.
+        """
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+        if state in {KazooState.SUSPENDED, KazooState.LOST}:
+            self._giving_up = threading.Timer(limits.ZOOKEEPER_LOST_S_MAX, self._end)
+            self._giving_up.daemon = True
+            self._giving_up.start()
+
+    def _end(self) -> None:
+        with self._ending:
+            _disconnect(self._client)
 
     def watch(self, topic: str, partition: int) -> None:
         """Record every change of the partition's node, the controller's and the registrations from now on."""
@@ -196,7 +217,10 @@ class RealZooKeeperView:
 
     def close(self) -> None:
         """End the session; safe to call twice."""
-        _disconnect(self._client)
+        self._client.remove_listener(self._state_changed)
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+        self._end()
 
 
 def _connect(hosts: str) -> KazooClient:
