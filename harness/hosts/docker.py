@@ -12,7 +12,7 @@ import ipaddress
 import os
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -129,12 +129,16 @@ class DockerHost(NodesHost[NodeContainer]):
 
     def close(self) -> None:
         """Remove all containers, disks' mounts and the network; safe to call twice."""
-        with ExitStack() as stack:
-            if self._client is not None:
-                stack.callback(self._client.close)
-            stack.callback(self._site.close)
+        # No ExitStack: it would drop the error during whose handling this one is raised.
+        try:
             for node in self._nodes.values():
-                stack.callback(node.save_log)
+                node.save_log()
+        finally:
+            try:
+                self._site.close()
+            finally:
+                if self._client is not None:
+                    self._client.close()
 
     @property
     def _labels(self) -> dict[str, str]:

@@ -50,6 +50,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _text(error: BaseException) -> str:
     """Return what an error says, with its class if it is not one of ours."""
     said = " | ".join(filter(None, map(str.strip, str(error).splitlines())))
-    if isinstance(error, FencepostError):
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    if not isinstance(error, FencepostError):
+        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return "; then ".join((said, *getattr(error, "__notes__", ())))

@@ -21,7 +21,7 @@ from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
 from harness.random_schedule.runner import RandomPlay, with_slack
 from harness.run.environment import Environment
-from harness.run.failure import failure_of
+from harness.run.failure import failure_of, reason_of
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, write_parquet
 from harness.scenario.runner import Play
@@ -106,9 +106,12 @@ class Player:
             environment.record_evidence(cluster)
             if keep is not None:
                 self._keep_logs(cluster, keep)
-        finally:
+        except BaseException as error:
             self._open.pop(str(history.path), None)
-            cluster.close()
+            _close_after(error, cluster)
+            raise
+        self._open.pop(str(history.path), None)
+        cluster.close()
         return cluster.host.power_tier
 
     def _play(self, spec: RunSpec, cluster: Cluster, client: Client) -> None:
@@ -136,6 +139,14 @@ class Player:
             except (FencepostError, OSError) as error:  # shutil.Error is an OSError
                 note = RunnerNote(node=name, text=f"its logs could not be kept: {error}")
                 cluster.record("runner", OpType.INFO, note)
+
+
+def _close_after(error: BaseException, cluster: Cluster) -> None:
+    """Take down the cluster of a run that failed; add a second failure to the first, which is raised."""
+    try:
+        cluster.close()
+    except Exception as second:
+        error.add_note(f"not taken down: {reason_of(second)}")
 
 
 def _progress(op: Op, on_step: Callable[[str], None]) -> None:

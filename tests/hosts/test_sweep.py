@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from requests.exceptions import ConnectionError
 
 from harness.cleanup.engine import connect
-from harness.cleanup.ledger import runs_dir
+from harness.cleanup.ledger import reap, runs_dir
 from harness.hosts.docker import HOME_LABEL, LABEL, DockerHost, _home
+from harness.model import FencepostError
+from harness.run.failure import reason_of
 from tests.stub_engine import StubEngine, serving
 
 
@@ -61,3 +65,32 @@ def test_sweep_leaves_a_run_alone_that_begins_while_containers_are_listed(
     runs_dir()
     host._sweep()
     assert [] == engine.removed
+
+
+def test_engine_that_stops_while_a_host_opens_is_said_before_what_could_not_be_taken_down(
+    engine: StubEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(_client: object) -> None:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+        raise ConnectionError("Connection aborted.")
+
+    monkeypatch.setattr("harness.hosts.docker.images.ensure", lambda _client: None)
+    monkeypatch.setattr(DockerHost, "_make_network", stop)
+    host = DockerHost(tmp_path / "run", power_tier="watermark")
+
+    def open_or_close() -> None:
+        with ExitStack() as made:
+            made.callback(host.close)
+            host.open()
+
+    with pytest.raises(FencepostError) as raised:
+        open_or_close()
+    reason = reason_of(raised.value)
+    assert (
+        "the engine does not answer: Connection aborted.; expected an engine that answers; then host in" in reason
+    )
+    assert "not all is undone, the next run tries again: networks fencepost-" in reason
+    assert reason.endswith(
+        "no engine answers ([Errno 2] No such file or directory); expected an engine that removes it"
+    )
+    assert ["networks"] == [left.split()[0] for left in reap().left]

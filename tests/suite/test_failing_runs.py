@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,11 @@ def of_broken(cluster: Cluster) -> bool:
 
 
 # --- what breaks one run ----------------------------------------------------------------------------------------
+def bug_and_busy_mount(patch: pytest.MonkeyPatch) -> None:
+    bug_of_ours(patch)
+    busy_mount(patch)
+
+
 def machine_lacks(patch: pytest.MonkeyPatch) -> None:
     opened = SimEnvironment.open_cluster
 
@@ -157,7 +162,11 @@ def busy_mount(patch: pytest.MonkeyPatch) -> None:
     close = Cluster.close
 
     def close_but_leave(self: Cluster) -> None:
-        close(self)
+        with ExitStack() as stack:  # as a real cluster closes its parts
+            stack.callback(close, self)
+            stack.callback(leave, self)
+
+    def leave(self: Cluster) -> None:
         if of_broken(self):
             raise FencepostError("/x/mount: target is busy; the next run tries again to undo it")
 
@@ -175,6 +184,10 @@ def busy_mount(patch: pytest.MonkeyPatch) -> None:
         (
             full_disk_for_the_anomalies,
             "its anomalies cannot be stored: OSError: [Errno 28] No space left on device",
+        ),
+        (
+            bug_and_busy_mount,
+            "KeyError: 'a bug of ours'; then not taken down: /x/mount: target is busy; the next ",
         ),
         (busy_mount, "/x/mount: target is busy; the next run tries again to undo it (traceback in traceback.txt)"),
     ],
