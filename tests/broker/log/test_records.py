@@ -79,6 +79,16 @@ def test_every_byte_is_judged_alike_by_both_readers(at: int, byte: int) -> None:
         assert by_any_reader(bytes(raw), 2) == is_accepted(bytes(raw), 2)
 
 
+@pytest.mark.parametrize("count", [64, 65, 8192, 8193, 20_000])
+def test_records_without_end_are_accepted_and_need_no_reader_of_any_record(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"".join(raw_record(at, time=at * 1_000_000, key=b"k", value=bytes(at % 300)) for at in range(count))
+    assert by_any_reader(data, count)
+    monkeypatch.setattr(_AnyRecord, "end_of", None)
+    assert 0 == check_records(data, count)
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
