@@ -21,7 +21,7 @@ class Limits:
     request_items_max: int = 10_000
     command_items_max: int = 1_000_000
     message_bytes_max: int = 1_048_588
-    batch_opened_bytes_max: int = 64 * _MIB
+    batch_opened_bytes_max: int = 16 * _MIB
     answer_bytes_max: int = 55 * _MIB
     memory_bytes_max: int = 128 * _MIB
     unread_answer_ms_max: int = 10_000
