@@ -21,13 +21,21 @@ from typing import Any, Final
 
 from targets.broker.connections import Connections, Listener
 from targets.broker.core.events import Caller, Event, Hungup, Received
-from targets.broker.core.messages import MetadataResponse, Payload, Response, TopicErrors
+from targets.broker.core.messages import (
+    FetchResponse,
+    ListOffsetsResponse,
+    MetadataResponse,
+    OffsetForLeaderEpochResponse,
+    Payload,
+    Response,
+    TopicErrors,
+)
 from targets.broker.limits import Limits
 from targets.broker.log import HeavyError, split_produced
 from targets.broker.wire.codec import Incoming, decode_request, encode_response
 from targets.broker.wire.frames import FrameSplitter
 from targets.broker.wire.scalars import Pieces, WireError
-from targets.broker.wire.versions import FETCH, PRODUCE
+from targets.broker.wire.versions import PRODUCE
 
 log = logging.getLogger("fencepost.broker")
 
@@ -38,9 +46,8 @@ TURN_REQUESTS_MAX: Final = 16
 # Work in the loop on one request: records that are looked at, and partitions of an answer.
 WORK_MAX: Final = 100_000
 ITEMS_MAX: Final = 1_000
-# A request that is longer, and not one of those, may have many items, each of which takes long.
+# A request that is longer, and no Produce, has many items, each of which takes its time.
 FRAME_BYTES_MAX: Final = 32 * 1024
-_QUICK: Final = (PRODUCE, FETCH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +185,7 @@ class Inbound(asyncio.BufferedProtocol):
         decode = partial(
             decode_request, frame, split_batches=self._split, rows=self._listener.rows, limits=self._common.limits
         )
-        if len(frame) > FRAME_BYTES_MAX and int.from_bytes(frame[:2]) not in _QUICK:
+        if len(frame) > FRAME_BYTES_MAX and int.from_bytes(frame[:2]) != PRODUCE:
             self._send_away(frame, decode, self._take)
             return
         try:
@@ -264,11 +271,15 @@ class Inbound(asyncio.BufferedProtocol):
 
 
 def _items(response: Response) -> int:
-    """Return how many entries an answer has that kio writes, each with its own fields."""
+    """Return how many entries an answer has; a Produce is bounded by its own records."""
     match response:
         case MetadataResponse(topics=topics):
             return len(topics) + sum(len(topic.partitions) for topic in topics)
         case TopicErrors(errors=errors):
             return len(errors)
+        case FetchResponse(results=results) | ListOffsetsResponse(results=results):
+            return len(results)
+        case OffsetForLeaderEpochResponse(answers=answers):
+            return len(answers)
         case _:
             return 0

@@ -46,10 +46,12 @@ class Aimed:
     lingers: bool = False
 
 
-def aimed(rng: random.Random, topic: str) -> Aimed:
-    """Draw one; `topic` has one partition."""
-    kind = rng.choices(KINDS, WEIGHTS)[0]
-    return kind(rng, topic.encode())
+def aimed(rng: random.Random, topic: str, only: Sequence[str] = ()) -> Aimed:
+    """Draw one, of these kinds if any are named; `topic` has one partition."""
+    weights = [
+        0 if only and kind.__name__ not in only else weight for kind, weight in zip(KINDS, WEIGHTS, strict=True)
+    ]
+    return rng.choices(KINDS, weights)[0](rng, topic.encode())
 
 
 # --- bytes ----------------------------------------------------------------------------------------------------

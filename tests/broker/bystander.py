@@ -1,7 +1,7 @@
 """
 Produce a record and read it back, until a line comes:  python -m tests.broker.bystander ADDRESS TOPIC
 
-It prints one line of JSON: the fields of tests.broker.storm.Seen.
+It prints a line when its first record is read, and one of JSON at the end: the fields of tests.broker.storm.Seen.
 """
 
 from __future__ import annotations
@@ -90,6 +90,8 @@ def main() -> int:
     over = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
     client = Bystander(address, topic)
+    client.turn("bystander begins")
+    print("begun", flush=True)
     while not over.wait(PAUSE_S):
         client.turn(f"bystander {len(client.waits_s)}")
     seen = {

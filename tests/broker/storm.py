@@ -3,6 +3,7 @@ Throw aimed and random requests at one broker, and see who dies and who waits:  
 
     --frames 300000         how many requests
     --against broker 3.9.1  our broker, and releases of Apache Kafka, one after the other
+    --kinds many polling    only these kinds of requests, of tests/broker/aimed.py
     --memory-bytes N        address space of our broker's process (ulimit -v)
 
 Meanwhile a client in a process of its own produces a record and reads it back, again and again. At the end every
@@ -37,8 +38,11 @@ from harness.launch import Launch
 from targets.kafka.fetch import default_source, fetch
 from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
-from tests.broker.aimed import Aimed, aimed
+from tests.broker.aimed import KINDS, Aimed, aimed
 from tests.broker.fuzz import shots
+from workloads.clients.batches import write_batch
+from workloads.clients.connection import Connection
+from workloads.clients.questions import produce
 
 OURS: Final = "broker"
 TOPIC: Final = "storm"
@@ -51,6 +55,10 @@ ANSWER_S_MAX: Final = 0.03
 SEND_S_MAX: Final = 5.0
 BYTES_MAX: Final = 1 << 16
 BATCH: Final = 64
+# What the topic holds before.
+FILL_BATCHES: Final = 20
+FILL_BATCH_BYTES: Final = 1_000_000
+FILL_S_MAX: Final = 60.0
 GOAL_P99_S: Final = 0.5
 GOAL_BYTES: Final = 400 << 20
 
@@ -60,6 +68,7 @@ class Storm:
     """What was thrown, and what came of it."""
 
     seed: int
+    kinds: Sequence[str] = ()
     thrown: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     frames: int = 0
@@ -74,11 +83,15 @@ class Storm:
         rng = random.Random(self.seed)
         with ThreadPoolExecutor(THREADS) as pool:
             while self.frames < frames:
-                drawn = [aimed(rng, TOPIC) for _ in range(BATCH)]
-                drawn += [
-                    Aimed(kind="random", data=shot.data)
-                    for shot in shots(rng.randrange(1 << 30), BATCH // 8, TOPIC)
-                ]
+                drawn = [aimed(rng, TOPIC, self.kinds) for _ in range(BATCH)]
+                drawn += (
+                    []
+                    if self.kinds
+                    else [
+                        Aimed(kind="random", data=shot.data)
+                        for shot in shots(rng.randrange(1 << 30), BATCH // 8, TOPIC)
+                    ]
+                )
                 where = [ports[0] if one.kind == "commanding" else rng.choice(ports) for one in drawn]
                 for one, outcome in zip(drawn, pool.map(self._shoot, drawn, where), strict=True):
                     self.thrown[one.kind] += one.frames
@@ -132,7 +145,9 @@ def bystander(address: str, topic: str = BYSTANDERS) -> Iterator[list[Seen]]:
     argv = (sys.executable, "-m", "tests.broker.bystander", address, topic)
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     seen: list[Seen] = []
+    assert process.stdout is not None
     try:
+        process.stdout.readline()  # it has begun
         yield seen
         told, _ = process.communicate("over\n", timeout=300)
         seen.append(Seen(**json.loads(told)))
@@ -176,19 +191,29 @@ class Result:
         return self.peak_bytes > 0
 
 
-def storm_at(cluster: RunningCluster, frames: int, seed: int) -> Result:
+def storm_at(cluster: RunningCluster, frames: int, seed: int, kinds: Sequence[str] = ()) -> Result:
     """Throw a storm at a cluster of one broker."""
     cluster.create(TOPIC, 1)
     cluster.create(BYSTANDERS, 1)
+    fill(cluster.bootstrap)
     (pid,) = cluster.pids
-    storm = Storm(seed)
-    began = time.monotonic()
+    storm = Storm(seed, kinds)
     with bystander(cluster.bootstrap) as seen:
+        began = time.monotonic()
         storm.throw(cluster.ports, frames)
         storm.end()
         seconds = time.monotonic() - began
         peak = peak_bytes(pid)
     return Result(peer=cluster.peer.name, storm=storm, seen=seen[0], peak_bytes=peak, seconds=seconds)
+
+
+def fill(address: str) -> None:
+    """Write some megabytes to the topic, so that reading it is much."""
+    batch = write_batch([bytes(FILL_BATCH_BYTES)], "none")
+    with Connection(address, "fill", time.monotonic() + FILL_S_MAX) as connection:
+        for _ in range(FILL_BATCHES):
+            made = produce(connection, TOPIC, 0, batch, acks=1, timeout_s=FILL_S_MAX, zstd=False)
+            assert made is not None and int(made.error) == 0, f"fill: {made}"
 
 
 def peak_bytes(pid: int) -> int:
@@ -229,6 +254,7 @@ def main() -> int:
     parser.add_argument("--frames", type=int, default=300_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--against", nargs="+", default=[OURS], metavar="PEER")
+    parser.add_argument("--kinds", nargs="+", default=[], choices=[kind.__name__ for kind in KINDS])
     parser.add_argument("--memory-bytes", type=int, default=MEMORY_BYTES)
     parser.add_argument("--keep", type=Path, help="keep the brokers' files below this folder")
     options = parser.parse_args()
@@ -238,7 +264,7 @@ def main() -> int:
             below = Path(options.keep or folder) / name
             below.mkdir(parents=True)
             with running(peer_of(name, options.memory_bytes), below, names="A") as cluster:
-                results.append(storm_at(cluster, options.frames, options.seed))
+                results.append(storm_at(cluster, options.frames, options.seed, options.kinds))
                 if not results[-1].alive:
                     print(cluster.last_words())
     Console(width=120).print(table(results))

@@ -171,7 +171,7 @@ class TestCompressed:
             [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
         )
         assert 0 == done.returncode, done.stderr
-        assert "INVALID_RECORD batch at byte 0: records open to more than 67108864 bytes" in done.stdout
+        assert "INVALID_RECORD batch at byte 0: records open to more than 16777216 bytes" in done.stdout
 
 
 class TestWork:
