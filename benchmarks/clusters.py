@@ -125,8 +125,13 @@ class RunningCluster:
         self._admin.delete_topics([topic])[topic].result(limits.CLIENT_OPERATION_S_MAX)
 
     def await_brokers(self) -> None:
-        """Wait until clients see all brokers."""
-        self._await(lambda: len(self._metadata().brokers) == len(self._names), f"{len(self._names)} brokers")
+        """Wait until clients see all brokers and a controller, for which librdkafka would wait without asking."""
+
+        def complete() -> bool:
+            seen = self._metadata()
+            return len(seen.brokers) == len(self._names) and seen.controller_id >= 0
+
+        self._await(complete, f"{len(self._names)} brokers and a controller")
 
     def end(self) -> None:
         """Stop every broker, and wait until it has ended."""

@@ -26,6 +26,8 @@ CONTROLLER_CHANNEL = "controller"
 ACK_TIMEOUT_MS = 30_000
 # A broker that answers nothing keeps its commands; with more than this it counts as dead.
 QUEUE_COMMANDS_MAX = 1_000
+# Replicas that one command deletes; each takes a broker about a millisecond.
+STOPPED_TOGETHER_MAX = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +74,23 @@ def inform(
 
 
 def stop_replicas(core: Core, gone: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-    """Command the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2)."""
+    """
+    Command the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2).
+
+    Many go in several commands: a broker serves others between two of them.
+    """
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
         if broker in core.state.controller.live:
             partitions = tuple(tp for tp, replicas in sorted(gone.items()) if broker in replicas)
-            request = StopReplicaRequest(
-                controller_id=core.config.broker_id,
-                controller_epoch=core.state.controller.epoch,
-                ack_timeout_ms=ACK_TIMEOUT_MS,
-                partitions=partitions,
-                broker_epoch=_broker_epoch(core, broker),
-            )
-            _enqueue(core, broker, request)
+            for first in range(0, len(partitions), STOPPED_TOGETHER_MAX):
+                request = StopReplicaRequest(
+                    controller_id=core.config.broker_id,
+                    controller_epoch=core.state.controller.epoch,
+                    ack_timeout_ms=ACK_TIMEOUT_MS,
+                    partitions=partitions[first : first + STOPPED_TOGETHER_MAX],
+                    broker_epoch=_broker_epoch(core, broker),
+                )
+                _enqueue(core, broker, request)
 
 
 def forget_dead(core: Core) -> None:

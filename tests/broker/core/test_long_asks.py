@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from targets.broker.core.commands import STOPPED_TOGETHER_MAX
 from targets.broker.core.controller import WRITES_IN_FLIGHT_MAX
 from targets.broker.core.events import ZkAnswered, ZkAsk
 from targets.broker.core.messages import (
@@ -17,6 +18,7 @@ from targets.broker.core.messages import (
     MetadataRequest,
     MetadataResponse,
     NewTopic,
+    StopReplicaRequest,
     TopicErrors,
     TopicPartition,
 )
@@ -167,3 +169,13 @@ def test_one_limit_holds_for_partitions_by_number_and_by_assignments_of_all_topi
     refused = ErrorCode.INVALID_PARTITIONS
     assert [("b", refused), ("c", refused), ("e", refused), ("a", OK), ("d", OK)] == outcome(bench, asked)
     assert [("e", OK)] == outcome(bench, create(topic("e", 1)))
+
+
+def test_brokers_are_told_of_deleted_partitions_some_at_a_time(large: Cluster) -> None:
+    bench = large.benches[1]
+    outcome(bench, DeleteTopicsRequest(topics=("t",), timeout_ms=1_000))
+    large.settle()
+    stops = [send.request for send in bench.sent() if isinstance(send.request, StopReplicaRequest)]
+    assert STOPPED_TOGETHER_MAX == max(len(stop.partitions) for stop in stops)
+    assert MANY == len({tp for stop in stops for tp in stop.partitions})
+    assert {} == bench.broker.state.replicas
