@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -55,9 +56,10 @@ def test_disk_that_gets_full_makes_runs_unknown_and_the_table_is_printed(folder:
         assert 3 == running.end(), running.output()
         output = running.output()
         assert "Traceback" not in output
-        assert "No space left on device" in output
-        assert "2 runs: 0 as expected, 2 unknown, 0 mismatch" in output
-        assert "again: make test-kip101 SCENARIO=kip101-1 PROTOCOL=hw" in output
+        # The first run may just get by: its own disks are removed at its end, which makes some space.
+        assert re.search(r"kip101-1-kip279: \d+ MiB free; expected 1024 MiB; free some", output)
+        assert re.search(r"^2 runs: [01] as expected, [12] unknown, 0 mismatch;", output, re.M)
+        assert "again: make test-kip101 SCENARIO=kip101-1 PROTOCOL=kip279" in output
         (disk / "filler").unlink()
         reap()
         assert until(lambda: left_of(folder) == [f"mount {disk}"], END_S_MAX), left_of(folder)
