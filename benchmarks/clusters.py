@@ -140,7 +140,11 @@ class RunningCluster:
 
     def last_words(self) -> str:
         """Return the last printed lines of each broker."""
-        return "\n".join(line for name in self._names for line in self._host.log_text(name).splitlines()[-5:])
+        return "\n".join(line for name in self._names for line in self.log(name).splitlines()[-5:])
+
+    def log(self, name: str) -> str:
+        """Return what a broker has printed so far."""
+        return self._host.log_text(name)
 
     def _whole(self, topic: str, partitions: int) -> bool:
         found = self._metadata(topic).topics[topic].partitions.values()
