@@ -61,6 +61,14 @@ conform: $(STAMP) java  ## the same random schedules on a release and on our bro
 bench-broker: $(STAMP) java  ## our broker beside Apache Kafka under librdkafka: ARGS="--seconds 8 --repeats 3 --acks -1"
 	@$(BIN)/python -m benchmarks.broker $(ARGS)
 
+.PHONY: bench-connections
+bench-connections: $(STAMP) java  ## 2,000 connections at once, ours beside Apache Kafka: ARGS="--connections 2000 --seconds 300"
+	@$(BIN)/python -m benchmarks.connections $(ARGS)
+
+.PHONY: storm
+storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: ARGS="--frames 300000 --against broker 3.9.1"
+	@$(BIN)/python -m tests.broker.storm $(ARGS)
+
 .PHONY: bench-search
 bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken: ARGS="--hits 5 --seeds 1200 hw kip279"
 	@$(BIN)/python -m benchmarks.search $(ARGS)

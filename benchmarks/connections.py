@@ -1,7 +1,7 @@
 """
 Let many connections produce and fetch at once, on two peers: `python -m benchmarks.connections`.
 
-    --connections 2000 --seconds 300 --against broker 3.9.1
+    --connections 2000 --seconds 300 --against ours 3.9.1
 
 Each connection sends one record to the leader (acks=1) and fetches it back, again and again. Both peers run during
 the whole measurement, a broker each, one of them idle while the other is loaded. The client is one process with
@@ -96,9 +96,12 @@ class Line:
         try:
             async with opening, asyncio.timeout(CONNECT_S_MAX):
                 reader, writer = await asyncio.open_connection(host, port)
-            while not over.is_set():
-                await self._turn(reader, writer)
-            writer.close()
+            try:
+                while not over.is_set():
+                    await self._turn(reader, writer)
+            finally:
+                writer.close()
+                await writer.wait_closed()
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             self._load.errors[repr(error)[:80]] += 1
 
@@ -203,8 +206,8 @@ def main() -> int:
         return EXIT_CODES["usage"]
     Console(width=120).print(table(loads, options.connections))
     for name, load in loads.items():
-        for error, count in load.errors.most_common(5):
-            print(f"{name}: {count} times {error}")
+        for text, count in load.errors.most_common(5):
+            print(f"{name}: {count} times {text}")
     return 1 if loads.get(OURS, Load()).errors else 0
 
 
