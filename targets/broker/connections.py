@@ -152,12 +152,14 @@ class Memory:
         self._now_s = now_s
         self._held: dict[Connection, _Held] = {}
         self._held_bytes = 0
+        self._small: dict[Connection, int] = {}
+        self._small_bytes = 0
         self._unread: dict[Connection, _Held] = {}
         self._queue: deque[Connection] = deque()
 
     def room(self) -> int:
         """Return how many bytes more may be held; 0 or less when memory is short."""
-        return self._max - self._held_bytes - self._unread_bytes()
+        return self._max - self._held_bytes - self._small_bytes - self._unread_bytes()
 
     def room_for_answers(self) -> int:
         """Return how many bytes of records the next answers may hold: 1 for one batch alone, 0 for none."""
@@ -171,8 +173,17 @@ class Memory:
         self._queue.append(connection)
         return False
 
-    def hold(self, connection: Connection, size: int) -> None:
-        """Record the bytes that the connection's requests hold now."""
+    def hold(self, connection: Connection, size: int, small: int = 0) -> None:
+        """
+        Record the bytes that the connection's requests hold now.
+
+        Args:
+            size: of its large requests, which get their turn by age.
+            small: of requests that came behind others; they count, and wait for no memory.
+        """
+        self._small_bytes += small - self._small.pop(connection, 0)
+        if small:
+            self._small[connection] = small
         held = self._held.get(connection)
         before = held.size if held is not None else 0
         self._held_bytes += size - before

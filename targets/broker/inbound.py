@@ -33,7 +33,7 @@ from targets.broker.core.messages import (
 from targets.broker.limits import Limits
 from targets.broker.log import HeavyError, split_produced
 from targets.broker.wire.codec import Incoming, decode_request, encode_response
-from targets.broker.wire.frames import FrameSplitter
+from targets.broker.wire.frames import SMALL_BYTES, FrameSplitter
 from targets.broker.wire.scalars import Pieces, WireError
 from targets.broker.wire.versions import PRODUCE
 
@@ -101,7 +101,8 @@ class Inbound(asyncio.BufferedProtocol):
             self._mute()
 
     def close(self) -> None:
-        """End the connection at once."""
+        """End the connection at once; what waits there is not taken up."""
+        self._waiting.clear()
         if self._transport is not None:
             self._transport.abort()
 
@@ -170,8 +171,14 @@ class Inbound(asyncio.BufferedProtocol):
 
     def _hold(self) -> None:
         """Say how much memory the requests of this connection hold."""
-        waiting = sum(map(len, self._waiting)) + len(self._away or b"")
-        self._common.connections.memory.hold(self, self._splitter.held + waiting)
+        large = self._splitter.held + len(self._away or b"")
+        small = 0
+        for frame in self._waiting:
+            if len(frame) > SMALL_BYTES:
+                large += len(frame)
+            else:
+                small += len(frame)
+        self._common.connections.memory.hold(self, large, small)
 
     def _mute(self) -> None:
         """Read no more while requests wait, here or for memory."""

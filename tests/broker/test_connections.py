@@ -158,6 +158,18 @@ def test_the_oldest_goes_on_beyond_the_limit_so_that_one_always_ends() -> None:
     assert 1 == other.resumed
 
 
+def test_small_requests_that_wait_count_and_hold_up_no_large_one() -> None:
+    memory = memory_of(100)
+    pipelining = Peer(1)
+    memory.hold(pipelining, 0, 90)
+    assert 10 == memory.room()
+    assert memory.asks(wanting(memory, 50))
+    memory.hold(pipelining, 0, 40)
+    assert 60 == memory.room()
+    memory.forget(pipelining)
+    assert 100 == memory.room()
+
+
 def test_first_large_request_is_taken_even_when_answers_fill_the_memory() -> None:
     memory = memory_of(100)
     memory.sent(Peer(1, unsent_bytes=500))

@@ -268,6 +268,13 @@ def test_handler_of_bytes_that_raises_ends_its_connection_alone(
     assert "connection 1: closing it" in caplog.text and "a bug" in caplog.text
 
 
+def test_nothing_is_taken_up_behind_a_request_that_is_wrong() -> None:
+    client = Client()
+    client.sends(asked(1), struct.pack(">ihhih", 10, 99, 0, 1, -1), asked(2))
+    client.inbound.answer(reply(1))
+    assert (True, [1]) == (client.wire.aborted, client.epochs)
+
+
 def test_answer_that_cannot_be_written_ends_its_connection_alone() -> None:
     client = Client()
     client.sends(asked(1))
