@@ -7,13 +7,13 @@ interfaces (harness/cluster/interfaces.py).
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
+from harness.beneath import Folder, RefusedError
 from harness.cleanup import process
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import NodeSpec, Target
@@ -24,8 +24,9 @@ from harness.fabric.fabric import Fabric
 from harness.history.file import History
 from harness.hosts import MakeHost
 from harness.hosts.base import Host
+from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
-from harness.logdir.scan import ReplicaLog, find_partitions, name_of, scan_partition
+from harness.logdir.scan import ReplicaLog, find_partitions, scan_partition
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
 from harness.zookeeper.view import RealZooKeeperView
@@ -110,19 +111,23 @@ class RealMachines:
 
         Source:  KAFKA-6361: "a workaround for the issue is to delete the log segment and restart".
         """
-        folder = self._folder(name, topic, partition)
-        newest = max((path.stem for path in folder.glob("*.log")), default=None) if folder else None
-        if folder is None or newest is None:
-            raise PreconditionError(f"{name}: no segment of {topic}-{partition} to delete; expected one at least")
-        gone = sorted(path for path in folder.glob(f"{newest}.*"))
-        for path in gone:
-            path.unlink()
-        return f"{', '.join(path.name for path in gone)} deleted"
+        with ExitStack() as opened:
+            folder = self._opened(opened, name, topic, partition)
+            names = [] if folder is None else sorted(entry.name for entry in folder.entries())
+            newest = max((each.removesuffix(".log") for each in names if each.endswith(".log")), default=None)
+            if folder is None or newest is None:
+                raise PreconditionError(
+                    f"{name}: no segment of {topic}-{partition} to delete; expected one at least"
+                )
+            gone = [each for each in names if each.startswith(f"{newest}.")]
+            for each in gone:
+                folder.unlink(each)
+        return f"{', '.join(gone)} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
         """Return a replica's log as its files have it; None while there is none."""
-        folder = self._folder(name, topic, partition)
-        return None if folder is None else scan_partition(folder)
+        folder = self.disk(name) / f"{topic}-{partition}"
+        return scan_partition(folder) if folder in find_partitions(self.disk(name)) else None
 
     def disk(self, name: str) -> Path:
         """Return the node's data directory, as a path of this machine."""
@@ -130,8 +135,9 @@ class RealMachines:
 
     def keep(self, name: str, folder: Path) -> None:
         """Copy the node's data directory to the folder, for later inspection."""
-        ignored = shutil.ignore_patterns("lost+found")
-        shutil.copytree(self.disk(name), folder, ignore=ignored, dirs_exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        with Folder.no_link(self.disk(name)) as data, Folder.at(folder) as kept:
+            copy_pass(data, kept, without=frozenset({"lost+found"}))
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""
@@ -152,8 +158,13 @@ class RealMachines:
                 stack.callback(self._printed_lines.close)
             stack.callback(self._collector.end)
 
-    def _folder(self, name: str, topic: str, partition: int) -> Path | None:
-        return next((p for p in find_partitions(self.disk(name)) if name_of(p) == (topic, partition)), None)
+    def _opened(self, opened: ExitStack, name: str, topic: str, partition: int) -> Folder | None:
+        """Open a replica's folder until the stack is closed; None if there is none, or a link in its place."""
+        try:
+            data = opened.enter_context(Folder.no_link(self.disk(name)))
+            return opened.enter_context(data.folder(f"{topic}-{partition}"))
+        except (FileNotFoundError, RefusedError):
+            return None
 
 
 def open_machines(

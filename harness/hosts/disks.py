@@ -9,15 +9,17 @@ A node's disk: a folder that can be flushed from outside, and can lose power, de
 from __future__ import annotations
 
 import ctypes
-import filecmp
 import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
+from harness.beneath import Folder, RefusedError, parts
+from harness.hosts.trees import copy_file, copy_pass, difference, empty
 from harness.model import PreconditionError
 
 # How often a copy is started again because a file vanished meanwhile.
@@ -111,6 +113,9 @@ class WatermarkDisk:
     of that one file are copied. If the node truncated and rewrote bytes below that length between its flush and
     our copy, the rewritten bytes count as durable. Deletions and renames become durable with the next flush from
     outside, or with the file's own next report.
+
+    The node may put links into its folder: none is followed, neither there nor in the shadow, which has copies of
+    them.
     """
 
     def __init__(self, data: Path, shadow: Path, owner: Owner = None) -> None:
@@ -128,46 +133,61 @@ class WatermarkDisk:
         """Copy the folder to the shadow."""
         with self._mutex:
             fresh = self._shadow.with_name(self._shadow.name + ".new")
-            files = _copy_while_used(self.data, fresh)
+            with _opened(self.data) as data:
+                files = _copy_while_used(data, fresh)
             shutil.rmtree(self._shadow)
             fresh.rename(self._shadow)
         return f"{files} files copied to the shadow"
 
     def note_flushed(self, path: str, length: int) -> None:
-        """Copy the first bytes of the file to the shadow; do nothing if the file is gone by now."""
-        source = self.data / path
-        if self.data not in Path(os.path.normpath(source)).parents:
-            raise PreconditionError(f"flush of {path!r}: expected a path below {self.data}")
-        with self._mutex:
+        """
+        Copy the first bytes of the file to the shadow; do nothing if the file is gone by now.
+
+        Raises:
+            PreconditionError: The path leads out of the data, or is not one of a regular file.
+        """
+        with self._mutex, _opened(self.data) as data, _opened(self._shadow) as shadow:
             try:
-                with source.open("rb") as file:
-                    content = file.read(length)
+                *above, name = parts(path)
+                with data.below(above) as source:
+                    # Looked at first, so that the shadow gets no folder for a file that is gone.
+                    os.close(source.open(name))
+                    with shadow.below(above, make=True) as target:
+                        copy_file(source, target, name, length=length)
             except (FileNotFoundError, NotADirectoryError):
                 return
-            target = self._shadow / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            except RefusedError as error:
+                raise PreconditionError(
+                    f"flush of {path!r}: {error}; expected a path below {self.data}"
+                ) from error
 
     def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
         """Kill the victim, then restore the shadow: unflushed bytes, names and truncations are undone."""
         if victim.alive():
             victim.kill()
         drain()
-        with self._mutex:
-            undone_bytes, undone_files = _difference(self.data, self._shadow)
-            for child in self.data.iterdir():
-                if child.is_dir() and not child.is_symlink():
-                    shutil.rmtree(child)
-                else:
-                    child.unlink()
-            shutil.copytree(self._shadow, self.data, dirs_exist_ok=True, symlinks=True)
+        with self._mutex, _opened(self.data) as data, _opened(self._shadow) as shadow:
+            undone_bytes, undone_files = difference(data, shadow)
+            empty(data)
+            copy_pass(shadow, data)
             set_owner(self.data, self._owner)
-            if _difference(self.data, self._shadow) != (0, 0):
+            if difference(data, shadow) != (0, 0):
                 raise PreconditionError(f"power loss of {self.data}: it differs from its shadow afterwards")
         return f"killed; {undone_bytes} bytes in {undone_files} files undone (watermark)"
 
 
-def _copy_while_used(source: Path, target: Path) -> int:
+@contextmanager
+def _opened(path: Path) -> Iterator[Folder]:
+    """Open a folder that a node may have replaced by a link, which is refused."""
+    try:
+        folder = Folder.no_link(path)
+    except RefusedError as error:
+        raise PreconditionError(f"{path}: {error}") from error
+    with folder:
+        yield folder
+
+
+def _copy_while_used(source: Folder, target: Path) -> int:
     """
     Copy a tree to which a node writes meanwhile; return the number of files.
 
@@ -176,52 +196,11 @@ def _copy_while_used(source: Path, target: Path) -> int:
     """
     for _ in range(COPY_PASSES_MAX):
         shutil.rmtree(target, ignore_errors=True)
-        vanished, files = _copy_pass(source, target)
+        target.mkdir()
+        with Folder.at(target) as copy:
+            vanished, files = copy_pass(source, copy)
         if not vanished:
             return files
     raise PreconditionError(
-        f"flush {source}: files vanished in each of {COPY_PASSES_MAX} passes; expected one quiet pass"
+        f"flush {source.path}: files vanished in each of {COPY_PASSES_MAX} passes; expected one quiet pass"
     )
-
-
-def _copy_pass(source: Path, target: Path) -> tuple[bool, int]:
-    """Copy a tree once; return whether a file vanished, and how many files were copied."""
-    target.mkdir()
-    vanished = False
-    files = 0
-    try:
-        entries = sorted(os.scandir(source), key=lambda entry: entry.name)
-    except FileNotFoundError:
-        return True, 0
-    for entry in entries:
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                inner_vanished, inner_files = _copy_pass(Path(entry.path), target / entry.name)
-                vanished |= inner_vanished
-                files += inner_files
-            else:
-                shutil.copy2(entry.path, target / entry.name, follow_symlinks=False)
-                files += 1
-        except FileNotFoundError:
-            vanished = True
-    return vanished, files
-
-
-def _difference(data: Path, shadow: Path) -> tuple[int, int]:
-    """Count the bytes and files in which two trees differ; a differing file of equal length counts whole."""
-    ours, theirs = dict(_files(data)), dict(_files(shadow))
-    total = files = 0
-    for name in ours.keys() | theirs.keys():
-        if name in ours and name in theirs and filecmp.cmp(data / name, shadow / name, shallow=False):
-            continue
-        files += 1
-        total += abs(ours.get(name, 0) - theirs.get(name, 0)) or ours.get(name, 0)
-    return total, files
-
-
-def _files(root: Path) -> Iterator[tuple[str, int]]:
-    """Yield every file below the root, as (path relative to root, size)."""
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = Path(folder, name)
-            yield str(path.relative_to(root)), path.lstat().st_size

@@ -130,7 +130,7 @@ def shut_down(mount_point: Path, folder: Path) -> float:
     handle = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _require_own_loop(handle, mount_point, folder)
-        probe = os.open(PROBE_FILE, os.O_WRONLY | os.O_CREAT, dir_fd=handle)
+        probe = os.open(PROBE_FILE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
         try:
             started = time.monotonic()
             fcntl.ioctl(handle, FS_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
+from harness.beneath import Folder, RefusedError
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import (
     TOKEN_VARIABLE,
@@ -62,8 +63,8 @@ class NodeProcess:
 
     def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
         """Note the process in the ledger, fork it, and note its pid."""
-        self._entry, token = self._ledger.note_process()
-        with self._log.open("ab") as output:
+        with os.fdopen(self._open_log(os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as output:
+            self._entry, token = self._ledger.note_process()
             try:
                 self._child = subprocess.Popen(
                     argv,
@@ -131,9 +132,19 @@ class NodeProcess:
     def log_text(self) -> str:
         """Return everything that it has printed so far, over all its lives."""
         try:
-            return self._log.read_text(encoding="utf-8", errors="replace")
+            handle = self._open_log(os.O_RDONLY)
         except FileNotFoundError:
             return ""
+        with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def _open_log(self, flags: int) -> int:
+        """Open the log file, which lies in a folder of the node's: nothing but a regular file."""
+        try:
+            with Folder.at(self._log.parent) as folder:
+                return folder.open(self._log.name, flags)
+        except RefusedError as error:
+            raise PreconditionError(f"log of {self.name}: {self._log}: {error}") from error
 
     def log_tail(self) -> str:
         """Return the end of its output."""

@@ -6,6 +6,7 @@ A host has one Site, which it opens first and closes last.
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
+from harness.beneath import Folder, RefusedError
 from harness.cleanup.ledger import Ledger, Reaped, reap
 from harness.hosts.disks import Disk, Owner, PlainDisk, WatermarkDisk
 from harness.hosts.loopfs import LoopDisk, why_not
 from harness.launch import Launch
-from harness.model import FencepostError, UsageError
+from harness.model import FencepostError, PreconditionError, UsageError
 
 TIERS: Final = ("loop", "watermark")
 
@@ -131,7 +133,13 @@ def require_free_space(folder: Path) -> None:
 def write_files(conf_dir: Path, launch: Launch) -> None:
     """Write the launch's files; raise UsageError for a name with a path."""
     conf_dir.mkdir(parents=True, exist_ok=True)
-    for name, text in launch.files.items():
-        if Path(name).name != name:
-            raise UsageError(f"launch file {name!r}: expected a plain name")
-        (conf_dir / name).write_text(text, encoding="utf-8")
+    try:
+        with Folder.no_link(conf_dir) as conf:
+            for name, text in launch.files.items():
+                if Path(name).name != name:
+                    raise UsageError(f"launch file {name!r}: expected a plain name")
+                handle = conf.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+    except RefusedError as error:
+        raise PreconditionError(f"{conf_dir}: {error.filename}: {error}") from error

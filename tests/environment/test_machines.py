@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -73,6 +74,32 @@ def test_disk_is_kept_as_it_is(machines: RealMachines, tmp_path: Path) -> None:
     machines.keep("A", tmp_path / "kept")
     machines.keep("A", tmp_path / "kept")
     assert ["log-0"] == [path.name for path in (tmp_path / "kept").iterdir()]
+
+
+def test_replica_whose_folder_is_a_link_is_not_read_and_loses_nothing(
+    machines: RealMachines, tmp_path: Path
+) -> None:
+    """The node moves its log away, and puts a link to another node's log in its place."""
+    folder = write(machines, 0)
+    folder.rename(tmp_path / "log-0")
+    folder.symlink_to(tmp_path / "log-0")
+    (machines.disk("A") / "meta.properties").touch()
+    found = machines.replica_log("A", "log", 0)
+    assert found is not None
+    assert ((), ("log-0: a link; expected a folder, and no link is followed",)) == (found.batches, found.problems)
+    with pytest.raises(PreconditionError, match="A: no segment of log-0 to delete; expected one at least"):
+        machines.delete_active_segment("A", "log", 0)
+    assert 2 == len(list((tmp_path / "log-0").iterdir()))
+
+
+def test_disk_is_kept_without_what_its_links_lead_to(machines: RealMachines, tmp_path: Path) -> None:
+    write(machines, 0)
+    (tmp_path / "secret").write_bytes(b"secret")
+    (machines.disk("A") / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(machines.disk("A") / "fifo")
+    machines.keep("A", tmp_path / "kept")
+    assert {"log-0", "link"} == {path.name for path in (tmp_path / "kept").iterdir()}
+    assert (tmp_path / "kept" / "link").is_symlink()
 
 
 def test_collector_is_closed_also_when_the_host_cannot_be() -> None:

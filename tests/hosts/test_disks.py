@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from harness.hosts import disks
+from harness.beneath import Folder
+from harness.hosts import disks, trees
 from harness.hosts.disks import PlainDisk, WatermarkDisk
 from harness.model import PreconditionError
 
@@ -83,14 +83,14 @@ def test_flush_finds_a_file_that_is_renamed_while_it_copies(
     disk: WatermarkDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (disk.data / "checkpoint.tmp").write_bytes(b"new")
-    copy = shutil.copy2
+    copy = trees.copy_file
 
-    def rename_first(source: str, target: Path, *, follow_symlinks: bool) -> object:
-        if source.endswith(".tmp"):
-            os.rename(source, source.removesuffix(".tmp"))
-        return copy(source, target, follow_symlinks=follow_symlinks)
+    def rename_first(source: Folder, target: Folder, name: str) -> None:
+        if name.endswith(".tmp"):
+            (disk.data / name).rename(disk.data / name.removesuffix(".tmp"))
+        copy(source, target, name)
 
-    monkeypatch.setattr(shutil, "copy2", rename_first)
+    monkeypatch.setattr(trees, "copy_file", rename_first)
     disk.flush()
     disk.power_loss(DeadVictim(), nothing)
     assert (disk.data / "checkpoint").read_bytes() == b"new"
@@ -101,12 +101,89 @@ def test_flush_gives_up_on_a_folder_that_never_stays_quiet(
 ) -> None:
     (disk.data / "log").write_bytes(b"a")
 
-    def always_gone(source: str, target: Path, *, follow_symlinks: bool) -> object:
-        raise FileNotFoundError(source, target, follow_symlinks)
+    def always_gone(source: Folder, target: Folder, name: str) -> None:
+        raise FileNotFoundError(source, target, name)
 
-    monkeypatch.setattr(shutil, "copy2", always_gone)
+    monkeypatch.setattr(trees, "copy_file", always_gone)
     with pytest.raises(PreconditionError, match=f"each of {disks.COPY_PASSES_MAX} passes"):
         disk.flush()
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A file of the harness's user, which no node may reach through the harness."""
+    path = tmp_path / "outside" / "authorized_keys"
+    path.parent.mkdir()
+    path.write_bytes(b"ours")
+    return path
+
+
+def test_noted_flush_writes_nothing_through_a_link_that_a_flush_has_copied(
+    disk: WatermarkDisk, outside: Path
+) -> None:
+    """The node makes a link, waits for a flush, puts a file in the link's place, and reports it as flushed."""
+    (disk.data / "log").symlink_to(outside)
+    disk.flush()
+    (disk.data / "log").unlink()
+    (disk.data / "log").write_bytes(b"theirs")
+    disk.note_flushed("log", 6)
+    assert b"ours" == outside.read_bytes()
+    disk.power_loss(DeadVictim(), nothing)
+    assert (b"ours", b"theirs") == (outside.read_bytes(), (disk.data / "log").read_bytes())
+
+
+def test_noted_flush_writes_nothing_through_a_folder_that_was_a_link(disk: WatermarkDisk, outside: Path) -> None:
+    (disk.data / "t-0").symlink_to(outside.parent)
+    disk.flush()
+    (disk.data / "t-0").unlink()
+    (disk.data / "t-0").mkdir()
+    (disk.data / "t-0" / outside.name).write_bytes(b"theirs")
+    with pytest.raises(PreconditionError, match="a link; expected a folder"):
+        disk.note_flushed(f"t-0/{outside.name}", 6)
+    assert b"ours" == outside.read_bytes()
+
+
+@pytest.mark.parametrize("path", ["log", "t-0/authorized_keys"])
+def test_noted_flush_reads_nothing_through_a_link(disk: WatermarkDisk, outside: Path, path: str) -> None:
+    (disk.data / "log").symlink_to(outside)
+    (disk.data / "t-0").symlink_to(outside.parent)
+    with pytest.raises(PreconditionError, match="a link; expected a"):
+        disk.note_flushed(path, 4)
+    disk.power_loss(DeadVictim(), nothing)
+    assert (b"ours", []) == (outside.read_bytes(), os.listdir(disk.data))
+
+
+def test_noted_flush_of_a_fifo_does_not_wait(disk: WatermarkDisk) -> None:
+    os.mkfifo(disk.data / "log")
+    with pytest.raises(PreconditionError, match="a FIFO; expected a regular file"):
+        disk.note_flushed("log", 4)
+
+
+def test_loss_puts_a_link_back_as_a_link_and_reads_nothing_behind_it(disk: WatermarkDisk, outside: Path) -> None:
+    (disk.data / "link").symlink_to(outside)
+    disk.flush()
+    (disk.data / "link").unlink()
+    os.mkfifo(disk.data / "link")
+    disk.power_loss(DeadVictim(), nothing)
+    assert (str(outside), b"ours") == (os.readlink(disk.data / "link"), outside.read_bytes())
+
+
+def test_noted_flush_of_a_file_replaces_a_folder_of_that_name(disk: WatermarkDisk) -> None:
+    (disk.data / "log").mkdir()
+    disk.flush()
+    (disk.data / "log").rmdir()
+    (disk.data / "log").write_bytes(b"file")
+    disk.note_flushed("log", 4)
+    disk.power_loss(DeadVictim(), nothing)
+    assert (disk.data / "log").read_bytes() == b"file"
+
+
+def test_disk_that_became_a_link_is_refused(disk: WatermarkDisk, outside: Path) -> None:
+    disk.data.rmdir()
+    disk.data.symlink_to(outside.parent)
+    with pytest.raises(PreconditionError, match="a link; expected a folder"):
+        disk.power_loss(DeadVictim(), nothing)
+    assert b"ours" == outside.read_bytes()
 
 
 def test_plain_disk_has_nothing_to_lose(tmp_path: Path) -> None:

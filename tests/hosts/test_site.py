@@ -8,8 +8,10 @@ import pytest
 
 from harness.cleanup.ledger import Ledger, runs_dir
 from harness.hosts import site as module
-from harness.hosts.site import Site
-from harness.model import UsageError
+from harness.hosts.node import NodeProcess
+from harness.hosts.site import Site, write_files
+from harness.launch import Launch
+from harness.model import PreconditionError, UsageError
 
 
 def test_close_during_open_leaves_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,3 +28,31 @@ def test_nothing_is_made_in_a_ledger_that_was_closed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="closed; expected no call after close"):
         ledger.run("touch", str(tmp_path / "made"))
     assert False is (tmp_path / "made").exists()
+
+
+def test_launch_files_are_written_through_no_link_that_a_node_has_made(tmp_path: Path) -> None:
+    (tmp_path / "ours").write_text("ours")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "broker.json").symlink_to(tmp_path / "ours")
+    launch = Launch(argv=("true",), files={"broker.json": "theirs"})
+    with pytest.raises(PreconditionError, match=r"broker\.json: a link; expected a regular file"):
+        write_files(tmp_path / "conf", launch)
+    (tmp_path / "conf" / "broker.json").unlink()
+    (tmp_path / "conf").rename(tmp_path / "was")
+    (tmp_path / "conf").symlink_to(tmp_path)
+    with pytest.raises(PreconditionError, match="a link; expected a folder"):
+        write_files(tmp_path / "conf", launch)
+    assert ("ours", False) == ((tmp_path / "ours").read_text(), (tmp_path / "broker.json").exists())
+
+
+def test_node_s_output_goes_through_no_link_and_is_read_through_none(tmp_path: Path) -> None:
+    (tmp_path / "ours").write_text("ours")
+    (tmp_path / "log.txt").symlink_to("ours")
+    ledger = Ledger.open(tmp_path / "run")
+    node = NodeProcess(name="A", ledger=ledger, log=tmp_path / "log.txt")
+    with pytest.raises(PreconditionError, match=r"log of A: .*log\.txt: a link; expected a regular file"):
+        node.start(("echo", "theirs"), env={}, cwd=tmp_path)
+    with pytest.raises(PreconditionError, match="log of A"):
+        node.log_text()
+    assert "ours" == (tmp_path / "ours").read_text()
+    ledger.close()
