@@ -53,3 +53,26 @@ SCENARIO_TIME_S_MAX: Final = 86_400
 # Ports for local nodes, below the kernel's ephemeral range, so that no outgoing connection uses them.
 PORT_FIRST: Final = 18000
 PORT_LAST: Final = 31999
+
+# What the reader of logs takes from a disk, whose files may hold anything. Each limit is far above what a sound
+# log has, and together they keep the comparison of three replicas below 1 GB. What is beyond is unreadable.
+# One batch: a broker takes 1 MB by default (message.max.bytes), and operators raise it to some tens of MB.
+LOG_BATCH_BYTES_MAX: Final = 64 * 1024 * 1024
+# One batch's records when decompressed: 1 MB that opens to more is no message but a bomb.
+LOG_BATCH_OPENED_BYTES_MAX: Final = 128 * 1024 * 1024
+# A batch of 1 MB has at most 150,000 records, of 7 bytes each.
+LOG_BATCH_RECORDS_MAX: Final = 500_000
+LOG_RECORD_HEADERS_MAX: Final = 100_000
+LOG_READ_BYTES: Final = 1024 * 1024
+# Kafka's largest segment (log.segment.bytes is an int): zeros are followed no further.
+LOG_ZEROS_BYTES_MAX: Final = 2 * 1024 * 1024 * 1024
+# A checkpoint of a data directory has a line for each partition, a leader-epoch-checkpoint one for each epoch.
+CHECKPOINT_BYTES_MAX: Final = 32 * 1024 * 1024
+CHECKPOINT_ENTRIES_MAX: Final = 250_000
+EPOCHS_MAX: Final = 100_000
+# The names of a folder: partitions of a data directory, files of a partition.
+FOLDER_NAMES_MAX: Final = 250_000
+# The findings about a replica (changes of epoch, holes, unreadable ranges) or about a partition (differences).
+LOG_FINDINGS_MAX: Final = 10_000
+# The records of one replica that are compared at a time.
+LOG_WINDOW_RECORDS: Final = 100_000

@@ -4,6 +4,7 @@ Walk the record batches of format v2 in a segment's bytes: headers and checksums
 The walk stops where the bytes are not a sound batch, because what follows could be anything:
     fewer bytes than a header, or zeros to the end of the file    a torn or zero-filled tail
     a length that is zero, below 49, or beyond the file           torn, or no batch
+    a length above LOG_BATCH_BYTES_MAX                            more than this reader takes into memory
     magic other than 2                                            message_set.py reads v0 and v1
     CRC-32C that differs from that of bytes 21 to the end         damaged
 The walk goes on after a base offset that does not rise, or a last offset before the base. The bytes of such a
@@ -17,10 +18,14 @@ Source:  Apache Kafka, clients/.../record/DefaultRecordBatch.java.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import crc32c
+
+from harness import limits
+from harness.logdir.source import BytesSource, Source
 
 # base offset, length, leader epoch, magic, crc, attributes, last offset delta, base and max timestamp,
 # producer id, producer epoch, base sequence, record count
@@ -88,6 +93,20 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """
+    Why no sound batch begins at a position that is not the end of the bytes.
+
+    Attributes:
+        short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
+    """
+
+    position: int
+    text: str
+    short: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
     """
     The result of a walk: sound batches in file order, and why it stopped.
@@ -95,13 +114,23 @@ class Walk:
     Attributes:
         sound_bytes: The position at which the walk stopped.
         stopped: Why it stopped; "" if it reached the end of the bytes.
-        short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
+        short: As of a Stop.
     """
 
     headers: tuple[Header, ...]
     sound_bytes: int
     stopped: str
     short: bool = False
+
+    @classmethod
+    def of(cls, found: Iterable[Header | Stop], size: int) -> Walk:
+        """Collect what a walk over `size` bytes yields."""
+        headers: list[Header] = []
+        for each in found:
+            if isinstance(each, Stop):
+                return cls(headers=tuple(headers), sound_bytes=each.position, stopped=each.text, short=each.short)
+            headers.append(each)
+        return cls(headers=tuple(headers), sound_bytes=size, stopped="")
 
 
 def walk(data: bytes, *, next_offset: int = 0) -> Walk:
@@ -114,62 +143,89 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
         next_offset: The least base offset that the first batch may have: the segment's own, or the end of the
             batch before it.
     """
-    headers: list[Header] = []
+    return Walk.of(headers(BytesSource(data), header_at, next_offset), len(data))
+
+
+def headers(
+    source: Source, read: Callable[[Source, int, int], Header | Stop], next_offset: int
+) -> Iterator[Header | Stop]:
+    """Yield what `read` finds at each position, up to the end or to the first position without a sound batch."""
     position = 0
-    while position < len(data):
-        stopped = _stop(data, position)
-        if stopped:
-            return Walk(
-                headers=tuple(headers), sound_bytes=position, stopped=stopped, short=is_short(data, position)
-            )
-        header = _header(data, position, next_offset)
-        headers.append(header)
+    while position < source.size:
+        found = read(source, position, next_offset)
+        yield found
+        if isinstance(found, Stop):
+            return
         # Each batch must begin at or after the furthest end before it, also after a batch that goes back.
-        next_offset = max(next_offset, header.last_offset + 1)
-        position += header.size
-    return Walk(headers=tuple(headers), sound_bytes=position, stopped="")
+        next_offset = max(next_offset, found.last_offset + 1)
+        position += found.size
 
 
-def is_short(data: bytes, position: int) -> bool:
+def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
+    """Return the header of the sound batch that begins at the position, or why none does."""
+    head = source.at(position, HEADER.size)
+    length = _length(head)
+    text = _refusal(source, position, head)
+    data = b""
+    if not text:
+        data = source.at(position, LENGTH_END + length)
+        text = _refusal_of_whole(data, length)
+    if text:
+        short = is_short(source, position)
+        return Stop(position=position, text=f"position {position}: {text}", short=short)
+    return _header(data, position, next_offset)
+
+
+def is_short(source: Source, position: int) -> bool:
     """Return True if the bytes from the position on are all zero, or end inside the batch that begins there."""
-    left = len(data) - position
-    if left < LENGTH_END or data.count(0, position) == left:
+    head = source.at(position, LENGTH_END)
+    if len(head) < LENGTH_END or _length(head) > source.size - position - LENGTH_END:
         return True
-    (length,) = struct.unpack_from(">i", data, position + 8)
-    return bool(length > left - LENGTH_END)
+    return source.zeros_from(position)
 
 
-def _stop(data: bytes, position: int) -> str:
-    """Return why no sound batch begins here; "" if one does."""
-    left = len(data) - position
-    where = f"position {position}"
-    if not any(data[position : position + HEADER.size]) and data.count(0, position) == left:
-        return f"{where}: {left} bytes, all zero, to the end of the file; expected a batch or the end"
+def _length(head: bytes) -> int:
+    """Return the length field of a batch, if the bytes reach so far."""
+    return int.from_bytes(head[8:LENGTH_END], signed=True)
+
+
+def _refusal(source: Source, position: int, head: bytes) -> str:
+    """Return why these bytes of a file begin no batch; "" if they may begin one."""
+    # A file that was cut meanwhile has fewer bytes than its length says.
+    left = source.size - position if len(head) == HEADER.size else len(head)
+    if not any(head) and source.zeros_from(position):
+        return f"{left} bytes, all zero, to the end of the file; expected a batch or the end"
     if left < LENGTH_END:
-        return f"{where}: torn, {left} bytes are left; expected at least {HEADER.size} or none"
-    (length,) = struct.unpack_from(">i", data, position + 8)
+        return f"torn, {left} bytes are left; expected at least {HEADER.size} or none"
+    length = _length(head)
     # The magic byte has the same position in every format, and old messages may be shorter than a v2 header.
-    if left > _MAGIC_AT and data[position + _MAGIC_AT] in {0, 1} and 0 < length <= left - LENGTH_END:
-        magic = data[position + _MAGIC_AT]
-        return f"{where}: a message of format v{magic} (magic {magic}); expected a batch, magic 2"
+    if left > _MAGIC_AT and head[_MAGIC_AT] in {0, 1} and 0 < length <= left - LENGTH_END:
+        magic = head[_MAGIC_AT]
+        return f"a message of format v{magic} (magic {magic}); expected a batch, magic 2"
     if length < BATCH_LENGTH_MIN:
-        return f"{where}: batch length is {length}; expected at least {BATCH_LENGTH_MIN}"
+        return f"batch length is {length}; expected at least {BATCH_LENGTH_MIN}"
     if length > left - LENGTH_END:
-        return f"{where}: torn, batch length is {length} and {left - LENGTH_END} bytes are left"
-    magic = data[position + _MAGIC_AT]
-    if magic != 2:
-        return f"{where}: magic is {magic}; expected 2"
-    (stored,) = struct.unpack_from(">I", data, position + 17)
-    computed = crc32c.crc32c(memoryview(data)[position + CRC_FROM : position + LENGTH_END + length])
+        return f"torn, batch length is {length} and {left - LENGTH_END} bytes are left"
+    if head[_MAGIC_AT] != 2:
+        return f"magic is {head[_MAGIC_AT]}; expected 2"
+    if length > limits.LOG_BATCH_BYTES_MAX:
+        return f"batch length is {length}; this reader takes at most {limits.LOG_BATCH_BYTES_MAX}"
+    return ""
+
+
+def _refusal_of_whole(data: bytes, length: int) -> str:
+    """Return why the bytes are no sound batch of this length."""
+    if len(data) < LENGTH_END + length:
+        return f"torn, batch length is {length} and {len(data) - LENGTH_END} bytes are left"
+    (stored,) = struct.unpack_from(">I", data, 17)
+    computed = crc32c.crc32c(memoryview(data)[CRC_FROM:])
     if stored != computed:
-        return f"{where}: batch's CRC-32C is {stored:#010x}, its bytes have {computed:#010x}"
+        return f"batch's CRC-32C is {stored:#010x}, its bytes have {computed:#010x}"
     return ""
 
 
 def _header(data: bytes, position: int, next_offset: int) -> Header:
-    base, length, epoch, magic, crc, attributes, delta, base_time, max_time, _, _, _, count = HEADER.unpack_from(
-        data, position
-    )
+    base, _, epoch, magic, crc, attributes, delta, base_time, max_time, _, _, _, count = HEADER.unpack_from(data)
     problem = ""
     if base < next_offset:
         problem = f"base offset is {base}; expected {next_offset} or later, the end of the batch before it"
@@ -186,7 +242,7 @@ def _header(data: bytes, position: int, next_offset: int) -> Header:
         max_timestamp=max_time,
         record_count=count,
         position=position,
-        size=LENGTH_END + length,
-        payload=data[position + HEADER.size : position + LENGTH_END + length],
+        size=len(data),
+        payload=data[HEADER.size :],
         problem=problem,
     )

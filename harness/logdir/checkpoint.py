@@ -7,14 +7,20 @@ Read Kafka's checkpoint files: a version, a count, one entry a line.
     cleaner-offset-checkpoint       in a data directory            topic partition offset (compacted up to)
 
 From 2.8 on, a partition's directory also has partition.metadata: `version: 0`, then `topic_id: ID`.
+A file that is longer than any that Kafka writes is refused before it is taken into memory.
 
 Source:  Apache Kafka, server-common/.../CheckpointFile.java, storage/.../PartitionMetadataFile.java.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+from collections.abc import Mapping
 from typing import Final
+
+from harness import limits
+from harness.beneath import Folder
+from harness.logdir.names import shown
 
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
@@ -27,7 +33,7 @@ class CheckpointError(ValueError):
     """A checkpoint file does not have Kafka's format; the text names the file and the line."""
 
 
-def read_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
+def read_epochs(folder: Folder) -> tuple[tuple[int, int], ...] | None:
     """
     Return a leader-epoch-checkpoint's (epoch, start offset) entries in file order; None if there is no file.
 
@@ -35,27 +41,27 @@ def read_epochs(path: Path) -> tuple[tuple[int, int], ...] | None:
         CheckpointError: The file does not have Kafka's format.
         OSError: The file cannot be read.
     """
-    lines = _entries(path, fields=2)
+    lines = _entries(folder, LEADER_EPOCHS, fields=2, entries_max=limits.EPOCHS_MAX)
     if lines is None:
         return None
-    return tuple((_number(path, epoch), _number(path, start)) for epoch, start in lines)
+    return tuple((_number(LEADER_EPOCHS, epoch), _number(LEADER_EPOCHS, start)) for epoch, start in lines)
 
 
-def read_offset(path: Path, topic: str, partition: int) -> int | None:
+def read_offsets(folder: Folder, name: str) -> Mapping[tuple[str, int], int]:
     """
-    Return the offset that a data directory's checkpoint has for a partition; None if it has none.
+    Return the offsets that a data directory's checkpoint has, by (topic, partition); none without a file.
 
     Raises:
         CheckpointError: The file does not have Kafka's format.
         OSError: The file cannot be read.
     """
-    for name, number, offset in _entries(path, fields=3) or ():
-        if name == topic and _number(path, number) == partition:
-            return _number(path, offset)
-    return None
+    found: dict[tuple[str, int], int] = {}
+    for topic, number, offset in _entries(folder, name, fields=3, entries_max=limits.CHECKPOINT_ENTRIES_MAX) or ():
+        found.setdefault((topic, _number(name, number)), _number(name, offset))
+    return found
 
 
-def read_topic_id(path: Path) -> str | None:
+def read_topic_id(folder: Folder) -> str | None:
     """
     Return the cluster's id of the topic; None if there is no file.
 
@@ -63,41 +69,52 @@ def read_topic_id(path: Path) -> str | None:
         CheckpointError: The file does not have Kafka's format.
         OSError: The file cannot be read.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
+    lines = _lines(folder, TOPIC_ID, lines_max=limits.EPOCHS_MAX)
+    if lines is None:
         return None
-    except UnicodeDecodeError as error:
-        raise CheckpointError(f"{path.name}: {error}; expected text") from error
     found = dict(line.partition(": ")[::2] for line in lines)
     if not found.get("topic_id"):
-        raise CheckpointError(f"{path.name}: {lines[:2]!r}; expected a line `topic_id: ID`")
+        raise CheckpointError(f"{TOPIC_ID}: '{shown(' '.join(lines[:2]))}'; expected a line `topic_id: ID`")
     return found["topic_id"]
 
 
-def _entries(path: Path, *, fields: int) -> list[list[str]] | None:
+def _lines(folder: Folder, name: str, *, lines_max: int) -> list[str] | None:
+    """Return the lines of a file; None if there is no file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        handle = folder.open(name)
     except FileNotFoundError:
         return None
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(limits.CHECKPOINT_BYTES_MAX + 1)
+    if len(data) > limits.CHECKPOINT_BYTES_MAX:
+        raise CheckpointError(f"{name}: more than {limits.CHECKPOINT_BYTES_MAX} bytes, the limit of this reader")
+    if data.count(b"\n") > lines_max:
+        raise CheckpointError(f"{name}: more than {lines_max} lines, the limit of this reader")
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CheckpointError(f"{path.name}: {error}; expected a checkpoint's text") from error
-    if len(lines) < 2:
-        return []
+        raise CheckpointError(f"{name}: {error}; expected a checkpoint's text") from error
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _entries(folder: Folder, name: str, *, fields: int, entries_max: int) -> list[list[str]] | None:
+    lines = _lines(folder, name, lines_max=entries_max + 2)
+    if lines is None or len(lines) < 2:
+        return None if lines is None else []
     if lines[0].strip() != "0":
-        raise CheckpointError(f"{path.name}, line 1: version is {lines[0]!r}; expected '0'")
-    count = _number(path, lines[1])
+        raise CheckpointError(f"{name}, line 1: version is '{shown(lines[0])}'; expected '0'")
+    count = _number(name, lines[1])
     entries = [line.split() for line in lines[2:] if line.strip()]
     for index, entry in enumerate(entries):
         if len(entry) != fields:
-            raise CheckpointError(f"{path.name}, entry {index}: {' '.join(entry)!r}; expected {fields} fields")
+            raise CheckpointError(f"{name}, entry {index}: '{shown(' '.join(entry))}'; expected {fields} fields")
     if len(entries) != count:
-        raise CheckpointError(f"{path.name}: {len(entries)} entries; its line 2 says {count}")
+        raise CheckpointError(f"{name}: {len(entries)} entries; its line 2 says {count}")
     return entries
 
 
-def _number(path: Path, text: str) -> int:
+def _number(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise CheckpointError(f"{path.name}: {text!r}; expected a whole number") from error
+        raise CheckpointError(f"{name}: '{shown(text)}'; expected a whole number") from error

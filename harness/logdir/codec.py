@@ -5,16 +5,22 @@ Snappy has two framings: Kafka's Java code writes xerial's (a magic, then blocks
 writes one raw block. lz4, zstd and gzip use their standard formats. In message format v0, Kafka computed the
 header checksum of lz4 frames wrongly.
 
+No batch opens to more than LOG_BATCH_OPENED_BYTES_MAX: the output goes to memory of that size, which the kernel
+provides only where it is written.
+
 Source:  KIP-57 (the checksum); xxHash's specification (XXH32).
 """
 
 from __future__ import annotations
 
+import mmap
 import struct
 from collections.abc import Callable
 from typing import Final
 
 import cramjam
+
+from harness import limits
 
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 # The magic, then two 4-byte versions that no reader needs.
@@ -24,6 +30,8 @@ _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 # Flags that make the header longer.
 _LZ4_SIZE: Final = 0x08
 _LZ4_DICTIONARY: Final = 0x01
+# What cramjam says when the output does not fit.
+_FULL: Final = "failed to write whole buffer"
 _PRIMES: Final = (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1)
 
 
@@ -91,37 +99,56 @@ def _rotated(number: int, bits: int) -> int:
 
 def _snappy(payload: bytes) -> bytes:
     if not payload.startswith(XERIAL_MAGIC):
-        return bytes(cramjam.snappy.decompress_raw(payload))
+        return _block(payload, 0)
     blocks: list[bytes] = []
     position = _XERIAL_HEADER_BYTES
+    opened_bytes = 0
     while position < len(payload):
         (size,) = struct.unpack_from(">i", payload, position)
         position += 4
         if size < 0 or position + size > len(payload):
             left = len(payload) - position
             raise CodecError(f"snappy: a block's length is {size}; expected 0 to {left}, the bytes left")
-        blocks.append(bytes(cramjam.snappy.decompress_raw(payload[position : position + size])))
+        blocks.append(_block(payload[position : position + size], opened_bytes))
+        opened_bytes += len(blocks[-1])
         position += size
     return b"".join(blocks)
 
 
-def _gzip(payload: bytes) -> bytes:
-    return bytes(cramjam.gzip.decompress(payload))
+def _block(block: bytes, opened_bytes: int) -> bytes:
+    """Decompress one block of snappy, which begins with its length; opened_bytes were opened before it."""
+    length = cramjam.snappy.decompress_raw_len(block) if block else 0
+    if opened_bytes + length > limits.LOG_BATCH_OPENED_BYTES_MAX:
+        raise _too_large("snappy", len(block))
+    return bytes(cramjam.snappy.decompress_raw(block))
 
 
-def _lz4(payload: bytes) -> bytes:
-    return bytes(cramjam.lz4.decompress(payload))
+def _streamed(name: str, into: Callable[[bytes, mmap.mmap], int]) -> Callable[[bytes], bytes]:
+    """Return the function that decompresses a codec whose data does not say how long it will be."""
+
+    def opened(payload: bytes) -> bytes:
+        with mmap.mmap(-1, limits.LOG_BATCH_OPENED_BYTES_MAX) as room:
+            try:
+                length = into(payload, room)
+            except cramjam.DecompressionError as error:
+                if _FULL in str(error):
+                    raise _too_large(name, len(payload)) from error
+                raise
+            return room[:length]
+
+    return opened
 
 
-def _zstd(payload: bytes) -> bytes:
-    return bytes(cramjam.zstd.decompress(payload))
+def _too_large(name: str, size: int) -> CodecError:
+    limit = limits.LOG_BATCH_OPENED_BYTES_MAX
+    return CodecError(f"{name}: {size} bytes open to more than {limit} bytes, which is the limit of this reader")
 
 
 _CODECS: Final[dict[int, tuple[str, Callable[[bytes], bytes]]]] = {
     0: ("none", bytes),
-    1: ("gzip", _gzip),
+    1: ("gzip", _streamed("gzip", cramjam.gzip.decompress_into)),
     2: ("snappy", _snappy),
-    3: ("lz4", _lz4),
-    4: ("zstd", _zstd),
+    3: ("lz4", _streamed("lz4", cramjam.lz4.decompress_into)),
+    4: ("zstd", _streamed("zstd", cramjam.zstd.decompress_into)),
 }
 CODEC_NAMES: Final = tuple(name for name, _ in _CODECS.values())

@@ -16,18 +16,21 @@ Source:  Apache Kafka, storage/.../LogLoader.java, LocalLog.replaceSegments; KAF
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
+from harness import limits
+from harness.beneath import Folder, RefusedError
+
 LOCK: Final = ".lock"
-SEGMENT_NAME: Final = re.compile(r"(?P<offset>\d{20})\.log")
-_ANY_NAME: Final = re.compile(r"(?P<offset>\d{20})\.log(?P<suffix>|\.swap|\.cleaned)")
+SEGMENT_NAME: Final = re.compile(r"(?P<offset>[0-9]{20})\.log")
+_ANY_NAME: Final = re.compile(r"(?P<offset>[0-9]{20})\.log(?P<suffix>|\.swap|\.cleaned)")
 # struct flock of 64-bit Linux: type, whence, start, length, pid.
 _FLOCK: Final = "@hhqqi4x"
 
@@ -38,14 +41,14 @@ class Listing:
     The files of a log at one moment.
 
     Attributes:
-        segments: Paths by first offset, rising.
-        swaps: Paths by first offset, rising; only those of finished cleanings.
+        segments: Names by first offset, rising.
+        swaps: Names by first offset, rising; only those of finished cleanings.
         cleaned_from: The first offset of an unfinished cleaning; None if there is none.
         seen: (inode, bytes) of each segment and `.swap` file, by file name.
     """
 
-    segments: Mapping[int, Path]
-    swaps: Mapping[int, Path]
+    segments: Mapping[int, str]
+    swaps: Mapping[int, str]
     cleaned_from: int | None
     seen: Mapping[str, tuple[int, int]]
 
@@ -53,29 +56,31 @@ class Listing:
 NO_FILES: Final = Listing(segments={}, swaps={}, cleaned_from=None, seen={})
 
 
-def list_log(directory: Path) -> Listing:
+def list_log(folder: Folder) -> Listing:
     """
     List a partition's directory, without files that vanish meanwhile.
 
     Raises:
-        OSError: The directory cannot be listed.
+        OSError: The directory cannot be listed, or has more than FOLDER_NAMES_MAX such files.
     """
-    found: dict[str, dict[int, Path]] = {"": {}, ".swap": {}, ".cleaned": {}}
+    found: dict[str, dict[int, str]] = {"": {}, ".swap": {}, ".cleaned": {}}
     seen: dict[str, tuple[int, int]] = {}
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            match = _ANY_NAME.fullmatch(entry.name)
-            if match is None:
-                continue
-            try:
-                stat = entry.stat()
-            except FileNotFoundError:
-                continue
-            found[match["suffix"]][int(match["offset"])] = Path(entry.path)
-            if match["suffix"] != ".cleaned":
-                seen[entry.name] = (stat.st_ino, stat.st_size)
+    for entry in folder.entries():
+        match = _ANY_NAME.fullmatch(entry.name)
+        if match is None:
+            continue
+        if len(seen) + len(found[".cleaned"]) >= limits.FOLDER_NAMES_MAX:
+            text = f"more than {limits.FOLDER_NAMES_MAX} segments, the limit of this reader"
+            raise RefusedError(errno.EOVERFLOW, text)
+        try:
+            stat = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        found[match["suffix"]][int(match["offset"])] = entry.name
+        if match["suffix"] != ".cleaned":
+            seen[entry.name] = (stat.st_ino, stat.st_size)
     cleaned_from = min(found[".cleaned"], default=None)
-    swaps = {first: path for first, path in found[".swap"].items() if cleaned_from is None or first < cleaned_from}
+    swaps = {first: name for first, name in found[".swap"].items() if cleaned_from is None or first < cleaned_from}
     return Listing(
         segments=dict(sorted(found[""].items())),
         swaps=dict(sorted(swaps.items())),
@@ -102,14 +107,14 @@ def has_grown(before: Listing, after: Listing) -> bool:
     return before.seen != after.seen
 
 
-def is_locked(data: Path) -> bool:
+def is_locked(data: Folder) -> bool:
     """
     Return True if a running broker holds the data directory: Apache Kafka's brokers lock its `.lock` file.
 
     Queries the lock without taking it. A broker on another machine is not seen.
     """
     try:
-        handle = os.open(data / LOCK, os.O_RDONLY)
+        handle = data.open(LOCK)
     except OSError:
         return False
     try:

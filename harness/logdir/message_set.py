@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from harness import limits
 from harness.logdir import batch, records
-from harness.logdir.batch import Header, Walk
+from harness.logdir.batch import Header, Stop, Walk
 from harness.logdir.codec import CodecError, decompress, fix_lz4_checksum
 from harness.logdir.records import NO_TIMESTAMP, Record, RecordError
+from harness.logdir.source import BytesSource, Source
 
 OLD_MAGICS: Final = frozenset({0, 1})
 NO_EPOCH: Final = -1
@@ -41,28 +43,17 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
 
     A message's header has leader epoch -1, and its `payload` is the message's bytes from the checksum on.
     """
-    headers: list[Header] = []
-    found: tuple[Header, ...]
-    position, stopped = 0, ""
-    while position < len(data) and not stopped:
-        if _is_old(data, position):
-            header, stopped = _message(data, position, next_offset)
-            found = (header,) if header is not None else ()
-        else:
-            # The walk of batches stops at an old message; the next iteration reads that message.
-            walked = batch.walk(data[position:], next_offset=next_offset)
-            found = tuple(replace(header, position=position + header.position) for header in walked.headers)
-            if walked.stopped and not _is_old(data, position + walked.sound_bytes):
-                stopped = f"from byte {position} on, {walked.stopped}" if position else walked.stopped
-        headers += found
-        position += sum(header.size for header in found)
-        next_offset = max((next_offset, *(header.last_offset + 1 for header in found)))
-    return Walk(
-        headers=tuple(headers),
-        sound_bytes=position,
-        stopped=stopped,
-        short=bool(stopped) and batch.is_short(data, position),
-    )
+    return Walk.of(headers(BytesSource(data), next_offset=next_offset), len(data))
+
+
+def headers(source: Source, *, next_offset: int = 0) -> Iterator[Header | Stop]:
+    """
+    Yield the sound batches and old messages in file order, and a Stop at a position that has neither.
+
+    Raises:
+        OSError: The source cannot be read.
+    """
+    return batch.headers(source, _header_at, next_offset)
 
 
 def records_of(header: Header) -> tuple[Record, ...]:
@@ -73,56 +64,73 @@ def records_of(header: Header) -> tuple[Record, ...]:
         CodecError: As harness.logdir.records.records_of.
         RecordError: As harness.logdir.records.records_of.
     """
+    return tuple(iterate(header))
+
+
+def iterate(header: Header) -> Iterator[Record]:
+    """Yield the records of a batch or of an old message; raises as records_of, also after the first ones."""
     if header.magic not in OLD_MAGICS:
-        return records.records_of(header)
-    if not header.codec_id:
-        return (_record(header.last_offset, header.payload, 0, len(header.payload)),)
-    inner = tuple(_inner(header))
-    # In format v1 the inner offsets count from 0, and the outer message has the offset of the last one.
-    shift = header.last_offset - inner[-1].offset if inner and header.magic == 1 else 0
-    return tuple(_shifted(header, record, shift) for record in inner)
+        yield from records.iterate(header)
+    elif not header.codec_id:
+        yield _record(header.last_offset, header.payload, 0, len(header.payload))
+    else:
+        inner = tuple(_inner(header))
+        # In format v1 the inner offsets count from 0, and the outer message has the offset of the last one.
+        shift = header.last_offset - inner[-1].offset if inner and header.magic == 1 else 0
+        yield from (_shifted(header, record, shift) for record in inner)
 
 
-def _is_old(data: bytes, position: int) -> bool:
-    if position + _HEAD.size + _BODY_BYTES_MIN > len(data):
-        return False
-    _, length = _HEAD.unpack_from(data, position)
-    return data[position + _MAGIC_AT] in OLD_MAGICS and length >= _BODY_BYTES_MIN
+def _header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
+    """Return the batch or the old message that begins at the position, or why none does."""
+    head = source.at(position, _HEAD.size + _BODY_BYTES_MIN)
+    if len(head) < _HEAD.size + _BODY_BYTES_MIN or head[_MAGIC_AT] not in OLD_MAGICS:
+        return batch.header_at(source, position, next_offset)
+    _, length = _HEAD.unpack_from(head)
+    if length < _BODY_BYTES_MIN:
+        return batch.header_at(source, position, next_offset)
+    return _message(source, position, length, next_offset)
 
 
-def _message(data: bytes, position: int, next_offset: int) -> tuple[Header | None, str]:
-    """Return one message's header, or None and the reason why no sound message begins here."""
-    offset, length = _HEAD.unpack_from(data, position)
-    end = position + _HEAD.size + length
-    if end > len(data):
-        left = len(data) - position - _HEAD.size
-        return None, f"position {position}: torn, message length is {length} and {left} bytes are left"
-    payload = data[position + _HEAD.size : end]
+def _message(source: Source, position: int, length: int, next_offset: int) -> Header | Stop:
+    """Return one message's header, or why no sound message begins here."""
+
+    def refused(text: str) -> Stop:
+        short = batch.is_short(source, position)
+        return Stop(position=position, text=f"position {position}: {text}", short=short)
+
+    left = source.size - position - _HEAD.size
+    if left >= length > limits.LOG_BATCH_BYTES_MAX:
+        return refused(f"message length is {length}; this reader takes at most {limits.LOG_BATCH_BYTES_MAX}")
+    data = source.at(position, _HEAD.size + length) if length <= left else b""
+    if len(data) < _HEAD.size + length:
+        return refused(f"torn, message length is {length} and {left} bytes are left")
+    offset, _ = _HEAD.unpack_from(data)
+    payload = data[_HEAD.size :]
     stored, magic, attributes = _BODY.unpack_from(payload)
-    if stored != (computed := zlib.crc32(payload[_CRC_FROM - _HEAD.size :])):
-        text = f"message's CRC-32 is {stored:#010x}, its bytes have {computed:#010x}"
-        return None, f"position {position}: {text}"
+    if stored != (computed := zlib.crc32(memoryview(payload)[_CRC_FROM - _HEAD.size :])):
+        return refused(f"message's CRC-32 is {stored:#010x}, its bytes have {computed:#010x}")
     time = _TIMESTAMP.unpack_from(payload, _BODY.size)[0] if magic else NO_TIMESTAMP
-    header = Header(
-        base_offset=offset,
-        last_offset=offset,
-        leader_epoch=NO_EPOCH,
-        magic=magic,
-        crc=stored,
-        attributes=attributes,
-        base_timestamp=time,
-        max_timestamp=time,
-        record_count=1,
-        position=position,
-        size=end - position,
-        payload=payload,
-        problem="",
+    header = _spread(
+        Header(
+            base_offset=offset,
+            last_offset=offset,
+            leader_epoch=NO_EPOCH,
+            magic=magic,
+            crc=stored,
+            attributes=attributes,
+            base_timestamp=time,
+            max_timestamp=time,
+            record_count=1,
+            position=position,
+            size=len(data),
+            payload=payload,
+            problem="",
+        )
     )
-    header = _spread(header)
     if header.base_offset < next_offset:
         expected = f"expected {next_offset} or later, the end of the batch before it"
         header = replace(header, problem=f"base offset is {header.base_offset}; {expected}")
-    return header, ""
+    return header
 
 
 def _spread(header: Header) -> Header:
@@ -141,8 +149,11 @@ def _inner(header: Header) -> Iterator[Record]:
     around = _record(header.last_offset, header.payload, 0, len(header.payload))
     packed = around.value or b""
     data = decompress(header.codec_id, fix_lz4_checksum(packed) if header.magic == 0 else packed)
-    position = 0
+    position = count = 0
     while position < len(data):
+        count += 1
+        if count > limits.LOG_BATCH_RECORDS_MAX:
+            raise RecordError(f"more than {limits.LOG_BATCH_RECORDS_MAX} messages, the limit of this reader")
         try:
             offset, length = _HEAD.unpack_from(data, position)
         except struct.error as error:

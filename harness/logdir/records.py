@@ -9,10 +9,12 @@ Source:  Apache Kafka, clients/.../record/DefaultRecord.java.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
+from harness import limits
 from harness.logdir.batch import Header
 from harness.logdir.codec import decompress
 
@@ -56,12 +58,18 @@ class Record:
     @property
     def value_text(self) -> str | None:
         """The value as text; as hex with the prefix `hex:` if it is not UTF-8; None if null (a tombstone)."""
+        return self.beginning(None)
+
+    def beginning(self, characters_max: int | None) -> str | None:
+        """Return the value's text, or only its beginning and `…` if it is longer than that; None: no limit."""
         if self.value is None:
             return None
-        try:
-            return self.value.decode("utf-8")
-        except UnicodeDecodeError:
-            return f"hex:{self.value.hex()}"
+        if characters_max is None or len(self.value) <= characters_max:
+            return _text(self.value)
+        # A character has at most four bytes; the last one may be cut.
+        cut = self.value[: 4 * characters_max]
+        text = _text(cut[: len(cut) - _cut_bytes(cut)] if len(cut) < len(self.value) else cut)
+        return text if len(text) <= characters_max else f"{text[:characters_max]}…"
 
     @property
     def marker_text(self) -> str:
@@ -75,6 +83,22 @@ def sent_digest(value: str, timestamp: int = NO_TIMESTAMP) -> str:
     return Record(offset=0, timestamp=timestamp, key=None, value=value.encode()).digest
 
 
+def _text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"hex:{value.hex()}"
+
+
+def _cut_bytes(cut: bytes) -> int:
+    """Return how many bytes at the end begin a character of UTF-8 that is not whole; 0 if none do."""
+    try:
+        cut.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(cut) - error.start if error.reason == "unexpected end of data" else 0
+    return 0
+
+
 def records_of(header: Header) -> tuple[Record, ...]:
     """
     Return a batch's records, by offset.
@@ -83,9 +107,16 @@ def records_of(header: Header) -> tuple[Record, ...]:
         CodecError: The records do not decompress.
         RecordError: The records are cut short, run over, or do not rise within the batch's offsets.
     """
+    return tuple(iterate(header))
+
+
+def iterate(header: Header) -> Iterator[Record]:
+    """Yield a batch's records, by offset; raises as records_of, also after the first ones."""
+    if header.record_count > limits.LOG_BATCH_RECORDS_MAX:
+        limit = f"this reader takes at most {limits.LOG_BATCH_RECORDS_MAX}"
+        raise RecordError(f"the batch has {header.record_count} records; {limit}")
     data = decompress(header.codec_id, header.payload)
-    records: list[Record] = []
-    position = 0
+    position, least = 0, header.base_offset
     for index in range(header.record_count):
         try:
             record, position = _record(header, data, position)
@@ -93,17 +124,16 @@ def records_of(header: Header) -> tuple[Record, ...]:
             raise RecordError(
                 f"record {index} of {header.record_count}, byte {position} of {len(data)}: {error}"
             ) from error
-        least = records[-1].offset + 1 if records else header.base_offset
         if not least <= record.offset <= header.last_offset:
             raise RecordError(
                 f"record {index} has offset {record.offset}; expected {least} to {header.last_offset}"
             )
-        records.append(record)
+        yield record
+        least = record.offset + 1
     if position != len(data):
         raise RecordError(
             f"{len(data) - position} bytes follow the last of {header.record_count} records; expected none"
         )
-    return tuple(records)
 
 
 def _record(header: Header, data: bytes, start: int) -> tuple[Record, int]:
@@ -119,6 +149,8 @@ def _record(header: Header, data: bytes, start: int) -> tuple[Record, int]:
     count, position = varint(data, position)
     if count < 0:
         raise ValueError(f"header count is {count}; expected 0 or more")
+    if count > limits.LOG_RECORD_HEADERS_MAX:
+        raise ValueError(f"header count is {count}; this reader takes at most {limits.LOG_RECORD_HEADERS_MAX}")
     headers: list[tuple[bytes, bytes | None]] = []
     for _ in range(count):
         name, position = _nullable(data, position)

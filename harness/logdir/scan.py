@@ -8,33 +8,45 @@ not an exception: a scan after a power loss must report what it found.
     DATA_DIRECTORY/TOPIC-PARTITION/NNNN.log          segments, named by their first offset (files.py)
     DATA_DIRECTORY/TOPIC-PARTITION/leader-epoch-checkpoint
 
+Only regular files are opened, and no link below the data directory is followed (harness/beneath.py).
+
 A broker may write to the log meanwhile. If files vanished or shrank, or the log ends inside a write, the scan
 reads the log again, until the result is one state of the log or SETTLE_S_MAX have passed.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self, TypeVar
 
+from harness.beneath import Folder
 from harness.cleanup.process import until
 from harness.events import Batch, Snapshot
 from harness.logdir import checkpoint
-from harness.logdir.files import NO_FILES, SEGMENT_NAME, has_grown, is_disturbed, is_locked, list_log
+from harness.logdir.checkpoint import CheckpointError
+from harness.logdir.data import DataFolder, find_partitions, name_of, parse
+from harness.logdir.files import NO_FILES, has_grown, is_disturbed, is_locked, list_log
+from harness.logdir.names import shown
 from harness.logdir.reading import BatchSeen, Findings, read_segments
-from harness.model import UsageError
 
-__all__ = ["BatchSeen", "ReplicaLog", "find_partitions", "name_of", "scan_partition", "snapshot_events"]
+__all__ = [
+    "BatchSeen",
+    "ReplicaLog",
+    "Scan",
+    "find_partitions",
+    "name_of",
+    "scan_partition",
+    "settled",
+    "snapshot_events",
+]
 
 # How long a log may keep changing while it is read. A write takes milliseconds.
 SETTLE_S_MAX: Final = 2.0
 
-# `-delete`, `-future` and `-stray` directories do not end in a number, so they do not match.
-_PARTITION_NAME: Final = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
-_PARTITION_FILES: Final = (checkpoint.LEADER_EPOCHS, checkpoint.TOPIC_ID)
-_DATA_FILES: Final = (checkpoint.HIGH_WATERMARKS, "meta.properties")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,100 +81,140 @@ class ReplicaLog:
     remarks: tuple[str, ...] = ()
 
 
-def find_partitions(directory: Path) -> list[Path]:
-    """
-    Return the partition directories: the directory itself if it is one, else those in it, which may be none.
-
-    Raises:
-        UsageError: The directory cannot be listed.
-    """
-    try:
-        if _is_partition(directory):
-            return [directory]
-        data = any((directory / name).exists() for name in _DATA_FILES)
-        return sorted(
-            child
-            for child in directory.iterdir()
-            if child.is_dir()
-            and _PARTITION_NAME.fullmatch(child.name)
-            # In a data directory, an empty directory may be what a power loss left of a replica.
-            and (data or _is_partition(child))
-        )
-    except OSError as error:
-        raise UsageError(
-            f"{error.filename or directory}: {error.strerror}; expected a directory that can be listed"
-        ) from error
-
-
-def name_of(directory: Path) -> tuple[str, int]:
-    """
-    Return the (topic, partition) that a partition directory is named after.
-
-    Raises:
-        UsageError: The name is not TOPIC-PARTITION.
-    """
-    match = _PARTITION_NAME.fullmatch(directory.resolve().name)
-    if match is None:
-        raise UsageError(f"{directory}: the directory's name is not TOPIC-PARTITION, as in `orders-0`")
-    return match["topic"], int(match["partition"])
-
-
 def scan_partition(directory: Path) -> ReplicaLog:
     """
     Read one partition directory; anything unreadable becomes a problem of the result.
+
+    Links in the path of its data directory are followed; the partition's directory must not be one.
 
     Raises:
         UsageError: The directory's name is not TOPIC-PARTITION.
     """
     name_of(directory)
-    found: list[tuple[ReplicaLog, str]] = []
 
-    def settled() -> bool:
-        found[:] = [_scan(directory)]
+    def read() -> tuple[ReplicaLog, str]:
+        with Scan(data, directory.name) as scan:
+            batches = tuple(scan.batches())
+            log, unsettled = scan.end()
+        return replace(log, batches=batches), unsettled
+
+    with DataFolder.at(directory.parent) as data:
+        log, unsettled = settled(read)
+    return replace(log, problems=(*log.problems, f"{shown(directory.name)}: {unsettled}")) if unsettled else log
+
+
+def settled(read: Callable[[], tuple[T, str]]) -> tuple[T, str]:
+    """Return what `read` returns; call it again while it says that the log changed, for up to SETTLE_S_MAX."""
+    found: list[tuple[T, str]] = []
+
+    def is_settled() -> bool:
+        found[:] = [read()]
         return not found[0][1]
 
-    until(settled, SETTLE_S_MAX)
-    log, unsettled = found[0]
-    return replace(log, problems=(*log.problems, f"{directory.name}: {unsettled}")) if unsettled else log
+    until(is_settled, SETTLE_S_MAX)
+    return found[0]
 
 
-def _scan(directory: Path) -> tuple[ReplicaLog, str]:
-    """Read the directory once; also return why the result may mix two states of the log, "" if it does not."""
-    topic, partition = name_of(directory)
-    data = directory.resolve().parent
-    found = Findings(locked=is_locked(data))
+class Scan:
+    """
+    One reading of one partition's directory: first its batches, then its end.
 
-    def kept(name: str) -> int | None:
-        return found.attempt(lambda: checkpoint.read_offset(data / name, topic, partition))
+    The caller takes all batches before it asks for the end. Offsets, checkpoints and unreadable ranges that
+    concern a batch are known when the batch is yielded.
+    """
 
-    # Read before the records: a high watermark read after them could lie beyond their end.
-    high_watermark = kept(checkpoint.HIGH_WATERMARKS)
-    epochs_file = directory / checkpoint.LEADER_EPOCHS
-    as_was = epochs_file.read_bytes() if epochs_file.is_file() else b""
-    before = found.attempt(lambda: list_log(directory)) or NO_FILES
-    start, end = read_segments(found, directory, before)
-    start = max(start, kept(checkpoint.LOG_STARTS) or 0)
-    log = ReplicaLog(
-        topic=topic,
-        partition=partition,
-        log_start_offset=start,
-        log_end_offset=max(end, start),
-        batches=tuple(found.batches),
-        epochs=found.attempt(lambda: checkpoint.read_epochs(epochs_file)),
-        high_watermark=high_watermark,
-        cleaned_to=max(kept(checkpoint.CLEANED) or 0, found.cleaned_to),
-        topic_id=found.attempt(lambda: checkpoint.read_topic_id(directory / checkpoint.TOPIC_ID)),
-        problems=tuple(found.problems),
-        unread=tuple(found.unread),
-        remarks=tuple(found.remarks),
-    )
-    as_is = epochs_file.read_bytes() if epochs_file.is_file() else b""
-    after = found.attempt(lambda: list_log(directory)) or before
-    if found.gone or as_was != as_is or is_disturbed(before, after):
-        return log, f"its files kept changing for {SETTLE_S_MAX:g} s while they were read"
-    if found.torn and (found.locked or has_grown(before, after)):
-        return log, f"a broker is writing to it, and did not finish its last write within {SETTLE_S_MAX:g} s"
-    return log, ""
+    def __init__(self, data: DataFolder, name: str, *, value_characters_max: int | None = None) -> None:
+        """
+        Read the checkpoints and list the log.
+
+        Args:
+            name: The directory's, in the data directory.
+            value_characters_max: How much of a record's value is kept; None: all of it.
+
+        Raises:
+            UsageError: The name is not TOPIC-PARTITION.
+        """
+        self._data = data
+        self._name = name
+        self._value_characters_max = value_characters_max
+        self.topic, self.partition = parse(name, data.folder.path / name)
+        self.found = Findings(locked=is_locked(data.folder))
+        # Read before the records: a high watermark read after them could lie beyond their end.
+        self._high_watermark = self._kept(checkpoint.HIGH_WATERMARKS)
+        self.start = self._kept(checkpoint.LOG_STARTS) or 0
+        self.cleaned_to = self._kept(checkpoint.CLEANED) or 0
+        self._folder: Folder | None = self.found.attempt(name, lambda: data.folder.folder(name))
+        self._before = NO_FILES
+        self.epochs: tuple[tuple[int, int], ...] | None = None
+        if self._folder is not None:
+            folder = self._folder
+            self.epochs = self.found.attempt(checkpoint.LEADER_EPOCHS, lambda: checkpoint.read_epochs(folder))
+            self._before = self.found.attempt(name, lambda: list_log(folder)) or NO_FILES
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._folder is not None:
+            self._folder.close()
+
+    def batches(self) -> Iterator[BatchSeen]:
+        """Yield the batches in file order."""
+        if self._folder is None:
+            self.found.unread.append((0, None))
+            return
+        for batch in read_segments(self.found, self._folder, self._before, self._value_characters_max):
+            self.start = max(self.start, self.found.start)
+            self.cleaned_to = max(self.cleaned_to, self.found.cleaned_to)
+            yield batch
+        self.start = max(self.start, self.found.start)
+        self.cleaned_to = max(self.cleaned_to, self.found.cleaned_to)
+
+    def end(self) -> tuple[ReplicaLog, str]:
+        """Return the log without its batches, and why it may mix two states of the log, "" if it does not."""
+        found, folder = self.found, self._folder
+        topic_id = folder and found.attempt(checkpoint.TOPIC_ID, lambda: checkpoint.read_topic_id(folder))
+        log = ReplicaLog(
+            topic=self.topic,
+            partition=self.partition,
+            log_start_offset=self.start,
+            log_end_offset=max(found.end, self.start),
+            batches=(),
+            epochs=self.epochs,
+            high_watermark=self._high_watermark,
+            cleaned_to=self.cleaned_to,
+            topic_id=topic_id or None,
+            problems=tuple(found.problems),
+            unread=tuple(found.unread),
+            remarks=tuple(found.remarks),
+        )
+        return log, "" if folder is None else self._unsettled(folder)
+
+    def _unsettled(self, folder: Folder) -> str:
+        try:
+            after = list_log(folder)
+        except OSError:
+            after = self._before
+        if self.found.gone or self._has_moved(folder) or is_disturbed(self._before, after):
+            return f"its files kept changing for {SETTLE_S_MAX:g} s while they were read"
+        if self.found.torn and (self.found.locked or has_grown(self._before, after)):
+            return f"a broker is writing to it, and did not finish its last write within {SETTLE_S_MAX:g} s"
+        return ""
+
+    def _has_moved(self, folder: Folder) -> bool:
+        """Return True if the epochs or the cleaner's offset are no longer those that the log was read with."""
+        try:
+            epochs = checkpoint.read_epochs(folder)
+            cleaned_to = self._data.offset(checkpoint.CLEANED, self.topic, self.partition) or 0
+        except (CheckpointError, OSError):
+            # They could not be read before either, or cannot now: that is a problem, and no change of the log.
+            return False
+        return epochs != self.epochs or cleaned_to > self.cleaned_to
+
+    def _kept(self, name: str) -> int | None:
+        return self.found.attempt(name, lambda: self._data.offset(name, self.topic, self.partition))
 
 
 def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
@@ -196,9 +248,3 @@ def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
         for batch in log.batches
     )
     return [snapshot, *batches]
-
-
-def _is_partition(directory: Path) -> bool:
-    return any(
-        entry.name in _PARTITION_FILES or SEGMENT_NAME.fullmatch(entry.name) for entry in directory.iterdir()
-    )

@@ -6,12 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.files import Listing, has_grown, is_disturbed, is_locked, list_log
+from harness.beneath import Folder
+from harness.logdir import files
+from harness.logdir.files import Listing, has_grown, is_disturbed
 from tests.holders import another_has
 
 
 def name(first: int, suffix: str = "") -> str:
     return f"{first:020d}.log{suffix}"
+
+
+def list_log(directory: Path) -> Listing:
+    with Folder.at(directory) as folder:
+        return files.list_log(folder)
+
+
+def is_locked(directory: Path) -> bool:
+    with Folder.at(directory) as folder:
+        return files.is_locked(folder)
 
 
 def listed(directory: Path, **sizes: int) -> Listing:

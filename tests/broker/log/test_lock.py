@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.logdir.files import is_locked
+from harness.beneath import Folder
+from harness.logdir import files
 from targets.broker.log.lock import LOCK_FILE, DataDirTakenError, held
 from tests.holders import another_has
+
+
+def is_locked(directory: Path) -> bool:
+    with Folder.at(directory) as folder:
+        return files.is_locked(folder)
 
 
 def test_directory_that_another_process_has_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
