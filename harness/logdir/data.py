@@ -95,15 +95,24 @@ def find_partitions(directory: Path) -> list[Path]:
         UsageError: The directory cannot be listed, or has more than FOLDER_NAMES_MAX partitions.
     """
     try:
-        with Folder.at(directory) as folder:
-            if _is_partition(folder):
-                return [directory]
-            names = _names(folder)
+        names = list_partitions(directory)
     except OSError as error:
         raise UsageError(
             f"{shown(str(directory))}: {error.strerror}; expected a directory that can be listed"
         ) from error
-    return [directory / name for name in sorted(names)]
+    return [directory] if names is None else [directory / name for name in names]
+
+
+def list_partitions(directory: Path) -> list[str] | None:
+    """
+    Return the names of the partition directories in a data directory, sorted; None if it is a partition's own.
+
+    Raises:
+        OSError: The directory cannot be listed.
+        UsageError: It has more than FOLDER_NAMES_MAX partitions.
+    """
+    with Folder.at(directory) as folder:
+        return None if _is_partition(folder) else sorted(_names(folder))
 
 
 def name_of(directory: Path) -> tuple[str, int]:

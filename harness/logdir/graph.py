@@ -8,10 +8,11 @@ one piece follows a shared piece.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import networkx
 
@@ -19,6 +20,7 @@ from harness.logdir.lineage import Difference, LineageSegment, differences, line
 from harness.logdir.scan import ReplicaLog
 
 Graph: TypeAlias = Any  # a networkx.DiGraph of Node; the package has no types
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +47,26 @@ def lineage_graph(logs: Mapping[str, ReplicaLog]) -> Graph:
 
     Nodes and edges have the attribute `replicas`, a set of names.
     """
-    found = differences(logs)
-    vectors = {name: lineage(log) for name, log in logs.items()}
+    return graph_of(logs, {name: lineage(log) for name, log in logs.items()}, differences(logs))
+
+
+def graph_of(
+    logs: Mapping[str, ReplicaLog],
+    vectors: Mapping[str, Sequence[LineageSegment]],
+    found: Sequence[Difference],
+) -> Graph:
+    """Return the graph of logs whose lineages and differences are known; the logs' batches are not used."""
     cuts = {bound for log in logs.values() for bound in (log.log_start_offset, log.log_end_offset)}
     cuts |= {bound for each in found for bound in (each.first, each.end)}
     cuts |= {bound for vector in vectors.values() for s in vector for bound in (s.start, s.end)}
     bounds = sorted(cuts)
+    differing = _by_piece(bounds, found, lambda each: (each.first, each.end))
     graph = networkx.DiGraph()
     for name, vector in vectors.items():
+        segments = _by_piece(bounds, vector, lambda each: (each.start, each.end))
         before: Node | None = None
-        for start, end in pairwise(bounds):
-            node = _node(name, vector, found, start, end)
+        for piece, (start, end) in enumerate(pairwise(bounds)):
+            node = _node(name, segments.get(piece), differing.get(piece), start, end)
             if node is not None:
                 _add(graph, name, before, node)
             before = node
@@ -81,20 +92,42 @@ def fork_points(graph: Graph) -> tuple[Fork, ...]:
     return tuple(sorted(forks, key=lambda fork: (fork.offset, fork.branches)))
 
 
+def _by_piece(bounds: list[int], ranges: Iterable[T], range_of: Callable[[T], tuple[int, int]]) -> dict[int, T]:
+    """Return piece -> the first range that covers it; piece i lies between the bounds i and i + 1."""
+    found: dict[int, T] = {}
+    # The next piece that no range covers yet, from each piece on: ranges of a log in disorder overlap.
+    free = list(range(len(bounds) + 1))
+    for each in ranges:
+        first, end = range_of(each)
+        piece, stop = _next_free(free, bisect_left(bounds, first)), bisect_left(bounds, end)
+        while piece < stop:
+            found[piece] = each
+            free[piece] = piece + 1
+            piece = _next_free(free, piece)
+    return found
+
+
+def _next_free(free: list[int], piece: int) -> int:
+    while free[piece] != piece:
+        free[piece] = free[free[piece]]
+        piece = free[piece]
+    return piece
+
+
 def _node(
-    name: str, vector: tuple[LineageSegment, ...], found: tuple[Difference, ...], start: int, end: int
+    name: str, segment: LineageSegment | None, difference: Difference | None, start: int, end: int
 ) -> Node | None:
     """Return the replica's piece [start, end); None if it has none there."""
-    segment = next((s for s in vector if s.start <= start and end <= s.end), None)
-    for difference in found:
-        if difference.first <= start and end <= difference.end:
-            holding = next((h for h in difference.holdings if h.replica == name), None)
-            if holding is None or segment is None:
-                return None
-            if holding.group is None:
-                return Node(epoch=None, start=start, end=end)
-            return Node(epoch=segment.epoch, start=start, end=end, group=holding.group)
-    return None if segment is None else Node(epoch=segment.epoch, start=start, end=end)
+    if segment is None:
+        return None
+    if difference is None:
+        return Node(epoch=segment.epoch, start=start, end=end)
+    holding = next((h for h in difference.holdings if h.replica == name), None)
+    if holding is None:
+        return None
+    if holding.group is None:
+        return Node(epoch=None, start=start, end=end)
+    return Node(epoch=segment.epoch, start=start, end=end, group=holding.group)
 
 
 def _add(graph: Graph, name: str, before: Node | None, node: Node) -> None:

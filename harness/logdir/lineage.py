@@ -14,11 +14,14 @@ Source:  KIP-101; "Why does Kafka need the leader epoch?".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
+from harness.logdir.reading import BatchSeen
 from harness.logdir.scan import ReplicaLog
 from harness.model import ranges_of
 
@@ -91,25 +94,46 @@ _State: TypeAlias = _Held | DifferenceKind | None
 _Pattern: TypeAlias = tuple[()] | tuple[DifferenceKind, tuple[tuple[str, int | None], ...]]
 
 
+class Track:
+    """A replica's segments so far, in file order; a batch that goes back begins a new segment."""
+
+    def __init__(self) -> None:
+        self.segments: list[LineageSegment] = []
+        self._end: int | None = None
+
+    def add(self, batch: BatchSeen, missing: Sequence[tuple[int, int]], *, start: int, cleaned_to: int) -> None:
+        """
+        Add the next batch.
+
+        Args:
+            missing: The log's holes, rising; at least those before the batch's end.
+            start: The log's first offset.
+            cleaned_to: As of a ReplicaLog.
+        """
+        if batch.end <= start:
+            return
+        first = max(batch.base, start)
+        end = start if self._end is None else self._end
+        # A hole may reach into a batch, but segments begin and end only at batches.
+        for index in range(bisect_right(missing, end, key=itemgetter(1)), len(missing)):
+            begin, stop = missing[index]
+            if begin >= first:
+                break
+            self.segments.append(LineageSegment(epoch=None, start=max(begin, end), end=min(stop, first)))
+        last = self.segments[-1] if self.segments else None
+        if last and last.epoch == batch.epoch and (last.end == first or last.end < first <= cleaned_to):
+            self.segments[-1] = LineageSegment(epoch=batch.epoch, start=last.start, end=batch.end)
+        else:
+            self.segments.append(LineageSegment(epoch=batch.epoch, start=first, end=batch.end))
+        self._end = batch.end
+
+
 def lineage(log: ReplicaLog) -> tuple[LineageSegment, ...]:
     """Return the replica's segments in file order; a batch that goes back begins a new segment."""
-    segments: list[LineageSegment] = []
-    missing = holes(log)
-    end = log.log_start_offset
+    track, missing = Track(), holes(log)
     for batch in log.batches:
-        if batch.end <= log.log_start_offset:
-            continue
-        start = max(batch.base, log.log_start_offset)
-        # A hole may reach into a batch, but segments begin and end only at batches.
-        between = [(max(first, end), min(stop, start)) for first, stop in missing if first < start and stop > end]
-        segments += (LineageSegment(epoch=None, start=first, end=stop) for first, stop in between)
-        last = segments[-1] if segments else None
-        if last and last.epoch == batch.epoch and (last.end == start or last.end < start <= log.cleaned_to):
-            segments[-1] = LineageSegment(epoch=batch.epoch, start=last.start, end=batch.end)
-        else:
-            segments.append(LineageSegment(epoch=batch.epoch, start=start, end=batch.end))
-        end = batch.end
-    return tuple(segments)
+        track.add(batch, missing, start=log.log_start_offset, cleaned_to=log.cleaned_to)
+    return tuple(track.segments)
 
 
 def holes(log: ReplicaLog) -> tuple[tuple[int, int], ...]:
@@ -160,13 +184,37 @@ def differences(logs: Mapping[str, ReplicaLog]) -> tuple[Difference, ...]:
     return tuple(found)
 
 
+def joined(found: Sequence[Difference], more: Sequence[Difference]) -> list[Difference]:
+    """Return the differences of two neighbouring ranges of offsets; one that reaches over their border is one."""
+    if not (found and more and _goes_on(found[-1], more[0])):
+        return [*found, *more]
+    last, first = found[-1], more[0]
+    holdings = tuple(
+        Holding(
+            replica=one.replica,
+            group=one.group,
+            epochs=tuple(sorted({*one.epochs, *other.epochs})),
+            sample=(*one.sample, *other.sample)[:SAMPLE_MAX],
+        )
+        for one, other in zip(last.holdings, first.holdings, strict=True)
+    )
+    whole = Difference(kind=last.kind, first=last.first, end=first.end, holdings=holdings)
+    return [*found[:-1], whole, *more[1:]]
+
+
+def _goes_on(one: Difference, other: Difference) -> bool:
+    """Return True if the same replicas disagree in the same way, and no offset lies between."""
+    groups = [[(holding.replica, holding.group) for holding in each.holdings] for each in (one, other)]
+    return one.end == other.first and one.kind == other.kind and groups[0] == groups[1]
+
+
 def behind(logs: Mapping[str, ReplicaLog]) -> tuple[Behind, ...]:
-    """Return the replicas whose logs end before the furthest one."""
+    """Return the replicas whose logs end before the furthest one, unless it is unknown where they end."""
     furthest = max((log.log_end_offset for log in logs.values()), default=0)
     return tuple(
         Behind(replica=name, log_end_offset=log.log_end_offset, furthest=furthest)
         for name, log in logs.items()
-        if log.log_end_offset < furthest
+        if log.log_end_offset < furthest and not any(end is None for _, end in log.unread)
     )
 
 
@@ -187,7 +235,8 @@ def _state(held: Mapping[int, _Held], missing: _Ranges, offset: int) -> _State:
     """Return the replica's record or hole at the offset; None if there is no evidence about it."""
     if offset in held:
         return held[offset]
-    return DifferenceKind.HOLE if any(first <= offset < end for first, end in missing) else None
+    at = bisect_right(missing, offset, key=itemgetter(0)) - 1
+    return DifferenceKind.HOLE if at >= 0 and offset < missing[at][1] else None
 
 
 def _pattern(states: Mapping[str, _State]) -> _Pattern:

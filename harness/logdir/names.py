@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-_SHOWN_CHARACTERS_MAX: Final = 300
+TEXT_CHARACTERS_MAX: Final = 300
+# No path of Linux is longer, so that two paths are never shown alike.
+PATH_CHARACTERS_MAX: Final = 4096
 
 
-def shown(text: str) -> str:
+def shown(text: str, characters_max: int = TEXT_CHARACTERS_MAX) -> str:
     """
     Return the text with everything that does not print escaped, as Python's repr does, and cut if it is long.
 
     A byte of a file's name that is not UTF-8 is shown as `\\xNN`, a backslash as two.
     """
-    cut = text[:_SHOWN_CHARACTERS_MAX]
+    cut = text[:characters_max]
     more = "…" if len(text) > len(cut) else ""
     return "".join(map(_printed, cut)) + more
 

@@ -146,9 +146,11 @@ class Scan:
         self._folder: Folder | None = self.found.attempt(name, lambda: data.folder.folder(name))
         self._before = NO_FILES
         self.epochs: tuple[tuple[int, int], ...] | None = None
+        self.topic_id: str | None = None
         if self._folder is not None:
             folder = self._folder
             self.epochs = self.found.attempt(checkpoint.LEADER_EPOCHS, lambda: checkpoint.read_epochs(folder))
+            self.topic_id = self.found.attempt(checkpoint.TOPIC_ID, lambda: checkpoint.read_topic_id(folder))
             self._before = self.found.attempt(name, lambda: list_log(folder)) or NO_FILES
 
     def __enter__(self) -> Self:
@@ -174,23 +176,43 @@ class Scan:
 
     def end(self) -> tuple[ReplicaLog, str]:
         """Return the log without its batches, and why it may mix two states of the log, "" if it does not."""
-        found, folder = self.found, self._folder
-        topic_id = folder and found.attempt(checkpoint.TOPIC_ID, lambda: checkpoint.read_topic_id(folder))
         log = ReplicaLog(
             topic=self.topic,
             partition=self.partition,
             log_start_offset=self.start,
-            log_end_offset=max(found.end, self.start),
+            log_end_offset=max(self.found.end, self.start),
             batches=(),
             epochs=self.epochs,
             high_watermark=self._high_watermark,
             cleaned_to=self.cleaned_to,
-            topic_id=topic_id or None,
-            problems=tuple(found.problems),
-            unread=tuple(found.unread),
-            remarks=tuple(found.remarks),
+            topic_id=self.topic_id,
+            problems=tuple(self.found.problems),
+            unread=tuple(self.found.unread),
+            remarks=tuple(self.found.remarks),
         )
-        return log, "" if folder is None else self._unsettled(folder)
+        return log, "" if self._folder is None else self._unsettled(self._folder)
+
+    def slice(self, first: int | None, end: int | None, batches: tuple[BatchSeen, ...]) -> ReplicaLog:
+        """Return the log of the offsets [first, end) with these batches; None is the log's own start or end."""
+        start = self.start if first is None else max(self.start, first)
+        stop = max(self.found.end, self.start)
+        stop = max(start, stop if end is None else min(end, stop))
+        return ReplicaLog(
+            topic=self.topic,
+            partition=self.partition,
+            log_start_offset=start,
+            log_end_offset=stop,
+            batches=batches,
+            epochs=None,
+            high_watermark=None,
+            unread=tuple(unread for unread in self.found.unread if end is None or unread[0] < stop),
+            cleaned_to=self.cleaned_to,
+        )
+
+    def give_up(self, why: str) -> None:
+        """Report that the log was not read any further."""
+        self.found.problems.append(f"{shown(self._name)}: {why}; the rest is not read")
+        self.found.unread.append((self.found.end, None))
 
     def _unsettled(self, folder: Folder) -> str:
         try:

@@ -10,8 +10,10 @@ Source:  KIP-101; KAFKA-16541 (after a crash the file may hold stale entries, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from harness.logdir.lineage import holes
@@ -31,73 +33,113 @@ class Note:
 
 def notes(log: ReplicaLog) -> tuple[Note, ...]:
     """Return all findings about the replica alone: order, holes, checkpoints, remarks."""
-    return (*_order(log), *_holes(log), *_epochs(log), *_high_watermark(log), *_remarks(log))
-
-
-def _order(log: ReplicaLog) -> Iterator[Note]:
-    """Report batches whose offset or leader epoch goes back."""
-    highest = -1
+    checks = Checks(log.epochs)
     for batch in log.batches:
+        checks.add(batch, start=log.log_start_offset)
+    return checks.notes(log, holes(log))
+
+
+class Checks:
+    """The checks of one replica, batch by batch, in a time that grows with the batches plus the entries."""
+
+    def __init__(self, epochs: tuple[tuple[int, int], ...] | None) -> None:
+        """Take the checkpoint's entries; None if there is no checkpoint."""
+        self._epochs = epochs
+        self._known = {epoch for epoch, _ in epochs or ()}
+        self.order: list[Note] = []
+        self._highest = -1
+        self._seen_epoch = False
+        self._missing: dict[int, Note] = {}
+        # Entries whose start no batch has reached yet, the last one first; then those that were reached, of which
+        # the highest epoch comes first: (-epoch, index).
+        self._ahead = sorted(enumerate(epochs or ()), key=lambda each: -each[1][1])
+        self._reached: list[tuple[int, int]] = []
+        # The first batch of each epoch that was higher than all before: (epoch, base).
+        self._peaks: list[tuple[int, int]] = []
+        self._against: dict[int, Note] = {}
+
+    def add(self, batch: BatchSeen, *, start: int) -> None:
+        """Check the next batch of the log that begins at `start`."""
         if batch.problem:
-            yield _note(Kind.DISORDER, batch, batch.problem)
+            self.order.append(_note(Kind.DISORDER, batch, batch.problem))
         # -1 is a batch without an epoch: messages from before KIP-101, which may be anywhere.
-        if 0 <= batch.epoch < highest:
-            yield _note(
-                Kind.DISORDER,
-                batch,
-                f"leader epoch is {batch.epoch}, after a batch of epoch {highest}; expected epochs to rise",
+        if 0 <= batch.epoch < self._highest:
+            text = (
+                f"leader epoch is {batch.epoch}, after a batch of epoch {self._highest}; expected epochs to rise"
             )
-        highest = max(highest, batch.epoch)
+            self.order.append(_note(Kind.DISORDER, batch, text))
+        self._highest = max(self._highest, batch.epoch)
+        if batch.epoch < 0 or batch.end <= start:
+            return
+        self._seen_epoch = True
+        if self._epochs is not None and batch.epoch not in self._known:
+            text = f"the checkpoint has no entry for epoch {batch.epoch}, which begins at {batch.base}"
+            self._missing.setdefault(batch.epoch, _note(Kind.CHECKPOINT, batch, text))
+        self._check_entries(batch, start)
+        if not self._peaks or batch.epoch > self._peaks[-1][0]:
+            self._peaks.append((batch.epoch, batch.base))
 
-
-def _holes(log: ReplicaLog) -> Iterator[Note]:
-    for first, end in holes(log):
-        yield Note(kind=Kind.HOLE, first=first, end=end, text="no record is there, although later ones are")
-
-
-def _epochs(log: ReplicaLog) -> Iterator[Note]:
-    """Report epochs that the checkpoint lacks, and entries that contradict the log."""
-    batches = [batch for batch in log.batches if batch.epoch >= 0 and batch.end > log.log_start_offset]
-    if log.epochs is None:
-        if batches:
-            text = "no leader-epoch-checkpoint to compare with the log"
-            yield Note(kind=None, first=log.log_start_offset, end=log.log_end_offset, text=text)
-        return
-    for (epoch, start), (after, later) in pairwise(log.epochs):
-        if after <= epoch or later < start:
-            yield _entry(after, later, f"follows epoch {epoch} at {start}; expected both to rise")
-    known = {epoch for epoch, _ in log.epochs}
-    missing: dict[int, BatchSeen] = {}
-    for batch in batches:
-        if batch.epoch not in known:
-            missing.setdefault(batch.epoch, batch)
-    for epoch, batch in missing.items():
-        yield _note(
-            Kind.CHECKPOINT,
-            batch,
-            f"the checkpoint has no entry for epoch {epoch}, which begins at {batch.base}",
+    def notes(self, log: ReplicaLog, missing: Iterable[tuple[int, int]]) -> tuple[Note, ...]:
+        """Return all findings, after the last batch; `missing` are the log's holes."""
+        holed = (
+            Note(kind=Kind.HOLE, first=first, end=end, text="no record is there, although later ones are")
+            for first, end in missing
         )
-    for epoch, start in log.epochs:
-        yield from _entry_against(log, batches, epoch, start)
+        return (*self.order, *holed, *self._checkpoint(log), *_high_watermark(log), *_remarks(log))
 
+    def _check_entries(self, batch: BatchSeen, start: int) -> None:
+        """Report entries that the batch contradicts: it lies across one's start, or after it in a lower epoch."""
+        while self._ahead and self._ahead[-1][1][1] < batch.end:
+            index, (epoch, first) = self._ahead.pop()
+            if self._check_before(index, epoch, first):
+                continue
+            if batch.base < first and first > start:
+                text = f"falls inside the batch {batch.base} to {batch.last}"
+                self._against[index] = _entry(epoch, first, text)
+            else:
+                heappush(self._reached, (-epoch, index))
+        while self._reached and -self._reached[0][0] > batch.epoch:
+            epoch, first = self._entry_at(self._reached[0][1])
+            if batch.base < first:
+                break  # the batch went back, which is reported as such
+            _, index = heappop(self._reached)
+            text = f"the batch at {batch.base}, after it, has epoch {batch.epoch}"
+            self._against[index] = _entry(epoch, first, text)
 
-def _entry_against(log: ReplicaLog, batches: list[BatchSeen], epoch: int, start: int) -> Iterator[Note]:
-    """Report an entry if a batch before its start has no earlier epoch, or a batch after it has one."""
-    if start > log.log_end_offset:
-        # A log that could not be read to its end may reach that offset.
-        torn = any(stop is None for _, stop in log.unread)
-        text = f"lies beyond the log's end {log.log_end_offset}"
-        yield _entry(epoch, start, text, kind=None if torn else Kind.CHECKPOINT)
-    for batch in batches:
-        if batch.base < start < batch.end and start > log.log_start_offset:
-            yield _entry(epoch, start, f"falls inside the batch {batch.base} to {batch.last}")
-        elif batch.end <= start and batch.epoch >= epoch:
-            yield _entry(epoch, start, f"the batch at {batch.base}, before it, has epoch {batch.epoch}")
-        elif batch.base >= start and batch.epoch < epoch:
-            yield _entry(epoch, start, f"the batch at {batch.base}, after it, has epoch {batch.epoch}")
-        else:
-            continue
-        return
+    def _check_before(self, index: int, epoch: int, first: int) -> bool:
+        """Report an entry if a batch so far, all of which are before its start, has its epoch or a later one."""
+        at = bisect_left(self._peaks, (epoch,))
+        if at == len(self._peaks):
+            return False
+        reached, base = self._peaks[at]
+        self._against[index] = _entry(epoch, first, f"the batch at {base}, before it, has epoch {reached}")
+        return True
+
+    def _entry_at(self, index: int) -> tuple[int, int]:
+        assert self._epochs is not None, "an entry is of a checkpoint"
+        return self._epochs[index]
+
+    def _checkpoint(self, log: ReplicaLog) -> Iterator[Note]:
+        """Report epochs that the checkpoint lacks, and entries that contradict each other or the log."""
+        if self._epochs is None:
+            if self._seen_epoch:
+                text = "no leader-epoch-checkpoint to compare with the log"
+                yield Note(kind=None, first=log.log_start_offset, end=log.log_end_offset, text=text)
+            return
+        for (epoch, start), (after, later) in pairwise(self._epochs):
+            if after <= epoch or later < start:
+                yield _entry(after, later, f"follows epoch {epoch} at {start}; expected both to rise")
+        yield from self._missing.values()
+        while self._ahead:
+            index, (epoch, start) = self._ahead.pop()
+            self._check_before(index, epoch, start)
+        # A log that could not be read to its end may reach an offset beyond it.
+        beyond = None if any(stop is None for _, stop in log.unread) else Kind.CHECKPOINT
+        for index, (epoch, start) in enumerate(self._epochs):
+            if start > log.log_end_offset:
+                yield _entry(epoch, start, f"lies beyond the log's end {log.log_end_offset}", kind=beyond)
+            if index in self._against:
+                yield self._against[index]
 
 
 def _high_watermark(log: ReplicaLog) -> Iterator[Note]:
