@@ -62,13 +62,14 @@ class Record:
 
     def beginning(self, characters_max: int | None) -> str | None:
         """Return the value's text, or only its beginning and `…` if it is longer than that; None: no limit."""
-        if self.value is None:
+        value = self.value
+        if value is None:
             return None
-        if characters_max is None or len(self.value) <= characters_max:
-            return _text(self.value)
+        if characters_max is None or len(value) <= characters_max:
+            return _text(value)
         # A character has at most four bytes; the last one may be cut.
-        cut = self.value[: 4 * characters_max]
-        text = _text(cut[: len(cut) - _cut_bytes(cut)] if len(cut) < len(self.value) else cut)
+        cut = value[: 4 * characters_max]
+        text = _text(cut[: len(cut) - _cut_bytes(cut)] if len(cut) < len(value) else cut)
         return text if len(text) <= characters_max else f"{text[:characters_max]}…"
 
     @property
