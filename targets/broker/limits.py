@@ -23,7 +23,7 @@ class Limits:
     message_bytes_max: int = 1_048_588
     batch_opened_bytes_max: int = 16 * _MIB
     answer_bytes_max: int = 55 * _MIB
-    memory_bytes_max: int = 128 * _MIB
+    memory_bytes_max: int = 96 * _MIB
     unread_answer_ms_max: int = 10_000
     connections_max: int = 4_000
     connections_per_address_max: int = 4_000

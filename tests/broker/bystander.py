@@ -51,16 +51,18 @@ class Bystander:
         self.waits_s.append(time.monotonic() - began)
 
     def lost(self) -> int:
-        """Read everything; return how many acknowledged records are not there."""
+        """Read everything; return how many acknowledged records are not there, or cannot be read."""
         found: dict[int, str] = {}
         offset = 0
-        while offset <= max(self.written, default=-1):
-            read = fetch(self._open(), self._topic, 0, offset)
-            batch = values_in(read.records)
-            if not batch:
-                break
-            found |= batch
-            offset = max(batch) + 1
+        try:
+            while offset <= max(self.written, default=-1):
+                batch = values_in(fetch(self._open(), self._topic, 0, offset).records)
+                if not batch:
+                    break
+                found |= batch
+                offset = max(batch) + 1
+        except (NoAnswer, NotSent) as error:
+            self.errors.append(str(error))
         return sum(found.get(at) != value for at, value in self.written.items())
 
     def _open(self) -> Connection:
@@ -94,11 +96,12 @@ def main() -> int:
     print("begun", flush=True)
     while not over.wait(PAUSE_S):
         client.turn(f"bystander {len(client.waits_s)}")
+    lost = client.lost()
     seen = {
         "waits_s": client.waits_s,
         "errors": client.errors,
         "acknowledged": len(client.written),
-        "lost": client.lost(),
+        "lost": lost,
     }
     print(json.dumps(seen))
     return 0

@@ -48,6 +48,8 @@ OURS: Final = "broker"
 TOPIC: Final = "storm"
 BYSTANDERS: Final = "bystander"
 MEMORY_BYTES: Final = 3 << 30
+# kafka-server-start.sh
+THEIR_HEAP: Final = "-Xmx1G"
 THREADS: Final = 8
 # Connections that are left open; the oldest is closed for a new one.
 LINGERING_MAX: Final = 300
@@ -172,7 +174,18 @@ def peer_of(name: str, memory_bytes: int) -> Peer:
     if name == OURS:
         return bounded(our_peer(OURS), memory_bytes)
     fetch([release_of(name)], cache_dir(), default_source(), print)
-    return their_peer(f"Apache Kafka {name}", name)
+    return with_heap(their_peer(f"Apache Kafka {name}", name))
+
+
+def with_heap(peer: Peer) -> Peer:
+    """Return Apache Kafka with the heap that its own script gives it, in place of a run's small one."""
+
+    def tune(launch: Launch) -> Launch:
+        launch = peer.tune(launch)
+        argv = [THEIR_HEAP if word.startswith("-Xmx") else word for word in launch.argv]
+        return replace(launch, argv=tuple(argv))
+
+    return replace(peer, tune=tune)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
