@@ -19,6 +19,7 @@ import cramjam
 from crc32c import crc32c
 
 from tests.broker.fuzz import COMMANDS, framed
+from tests.broker.log.batches import varint
 from tests.broker.wire.kio_side import ALL_VERSIONS, a_frame
 
 CLIENT: Final = b"aimed"
@@ -97,16 +98,6 @@ def record(value: bytes) -> bytes:
     """Return a record of a value, with offset delta 0."""
     body = b"\0\0\0" + varint(-1) + varint(len(value)) + value + b"\0"
     return varint(len(body)) + body
-
-
-def varint(number: int) -> bytes:
-    """Return a zigzag varint."""
-    left = number << 1 if number >= 0 else -2 * number - 1
-    written = bytearray()
-    while left > 0x7F:
-        written.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*written, left])
 
 
 # --- kinds ----------------------------------------------------------------------------------------------------
