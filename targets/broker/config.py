@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -16,6 +17,7 @@ from targets.broker.limits import Limits
 
 # Other users cannot read the environment, unlike a command line, or a file that is kept with a run's results.
 SECRET_VARIABLE: Final = "FENCEPOST_COLLECTOR_SECRET"
+FILE_BYTES_MAX: Final = 1024 * 1024
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 _PORT_MAX: Final = 65535
 _KINDS: Final = get_type_hints(Config)
@@ -79,7 +81,7 @@ def load(path: Path) -> tuple[Config, Driver]:
         ConfigError: one line that names the file, the key, its value and what was expected.
     """
     try:
-        raw = _object("the file", json.loads(path.read_text(encoding="utf-8")))
+        raw = _object("the file", json.loads(_text_of(path)))
         _only("key", raw, _NEEDED | _OPTIONAL)
         missing = sorted(_NEEDED - set(raw))
         if missing:
@@ -88,6 +90,17 @@ def load(path: Path) -> tuple[Config, Driver]:
     # RecursionError: lists within lists, too deep for the reader of JSON.
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def _text_of(path: Path) -> str:
+    """Read a regular file of a sane size; a pipe or a device would never end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("not a regular file; expected a configuration in JSON")
+        data = file.read(FILE_BYTES_MAX + 1)
+    if len(data) > FILE_BYTES_MAX:
+        raise ValueError(f"more than {FILE_BYTES_MAX} bytes; expected a configuration in JSON")
+    return data.decode("utf-8")
 
 
 def _config(raw: Mapping[str, Any]) -> Config:

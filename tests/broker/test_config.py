@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from harness.cluster.target import NodeSpec
 from harness.launch import Address, Place
-from targets.broker.config import ConfigError, Driver, load
+from targets.broker.config import FILE_BYTES_MAX, ConfigError, Driver, load
 from targets.broker.core.rules import PROTOCOLS, as_text
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
+from targets.broker.limits import Limits
 from targets.broker_target import SESSION_TIMEOUT_MS, SETTINGS, TARGET
 
 GOOD: dict[str, Any] = {
@@ -207,3 +209,28 @@ def test_file_that_is_no_json_object_is_told(tmp_path: Path, text: str, said: st
 def test_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.json: .*No such file"):
         load(tmp_path / "none.json")
+
+
+def test_limits_are_read_and_unknown_or_impossible_ones_are_refused(tmp_path: Path) -> None:
+    config, _ = loaded(tmp_path, GOOD | {"limits": {"connections_max": 7}})
+    assert Limits(connections_max=7) == config.limits
+    for limits, words in (
+        ({"conections_max": 7}, "limit conections_max: unknown"),
+        ({"connections_max": 0}, "from 1 on"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            loaded(tmp_path, GOOD | {"limits": limits})
+
+
+def test_what_is_no_file_of_a_sane_size_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    large = tmp_path / "large"
+    large.write_bytes(b" " * (FILE_BYTES_MAX + 1))
+    for path, words in (
+        (pipe, "not a regular file"),
+        (Path("/dev/zero"), "not a regular file"),
+        (large, "more than"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            load(path)
