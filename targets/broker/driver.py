@@ -54,10 +54,11 @@ from targets.broker.witness import Witness
 log = logging.getLogger("fencepost.broker")
 
 
-# mallopt(3): how much free memory at the heap's end goes back to the kernel, and the size from which on a block
-# lies outside the heap; then their values.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_TRIM_BYTES, _MMAP_BYTES = 64 * 1024 * 1024, 32 * 1024 * 1024
+# mallopt(3): how much free memory at the heap's end goes back to the kernel, the size from which on a block lies
+# outside the heap, and the number of heaps; then their values. A message of the usual size lies in the heap; a
+# larger one would leave a hole there, and each thread's own heap would keep its own holes.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+_TRIM_BYTES, _MMAP_BYTES, _ARENAS = 64 * 1024 * 1024, 4 * 1024 * 1024, 1
 
 
 # How often connections are looked at.
@@ -83,7 +84,7 @@ def keep_freed_memory() -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    wanted = ((_M_TRIM_THRESHOLD, _TRIM_BYTES), (_M_MMAP_THRESHOLD, _MMAP_BYTES))
+    wanted = ((_M_TRIM_THRESHOLD, _TRIM_BYTES), (_M_MMAP_THRESHOLD, _MMAP_BYTES), (_M_ARENA_MAX, _ARENAS))
     return all(mallopt(name, value) == 1 for name, value in wanted)
 
 

@@ -105,7 +105,7 @@ class Running:
 def started(folder: Path, *arguments: str, scenarios: str = "", places: str = "usual") -> Iterator[Running]:
     """Start `fencepost test-kip101` with results, state and output in the folder; kill it after the block."""
     own = ["--results", str(folder / "results")]
-    if "docker" not in arguments:
+    if not {"docker", "sim"} & set(arguments):
         own += ["--ports", f"{PORTS[0]}-{PORTS[-1]}"]
     with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
