@@ -174,12 +174,10 @@ class SimLog:
                 room -= batch.size
         return tuple(found)
 
-    def size_between(self, offset: int, end_offset: int) -> int:
-        """Return the bytes of the batches from the one that holds `offset` to the last before `end_offset`."""
+    def position_of(self, offset: int) -> int:
+        """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
         return sum(
-            batch.size
-            for segment in self.segments
-            for batch in segment.batches[segment.index_of(offset) : segment.index_of(end_offset)]
+            batch.size for segment in self.segments for batch in segment.batches[: segment.index_of(offset)]
         )
 
     def first_offset_at(self, timestamp_ms: int) -> int:

@@ -103,7 +103,7 @@ class Twins:
             assert shape(real.read(offset, end, room)) == shape(sim.read(offset, end, room))
             few = [shape(log.read(offset, end, room, at_least_one=False)) for log in (real, sim)]
             assert few[0] == few[1]
-        assert real.size_between(offset, end) == sim.size_between(offset, end)
+        assert real.position_of(offset) == sim.position_of(offset)
 
 
 @pytest.mark.parametrize("segment_bytes", [ALL, 200], ids=["one segment", "small segments"])

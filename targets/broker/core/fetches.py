@@ -1,9 +1,9 @@
 """
 A leader's reads: fetches are answered at once, or wait until enough bytes are there.
 
-Who waits is looked at by offsets and sizes from the log's index; records are read when they are sent, and once for
-all who are woken together and wait at the same place. One batch that is larger than what was asked for is sent
-alone, once in an answer.
+Who waits is looked at by positions from the log's index, its own looked up once. Records are read when they are
+sent, and once for all who are woken together and wait at the same place. One batch that is larger than what was
+asked for is sent alone, once in an answer.
 Source:  Kafka Replication Design V3, C; Kafka's ReplicaManager.readFromLog and DelayedFetch.
 """
 
@@ -30,11 +30,12 @@ _Reads: TypeAlias = dict[tuple[TopicPartition, int, int, int, bool], tuple[Batch
 
 def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
     """Answer a fetch, or let it wait."""
-    if request.max_wait_ms <= 0 or _ready(core, request):
+    waiting = WaitingFetch(caller=caller, request=request)
+    if request.max_wait_ms <= 0 or _ready(core, waiting):
         _answer(core, caller, request, {})
         return
     number = core.number()
-    core.state.fetches.add(number, WaitingFetch(caller=caller, request=request))
+    core.state.fetches.add(number, waiting)
     core.after_ms(("fetch-wait", number), request.max_wait_ms)
 
 
@@ -42,7 +43,7 @@ def wake(core: Core, tp: TopicPartition) -> None:
     """Answer the waiting fetches of this partition that now have enough bytes, or an error."""
     reads: _Reads = {}
     for number, waiting in core.state.fetches.on(tp):
-        if _ready(core, waiting.request):
+        if _ready(core, waiting):
             _finish(core, number, reads)
 
 
@@ -60,16 +61,19 @@ def _finish(core: Core, number: int, reads: _Reads) -> None:
 
 
 # --- who is ready ------------------------------------------------------------------------------------
-def _ready(core: Core, request: FetchRequest) -> bool:
-    """Return True if the answer has an error or enough bytes, and the memory to hold them; nothing is read."""
+def _ready(core: Core, waiting: WaitingFetch) -> bool:
+    """Return True if the answer has an error or enough bytes, and the memory to hold them; no batch is read."""
+    request, positions = waiting.request, waiting.positions
     if not request.partitions:
         return True
     size = 0
-    for part in request.partitions:
+    for at, part in enumerate(request.partitions):
         replica, error = _refusal(core, request, part)
         if replica is None or error is not ErrorCode.NONE:
             return True
-        there = replica.log.size_between(part.fetch_offset, _limit(replica, request))
+        if at == len(positions):
+            positions.append(replica.log.position_of(part.fetch_offset))
+        there = max(0, replica.log.position_of(_limit(replica, request)) - positions[at])
         size += min(there, max(part.max_bytes, 1))
         if there and size >= request.min_bytes:
             return _is_follower(request) or core.room > 0

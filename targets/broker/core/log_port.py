@@ -92,12 +92,11 @@ class LogPort(Protocol):
         than max_bytes; () at the end. In a hole: the next batch.
         """
 
-    def size_between(self, offset: int, end_offset: int) -> int:
+    def position_of(self, offset: int) -> int:
         """
-        Return the bytes of the batches from the one that holds `offset` to the last that ends by `end_offset`.
+        Return how many bytes of the log lie before the first batch whose last offset is `offset` or later.
 
-        Reads no file. A batch that begins before `end_offset` and ends after it does not count, though `read`
-        returns it.
+        It stays so until a truncation below the offset. Near the log's end no file is read for it.
         """
 
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:

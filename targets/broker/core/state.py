@@ -138,10 +138,17 @@ class WaitingProduce:
 
 @dataclass(slots=True, kw_only=True)
 class WaitingFetch:
-    """A fetch that waits for bytes."""
+    """
+    A fetch that waits for bytes.
+
+    Attributes:
+        positions: where in their logs its first partitions are to be read from, in bytes, as far as looked up.
+            What truncates a log below ends the waiting.
+    """
 
     caller: Caller
     request: FetchRequest
+    positions: list[int] = field(default_factory=list)
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:

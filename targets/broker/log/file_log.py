@@ -25,6 +25,7 @@ from targets.broker.core.messages import Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.doubt import whole
+from targets.broker.log.index import Entry
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.segment import Segment
 from targets.broker.log.stored import first_offset_of
@@ -197,24 +198,17 @@ class FileLog:
         room = max_bytes
         for at in range(self._segment_at(offset), len(self._segments)):
             segment = self._segments[at]
-            first = last = segment.index_of(offset)
-            while last < len(segment.entries):
-                entry = segment.entries[last]
-                full = entry.size > room and (found or last > first or not at_least_one)
+            chosen: list[Entry] = []
+            for entry in segment.index.since(offset):
+                full = entry.size > room and (found or chosen or not at_least_one)
                 if full or entry.base_offset >= end_offset:
-                    break
+                    return (*found, *segment.batches(chosen))
                 room -= entry.size
-                last += 1
-            found += segment.batches(first, last)
-            if last < len(segment.entries):
-                break
+                chosen.append(entry)
+            found += segment.batches(chosen)
         return tuple(found)
 
-    def size_between(self, offset: int, end_offset: int) -> int:
-        """Return the bytes of the batches from the one that holds `offset` to the last before `end_offset`."""
-        return max(0, self._position_of(end_offset) - self._position_of(offset))
-
-    def _position_of(self, offset: int) -> int:
+    def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
         segment = self._segments[self._segment_at(offset)]
         return segment.log_position + segment.position_of(offset)
@@ -226,16 +220,14 @@ class FileLog:
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the offset of the first batch whose greatest timestamp is not earlier; -1 when there is none."""
         at = bisect_left(self._segments, timestamp_ms, key=_latest)
-        if at == len(self._segments):
-            return -1
-        segment = self._segments[at]
-        return max(segment.entries[segment.index_at(timestamp_ms)].base_offset, self._start)
+        found = self._segments[at].index.at(timestamp_ms) if at < len(self._segments) else None
+        return max(found.base_offset, self._start) if found else -1
 
     def epoch_changes(self, from_offset: int) -> tuple[tuple[int, int], ...]:
         """Return (leader epoch, base offset) of the batches from an offset on, wherever the epoch changes."""
         changes: list[tuple[int, int]] = []
         for segment in self._segments:
-            for entry in segment.entries[segment.index_of(from_offset) :]:
+            for entry in segment.index.since(from_offset):
                 if not changes or changes[-1][0] != entry.leader_epoch:
                     changes.append((entry.leader_epoch, entry.base_offset))
         return tuple(changes)

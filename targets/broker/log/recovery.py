@@ -156,7 +156,7 @@ def _cut(directory: Path, segments: list[Segment]) -> int:
             path.unlink()
     damaged = segments[-1]
     gone += damaged.cut_to_entries()
-    if not damaged.entries and len(segments) > 1:
+    if damaged.index.last is None and len(segments) > 1:
         segments.pop().remove()
     return gone
 

@@ -1,5 +1,5 @@
 """
-One segment: a file of record batches, and an index of their headers in memory.
+One segment: a file of record batches, and an index of their headers.
 
 Writes go to the page cache and stay there until `flush`; the file's length is always the end of its last batch,
 also after a cut.
@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import errno
 import os
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from targets.broker.core.messages import Batch, Payload
-from targets.broker.log.batch import HEADER_BYTES, Damage, Header, Stored
+from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
+from targets.broker.log.index import Entry, Index
 from targets.broker.log.open_files import OpenFiles
-from targets.broker.log.stored import crc_of, examine, first_offset, first_offset_of, max_timestamp_of
+from targets.broker.log.stored import crc_of, examine
 
 SEGMENT_SUFFIX: Final = ".log"
 _NAME_DIGITS: Final = 20
@@ -28,50 +27,6 @@ _OFFSETS_MAX: Final = 2**31 - 1
 _NEVER: Final = -(2**63) - 1
 # The most pieces of one write.
 _PIECES_MAX: Final = os.sysconf("SC_IOV_MAX")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """
-    A batch's position in its segment, and its header's fields. last_offset is inclusive.
-
-    Attributes:
-        latest: the greatest timestamp of this batch and all before it in the log.
-    """
-
-    base_offset: int
-    last_offset: int
-    leader_epoch: int
-    crc: int
-    position: int
-    size: int
-    latest: int
-
-    @staticmethod
-    def of(header: Header, position: int, end_offset: int, latest: int) -> Entry:
-        """Return the entry of a batch with that header, at that byte of the segment, after what ends there."""
-        return Entry(
-            base_offset=first_offset(header.magic, header.base_offset, end_offset),
-            last_offset=header.last_offset,
-            leader_epoch=header.leader_epoch,
-            crc=header.crc,
-            position=position,
-            size=header.size,
-            latest=max(latest, header.max_timestamp),
-        )
-
-    @staticmethod
-    def of_batch(batch: Batch, position: int, end_offset: int, latest: int) -> Entry:
-        """Return the entry of a whole batch, at that byte of the segment, after what ends there."""
-        return Entry(
-            base_offset=first_offset_of(batch, end_offset),
-            last_offset=batch.last_offset,
-            leader_epoch=batch.leader_epoch,
-            crc=batch.crc,
-            position=position,
-            size=batch.size,
-            latest=max(latest, max_timestamp_of(batch.payload)),
-        )
 
 
 class Segment:
@@ -97,7 +52,7 @@ class Segment:
         self.path = directory / segment_name(base_offset)
         self._files = files
         self.size: int = os.fstat(files.create(self) if create else self._fd).st_size
-        self.entries: list[Entry] = []
+        self.index = Index(self.path.name, self._read)
         # The length of the prefix that is known to be durable. Bytes found at opening may or may not be.
         self.durable_bytes = 0
         self.dirty = True
@@ -109,12 +64,12 @@ class Segment:
     @property
     def latest(self) -> int:
         """Return the greatest timestamp of all batches of the log up to this segment's end."""
-        return self.entries[-1].latest if self.entries else self._latest_before
+        return self.index.last.latest if self.index.last else self._latest_before
 
     @property
     def next_offset(self) -> int:
         """Return the offset after the last batch, the base offset when there is none."""
-        return self.entries[-1].last_offset + 1 if self.entries else self.base_offset
+        return self.index.last.last_offset + 1 if self.index.last else self.base_offset
 
     def load(self, expected_offset: int, *, check_crc: bool) -> Damage | None:
         """
@@ -125,7 +80,7 @@ class Segment:
         Args:
             expected_offset: the lowest offset that the first batch may have.
         """
-        self.entries.clear()
+        self.index.clear()
         position, expected = 0, max(expected_offset, self.base_offset)
         while position < self.size:
             header = examine(os.pread(self._fd, HEADER_BYTES, position), self.size - position)
@@ -135,7 +90,7 @@ class Segment:
                 return Damage.CRC
             if header.base_offset < expected or header.last_offset - self.base_offset > _OFFSETS_MAX:
                 return Damage.DISORDER
-            self.entries.append(Entry.of(header, position, expected, self.latest))
+            self.index.add((Entry.of(header, position, expected, self.latest),))
             position += header.size
             expected = header.last_offset + 1
         return None
@@ -159,7 +114,7 @@ class Segment:
         if entries:
             self._write(pieces)
             assert self.size == end, f"{self.size} bytes with what was written; the headers say {end}"
-            self.entries += entries
+            self.index.add(entries)
         return len(entries)
 
     def _has_room(self, batch: Batch, end: int, size_max: int) -> bool:
@@ -180,13 +135,12 @@ class Segment:
         self.size = at
         self.dirty = True
 
-    def batches(self, first: int, end: int) -> list[Batch]:
-        """Read the batches first..end (indexes into entries, end exclusive) with one read, uncopied."""
-        chosen = self.entries[first:end]
-        if not chosen:
+    def batches(self, entries: Sequence[Entry]) -> list[Batch]:
+        """Read the batches of entries that follow each other with one read, uncopied."""
+        if not entries:
             return []
-        start = chosen[0].position
-        view = memoryview(self._read(start, chosen[-1].position + chosen[-1].size - start))
+        start = entries[0].position
+        view = memoryview(self._read(start, entries[-1].end - start))
         return [
             Batch(
                 base_offset=entry.base_offset,
@@ -194,32 +148,24 @@ class Segment:
                 leader_epoch=entry.leader_epoch,
                 crc=entry.crc,
                 size=entry.size,
-                payload=view[entry.position - start : entry.position - start + entry.size],
+                payload=view[entry.position - start : entry.end - start],
             )
-            for entry in chosen
+            for entry in entries
         ]
-
-    def index_of(self, offset: int) -> int:
-        """Return the index of the first batch whose last offset is `offset` or later."""
-        return bisect_left(self.entries, offset, key=lambda entry: entry.last_offset)
-
-    def index_at(self, timestamp_ms: int) -> int:
-        """Return the index of the first batch up to which there is a timestamp that is not earlier."""
-        return bisect_left(self.entries, timestamp_ms, key=lambda entry: entry.latest)
 
     def position_of(self, offset: int) -> int:
         """Return the position of the first batch whose last offset is `offset` or later; the end without one."""
-        index = self.index_of(offset)
-        return self.entries[index].position if index < len(self.entries) else self.size
+        first = next(self.index.since(offset), None)
+        return first.position if first else self.size
 
     def cut_from(self, offset: int) -> None:
         """Remove every batch whose last offset is `offset` or later, and the file's bytes with them."""
-        del self.entries[self.index_of(offset) :]
+        self.index.cut_from(offset)
         self.cut_to_entries()
 
     def cut_to_entries(self) -> int:
         """Cut the file to the end of its last indexed batch; return the number of bytes removed."""
-        end = self.entries[-1].position + self.entries[-1].size if self.entries else 0
+        end = self.index.last.end if self.index.last else 0
         gone = self.size - end
         if gone:
             os.ftruncate(self._fd, end)

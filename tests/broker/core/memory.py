@@ -73,8 +73,8 @@ class MemoryLog:
                 found.append(item)
         return tuple(found)
 
-    def size_between(self, offset: int, end_offset: int) -> int:
-        return sum(b.size for b in self.batches if offset <= b.last_offset and b.next_offset <= end_offset)
+    def position_of(self, offset: int) -> int:
+        return sum(b.size for b in self.batches if b.last_offset < offset)
 
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
         self.batches = [item for item in self.batches if item.last_offset < offset]

@@ -82,6 +82,20 @@ def test_appends_read_nothing_for_those_who_wait_for_more(reads: list[int]) -> N
     assert [0] == reads
 
 
+def test_place_of_who_waits_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source: Kafka, DelayedFetch: it waits with the position at which it begins."""
+    bench = committed(leading("kip101", (0, 1), (0, 1)))
+    looked: list[int] = []
+    real = MemoryLog.position_of
+    monkeypatch.setattr(MemoryLog, "position_of", lambda log, offset: looked.append(offset) or real(log, offset))
+    bench.request(asked(at(1), min_bytes=4 * SIZE, wait_ms=60_000))
+    for end in range(2, 6):
+        bench.request(produce())
+        bench.request(fetch(end + 1, replica=2))
+    assert 1 == looked.count(1)
+    assert 0 == len(bench.broker.state.fetches)
+
+
 def test_waiters_of_another_partition_are_not_looked_at() -> None:
     bench = leading()
     other = TopicPartition("t", 1)

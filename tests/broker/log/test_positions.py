@@ -1,4 +1,4 @@
-"""The size between two offsets is that of the batches that a read of them gives, in every implementation."""
+"""The positions of two offsets are as far apart as the batches that a read of them gives, in every log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from targets.broker.core.messages import Batch
 from targets.broker.log import FileLog, LogOptions
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.recovery import Known, open_log
-from targets.broker.log.segment import Segment
 from targets.simulator.log import SimLog
 from tests.broker.core.memory import MemoryLog
 from tests.broker.log.batches import TP, all_of, batch, new_log, offsets
@@ -58,12 +57,15 @@ def change(log: LogPort, chance: Random) -> None:
 
 
 def hold_against_reads(log: LogPort, chance: Random) -> None:
-    """Compare sizes with reads at some places, and reads of at most some bytes with reads of all."""
+    """Compare positions with reads at some places, and reads of at most some bytes with reads of all."""
     for _ in range(6):
         offset, end = (chance.randint(0, log.end_offset + 2) for _ in range(2))
         read = log.read(offset, end, ALL)
         whole = [found for found in read if found.next_offset <= end]
-        assert sum(found.size for found in whole) == log.size_between(offset, end), (offset, end)
+        assert sum(found.size for found in whole) == max(0, log.position_of(end) - log.position_of(offset)), (
+            offset,
+            end,
+        )
         room = chance.randint(0, 300)
         assert offsets(within(read, room)) == offsets(log.read(offset, end, room, at_least_one=False))
         assert offsets(within(read, room) or read[:1]) == offsets(log.read(offset, end, room))
@@ -76,7 +78,7 @@ def within(read: tuple[Batch, ...], room: int) -> tuple[Batch, ...]:
 
 
 @pytest.mark.parametrize("make", [file_log, simulated_log, memory_log])
-def test_size_between_two_offsets_is_that_of_what_is_read_whatever_was_done(tmp_path: Path, make: Make) -> None:
+def test_positions_are_as_far_apart_as_what_is_read_is_large_whatever_was_done(tmp_path: Path, make: Make) -> None:
     for seed in SEEDS:
         chance = Random(seed)
         log = make(tmp_path / str(seed))
@@ -91,28 +93,22 @@ def test_size_between_two_offsets_is_that_of_what_is_read_whatever_was_done(tmp_
 
 
 @pytest.mark.parametrize("name", ["plain-0", "gzip-0", "rolled-0"])
-def test_size_between_counts_entries_of_old_message_sets(tmp_path: Path, name: str) -> None:
+def test_positions_count_entries_of_old_message_sets(tmp_path: Path, name: str) -> None:
     directory = shutil.copytree(DATA / "kafka-0.10.2.2" / "b1" / name, tmp_path / str(TP))
     log, _ = open_log(TP, directory, Known(clean=False), LogOptions())
     chance = Random(name)
     hold_against_reads(log, chance)
     log.append_as_leader([batch(count=3)], 1)
     hold_against_reads(log, chance)
-    assert sum(found.size for found in all_of(log)) == log.size_between(0, log.end_offset) == log.size_bytes
+    assert sum(found.size for found in all_of(log)) == log.position_of(log.end_offset) == log.size_bytes
     log.close()
 
 
-def test_size_between_reads_no_file_and_looks_at_few_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = new_log(tmp_path / "data", segment_bytes=62 * 100)
+def test_position_near_the_end_is_known_without_a_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = new_log(tmp_path / "data", segment_bytes=62 * 300)
     log.append_as_leader([batch() for _ in range(1000)], 0)
-    asked: list[int] = []
-    real = Segment.index_of
-    monkeypatch.setattr(Segment, "index_of", lambda self, offset: asked.append(offset) or real(self, offset))
     monkeypatch.setattr(os, "pread", None)
-    assert 62 * 700 == log.size_between(150, 850)
-    assert [850, 150] == asked
+    assert [62 * at for at in (940, 999, 1000)] == [log.position_of(at) for at in (940, 999, 2000)]
     log.close()
 
 
