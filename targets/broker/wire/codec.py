@@ -169,6 +169,8 @@ def decode_request(
         read = _BY_HAND.get(key, _read_by_kio)
         asked = _Asked(frame, key, version, rows, _items(key, limits), split_batches)
         client_id, request, answer, end = read(asked)
+    except WireError as error:
+        raise WireError(f"{row.name} v{version}: {error}") from error
     except struct.error as error:
         raise WireError(
             f"{row.name} v{version} in {len(frame)} bytes: {error}; expected a whole message"
@@ -290,6 +292,8 @@ def decode_response(
             response, end = fetch.read_response(frame, RESPONSE_HEADER_BYTES, version, split_batches)
         else:
             response, end = _response_by_kio(frame, key, version, split_batches)
+    except WireError as error:
+        raise WireError(f"{ROWS[key].name} v{version}: {error}") from error
     except struct.error as error:
         text = f"{ROWS[key].name} v{version} in {len(frame)} bytes: {error}; expected a whole message"
         raise WireError(text) from error

@@ -19,6 +19,8 @@ from targets.broker.wire.scalars import WireError
 
 # The broker epoch of v0, which has no such field.
 _ANY_REGISTRATION: Final = -1
+# In place of a broker's id: the partition has no leader.
+_NOBODY: Final = -1
 
 
 def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrRequest:
@@ -29,17 +31,23 @@ def read_leader_request(entity: Any, _split: SplitBatches) -> LeaderAndIsrReques
         broker_epoch=getattr(entity, "broker_epoch", _ANY_REGISTRATION),
         ack_timeout_ms=entity.ack_timeout,
         is_init=bool(entity.is_init),
-        partitions=tuple(
-            LeaderAndIsr(
-                tp=_sound(partition),
-                leader=partition.leader,
-                leader_epoch=partition.leader_epoch,
-                isr=tuple(listed(partition.isr, "isr")),
-                zk_version=partition.zk_version,
-                replicas=tuple(listed(partition.replicas, "replicas")),
-            )
-            for partition in listed(entity.partitions, "partitions")
-        ),
+        partitions=tuple(_read_state(partition) for partition in listed(entity.partitions, "partitions")),
+    )
+
+
+def _read_state(state: Any) -> LeaderAndIsr:
+    tp = _sound(state)
+    isr, replicas = tuple(listed(state.isr, "isr")), tuple(listed(state.replicas, "replicas"))
+    least = min(state.leader, *isr, *replicas, _NOBODY)
+    if least < _NOBODY:
+        raise WireError(f"partition {tp}: broker id {least}; expected {_NOBODY} or more")
+    return LeaderAndIsr(
+        tp=tp,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=isr,
+        zk_version=state.zk_version,
+        replicas=replicas,
     )
 
 

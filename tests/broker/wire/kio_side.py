@@ -138,4 +138,15 @@ def a_frame(key: int, version: int) -> bytes:
         topic = item_type(entity, "topic_data")
         partition = item_type(topic, "partition_data")(index=0, records=produced_batch())
         values["topic_data"] = (topic(name="t", partition_data=(partition,)),)
+    if key == versions.METADATA:
+        values["topics"] = (item_type(entity, "topics")(name="t"),)
+    if key == versions.CREATE_TOPICS:
+        values |= {"topics": (_new_topic(item_type(entity, "topics")),), "validate_only": False}
     return request_frame(key, version, fill(entity, **values))
+
+
+def _new_topic(entity: Any) -> Any:
+    """Return a topic with an item in each of its arrays."""
+    assignment = item_type(entity, "assignments")(partition_index=0, broker_ids=(1, 2))
+    config = item_type(entity, "configs")(name="retention.ms", value="1")
+    return entity(name="t", num_partitions=-1, replication_factor=-1, assignments=(assignment,), configs=(config,))

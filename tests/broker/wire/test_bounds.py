@@ -10,14 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from targets.broker.core.messages import ErrorCode
+from targets.broker.core.messages import (
+    ErrorCode,
+    ListOffsetsRequest,
+    MetadataRequest,
+    OffsetForLeaderEpochRequest,
+)
 from targets.broker.limits import Limits
 from targets.broker.log import split_produced
-from targets.broker.wire import WireError, decode_request, versions
+from targets.broker.wire import WireError, decode_request, decode_response, encode_response, versions
 from targets.broker.wire.entities import fill, item_type, request_type
 from targets.broker.wire.versions import COMMANDS, ROWS, client_rows, peer_rows
 from tests.broker.log.batches import produced_batch
-from tests.broker.wire.kio_side import request_frame
+from tests.broker.wire.kio_side import ALL_VERSIONS, body_of, incoming, request_frame
+from tests.broker.wire.samples import PEER
 
 ROOT = Path(__file__).resolve().parents[3]
 # Of one process's memory: far less than the arrays that are announced, far more than the messages need.
@@ -70,6 +76,22 @@ def test_no_announced_count_makes_a_decoder_reserve_memory() -> None:
     )
     assert (0, "") == (ended.returncode, ended.stderr)
     assert int(ended.stdout) > 5_000
+
+
+# Lengths of the flexible encoding: up to 2**35 - 1, and longer than a number may be.
+VARINTS = (b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x7f", b"\xff" * 9 + b"\x01")
+
+
+@pytest.mark.parametrize("varint", VARINTS)
+@pytest.mark.parametrize("place", range(4))
+def test_varint_beyond_the_bytes_is_a_wire_error(place: int, varint: bytes) -> None:
+    """In turn: how many tags the header has, the length of either text, and how many tags the body has."""
+    parts = [b"\0", b"\x02a", b"\x02b", b"\0"]
+    start = struct.pack(">hhih", versions.API_VERSIONS, 3, 1, -1)
+    assert decode_request(start + b"".join(parts), split_batches=split_produced).answer is not None
+    parts[place] = varint
+    with pytest.raises(WireError, match=r"api_versions v3: .*expected a whole message"):
+        decode_request(start + b"".join(parts), split_batches=split_produced)
 
 
 # --- items ----------------------------------------------------------------------------------------------------
@@ -141,20 +163,37 @@ def test_request_may_name_so_many_topics_and_partitions_in_all(fits: bytes, over
         decoded(over, request_items_max=10)
 
 
-def command(topic: str, partition: int = 0, replicas: int = 1) -> bytes:
+def command(
+    topic: str, partition: int = 0, replicas: int = 1, *, leader: int = 1, isr: int = 1, least: int = 0
+) -> bytes:
     entity = request_type(versions.LEADER_AND_ISR, 0)
     of_partition = item_type(entity, "partitions")
     state = of_partition(
         topic=topic,
         partition=partition,
-        leader=1,
+        leader=leader,
         leader_epoch=1,
-        isr=(1,),
+        isr=(isr,),
         zk_version=0,
-        replicas=tuple(range(replicas)),
+        replicas=tuple(range(least, least + replicas)),
     )
     sent = entity(ack_timeout=1, is_init=0, controller_id=1, controller_epoch=1, partitions=(state,))
     return request_frame(versions.LEADER_AND_ISR, 0, sent)
+
+
+def test_refused_request_is_named_with_its_version() -> None:
+    with pytest.raises(WireError, match="delete_topics v1: topic_names: 11 items so far; expected at most 10"):
+        decoded(delete(11), request_items_max=10)
+    with pytest.raises(WireError, match="fetch v11: partitions: 5 items in"):
+        decoded(fetch(1, 5)[:-40], request_items_max=10)
+
+
+def test_refused_answer_is_named_with_its_version() -> None:
+    request, response = PEER[versions.LIST_OFFSETS]
+    frame = bytearray(body_of(encode_response(incoming(versions.LIST_OFFSETS, 5), response)))
+    frame[8:12] = struct.pack(">i", 2**31 - 1)
+    with pytest.raises(WireError, match=f"list_offsets v5: topics: {2**31 - 1} items in"):
+        decode_response(frame, request, version=5, correlation_id=77, split_batches=split_produced)
 
 
 def test_commands_have_a_limit_of_their_own() -> None:
@@ -173,6 +212,28 @@ def test_command_for_what_is_no_topic_is_a_wire_error(topic: str) -> None:
 def test_command_for_a_negative_partition_is_a_wire_error() -> None:
     with pytest.raises(WireError, match="and a number from 0 on"):
         decoded(command("t", partition=-1))
+
+
+def stop(topic: str, partition: int) -> bytes:
+    entity = request_type(versions.STOP_REPLICA, 0)
+    of_partition = item_type(entity, "partitions")(topic=topic, partition=partition)
+    sent = entity(ack_timeout=1, controller_id=1, controller_epoch=1, partitions=(of_partition,))
+    return request_frame(versions.STOP_REPLICA, 0, sent)
+
+
+@pytest.mark.parametrize(("topic", "partition"), [("../../evil", 0), ("t", -1)])
+def test_stop_of_what_is_no_partition_is_a_wire_error(topic: str, partition: int) -> None:
+    assert decoded(stop("t", 0)) is not None
+    with pytest.raises(WireError, match=r"stop_replica v0: partition '.*: expected a topic of 1 to 249"):
+        decoded(stop(topic, partition))
+
+
+@pytest.mark.parametrize("ids", [{"leader": -2}, {"isr": -2}, {"least": -2}])
+def test_command_with_an_id_that_no_broker_has_is_a_wire_error(ids: dict[str, int]) -> None:
+    """-1 is nobody, which a controller sends for a partition without a leader."""
+    assert decoded(command("t", **dict.fromkeys(ids, -1))) is not None
+    with pytest.raises(WireError, match="partition t-0: broker id -2; expected -1 or more"):
+        decoded(command("t", **ids))
 
 
 @pytest.mark.parametrize("protocol", ["hw", "kip101", "kip380"])
@@ -204,6 +265,47 @@ def test_partition_that_is_fetched_twice_is_answered_once_from_its_last_offset()
     )
     request = decoded(request_frame(versions.FETCH, 4, sent))
     assert [3] == [part.fetch_offset for part in request.partitions]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("key", "version"), [one for one in ALL_VERSIONS if one[0] == versions.LIST_OFFSETS])
+def test_partition_whose_offset_is_asked_for_twice_is_answered_once(key: int, version: int) -> None:
+    entity = request_type(key, version)
+    of_topic = item_type(entity, "topics")
+    of_partition = item_type(of_topic, "partitions")
+    places = tuple(
+        fill(of_partition, partition_index=index, current_leader_epoch=-1, timestamp=timestamp)
+        for index, timestamp in ((0, -1), (1, -1), (0, -2))
+    )
+    topics = (of_topic(name="t", partitions=places), of_topic(name="t", partitions=places[1:2]))
+    request = decoded(request_frame(key, version, fill(entity, replica_id=-1, isolation_level=0, topics=topics)))
+    assert isinstance(request, ListOffsetsRequest)
+    assert [(0, -2), (1, -1)] == [(asked.tp.partition, asked.timestamp) for asked in request.partitions]
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [one for one in ALL_VERSIONS if one[0] == versions.OFFSET_FOR_LEADER_EPOCH]
+)
+def test_partition_whose_epoch_is_asked_for_twice_is_answered_once(key: int, version: int) -> None:
+    entity = request_type(key, version)
+    of_topic = item_type(entity, "topics")
+    of_partition = item_type(of_topic, "partitions")
+    places = tuple(
+        fill(of_partition, partition=index, current_leader_epoch=-1, leader_epoch=epoch)
+        for index, epoch in ((0, 4), (1, 5), (0, 6))
+    )
+    topics = (of_topic(topic="t", partitions=places), of_topic(topic="t", partitions=places[1:2]))
+    request = decoded(request_frame(key, version, fill(entity, replica_id=1, topics=topics)))
+    assert isinstance(request, OffsetForLeaderEpochRequest)
+    assert [(0, 6), (1, 5)] == [(asked.tp.partition, asked.leader_epoch) for asked in request.questions]
+
+
+def test_topic_that_is_named_twice_is_described_once() -> None:
+    entity = request_type(versions.METADATA, 1)
+    of_topic = item_type(entity, "topics")
+    frame = request_frame(
+        versions.METADATA, 1, entity(topics=tuple(of_topic(name=name) for name in ("b", "a", "b")))
+    )
+    assert MetadataRequest(topics=("b", "a")) == decoded(frame)
 
 
 def test_partition_that_is_produced_to_twice_is_refused() -> None:
