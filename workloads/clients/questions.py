@@ -79,11 +79,11 @@ def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
         topics=(request.MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False
     )
     found = connection.ask(asked, response.MetadataResponse)
-    addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in found.brokers}
+    addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in _listed(found.brokers)}
     leader, why = "", f"{topic}-{partition} is not in the metadata"
-    for of_topic in found.topics:
+    for of_topic in _listed(found.topics):
         why = f"{topic}: {of_topic.error_code.name}" if of_topic.error_code else why
-        for each in of_topic.partitions:
+        for each in _listed(of_topic.partitions):
             if (of_topic.name, each.partition_index) == (topic, partition):
                 leader = addresses.get(each.leader_id, "")
                 why = "" if leader else f"{topic}-{partition}: {each.error_code.name}, leader {each.leader_id}"
@@ -159,8 +159,16 @@ def _fetch(connection: Connection, topic: str, partition: int, offset: int, vers
     return Fetched(error=data.error_code, high_watermark=data.high_watermark, records=bytes(data.records or b""))
 
 
-def _one(items: Sequence[Any]) -> Sequence[Any]:
-    """Return the items if there is exactly one, as there must be."""
-    if len(items) != 1:
-        raise NoAnswer(f"{len(items)} entries in an answer; expected 1, for the requested topic or partition")
+def _listed(items: Sequence[Any] | None) -> Sequence[Any]:
+    """Return the items of an array that may not be null, which kio does not check."""
+    if items is None:
+        raise NoAnswer("a null array in an answer; expected its entries")
     return items
+
+
+def _one(items: Sequence[Any] | None) -> Sequence[Any]:
+    """Return the items if there is exactly one, as there must be."""
+    found = _listed(items)
+    if len(found) != 1:
+        raise NoAnswer(f"{len(found)} entries in an answer; expected 1, for the requested topic or partition")
+    return found
