@@ -131,8 +131,9 @@ def unread(rng: random.Random, topic: bytes) -> Aimed:
 
 def polling(rng: random.Random, topic: bytes) -> Aimed:
     """Wait for more than will ever come."""
+    offset = rng.choice((0, 3, rng.randrange(1_000)))
     one = fetch(
-        array([text(topic) + array([place(0, rng.randint(0, 3), 2**31 - 1)])]),
+        array([text(topic) + array([place(0, offset, 2**31 - 1)])]),
         max_bytes=2**31 - 1,
         wait_ms=FETCH_WAIT_MS,
         min_bytes=2**31 - 1,

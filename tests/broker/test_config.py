@@ -85,10 +85,7 @@ def test_rule_is_changed_by_its_old_name_too() -> None:
     assert new == old != TARGET.rules("kip380", ())
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_launch_of_every_protocol_loads_with_its_rules_and_the_targets_settings(
-    tmp_path: Path, protocol: str
-) -> None:
+def spec_of(secret: str = "") -> NodeSpec:
     here = Address(host="127.0.0.1", port=1001)
     place = Place(
         data_dir="/data",
@@ -99,15 +96,22 @@ def test_launch_of_every_protocol_loads_with_its_rules_and_the_targets_settings(
         client_outside=here,
         internal_outside=here,
     )
-    spec = NodeSpec(
+    return NodeSpec(
         name="A",
         broker_id=3,
         place=place,
         advertised_internal=here,
         zookeeper="127.0.0.1:1005/run",
         collector=here,
+        secret=secret,
     )
-    launch = TARGET.launch(spec, protocol, TARGET.rules(protocol, ()))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_launch_of_every_protocol_loads_with_its_rules_and_the_targets_settings(
+    tmp_path: Path, protocol: str
+) -> None:
+    launch = TARGET.launch(spec_of(), protocol, TARGET.rules(protocol, ()))
     config, driver = loaded(tmp_path, launch.files["broker.json"])
     assert PROTOCOLS[protocol] == config.rules
     assert SETTINGS == {name: getattr(config, name) for name in SETTINGS}
@@ -117,25 +121,7 @@ def test_launch_of_every_protocol_loads_with_its_rules_and_the_targets_settings(
 def test_secret_is_in_the_environment_alone_where_other_users_cannot_read_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = Address(host="127.0.0.1", port=1001)
-    place = Place(
-        data_dir="/data",
-        conf_dir="/conf",
-        python="python",
-        client=here,
-        internal=here,
-        client_outside=here,
-        internal_outside=here,
-    )
-    spec = NodeSpec(
-        name="A",
-        broker_id=3,
-        place=place,
-        advertised_internal=here,
-        zookeeper="127.0.0.1:1005/run",
-        collector=here,
-        secret="s3cret",
-    )
+    spec = spec_of("s3cret")
     launch = TARGET.launch(spec, "hw", TARGET.rules("hw", ()))
     assert "s3cret" not in repr((launch.argv, launch.files, spec))
     for name, value in launch.env.items():
