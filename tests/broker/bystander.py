@@ -79,7 +79,9 @@ class Bystander:
         self.written[made.base_offset] = value
         found: dict[int, str] = {}
         # Nothing is an answer too, where a broker is short of memory: as any consumer, ask again.
+        until = time.monotonic() + ANSWER_S_MAX
         while made.base_offset not in found:
+            assert time.monotonic() < until, f"fetch at {made.base_offset}: nothing in {ANSWER_S_MAX} s"
             read = fetch(self._open(), self._topic, 0, made.base_offset)
             assert int(read.error) == 0, f"fetch at {made.base_offset}: {read}"
             found = values_in(read.records)

@@ -91,7 +91,7 @@ def _ended(line: socket.socket) -> bool:
 
 def test_idle_connections_are_closed_and_those_that_ask_are_not(tmp_path: Path) -> None:
     """Source: Kafka, connections.max.idle.ms."""
-    with one_broker(tmp_path, {"connection_idle_ms_max": 1_000}) as cluster, ExitStack() as lines:
+    with one_broker(tmp_path, {"connection_idle_ms_max": 3_000}) as cluster, ExitStack() as lines:
         idle, half, busy = (lines.enter_context(connect(cluster.ports[0])) for _ in range(3))
         half.sendall(struct.pack(">i", 50) + b"x")
         closed = 0
