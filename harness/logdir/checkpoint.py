@@ -21,6 +21,7 @@ from typing import Final
 from harness import limits
 from harness.beneath import Folder
 from harness.logdir.names import shown
+from harness.logdir.source import FileSource
 
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
@@ -84,8 +85,10 @@ def _lines(folder: Folder, name: str, *, lines_max: int) -> list[str] | None:
         handle = folder.open(name)
     except FileNotFoundError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        data = file.read(limits.CHECKPOINT_BYTES_MAX + 1)
+    try:
+        data = FileSource(handle).at(0, limits.CHECKPOINT_BYTES_MAX + 1)
+    finally:
+        os.close(handle)
     if len(data) > limits.CHECKPOINT_BYTES_MAX:
         raise CheckpointError(f"{name}: more than {limits.CHECKPOINT_BYTES_MAX} bytes, the limit of this reader")
     if data.count(b"\n") > lines_max:
@@ -114,7 +117,11 @@ def _entries(folder: Folder, name: str, *, fields: int, entries_max: int) -> lis
 
 
 def _number(name: str, text: str) -> int:
+    """Return a number of 64 bits: Kafka writes no larger one, and Python does not print one of any length."""
     try:
-        return int(text)
+        number = int(text)
     except ValueError as error:
         raise CheckpointError(f"{name}: '{shown(text)}'; expected a whole number") from error
+    if not -(2**63) <= number < 2**63:
+        raise CheckpointError(f"{name}: '{shown(text)}'; expected a number of 64 bits")
+    return number

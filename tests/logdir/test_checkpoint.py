@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -9,8 +11,12 @@ from typing import TypeVar
 import pytest
 
 from harness.beneath import Folder
+from harness.logdir import checkpoint
 from harness.logdir.checkpoint import CheckpointError, read_epochs, read_offsets, read_topic_id
+from harness.logdir.scan import scan_partition
+from harness.logdir.source import FileSource
 from tests.kafka_release import DATA
+from tests.logdir.build import batch, partition
 
 T = TypeVar("T")
 
@@ -44,6 +50,9 @@ def test_read_epochs_gives_none_without_a_file_and_nothing_from_an_empty_one(tmp
         (b"0\n1\n0 0 0\n", "entry 0: '0 0 0'; expected 2 fields"),
         (b"0\n1\n0 x\n", "'x'; expected a whole number"),
         (b"0\nmany\n0 0\n", "'many'; expected a whole number"),
+        (b"0\n1\n0 9223372036854775808\n", "'9223372036854775808'; expected a number of 64 bits"),
+        (b"0\n1\n0 " + b"9" * 4_000 + b"\n", "'9{300}…'; expected a number of 64 bits"),
+        (b"0\n1\n0 " + b"9" * 5_000 + b"\n", "'9{300}…'; expected a whole number"),
         (b"0\n\xff\n", "expected a checkpoint's text"),
     ],
 )
@@ -52,6 +61,47 @@ def test_read_epochs_refuses_the_file_when_kafka_would(tmp_path: Path, text: byt
     path.write_bytes(text)
     with pytest.raises(CheckpointError, match=says):
         read(read_epochs, tmp_path)
+
+
+def test_checkpoint_of_a_million_entries_is_refused_unread(tmp_path: Path) -> None:
+    lines = "".join(f"{epoch} {epoch}\n" for epoch in range(1_000_000))
+    (tmp_path / "leader-epoch-checkpoint").write_text(f"0\n1000000\n{lines}")
+    with pytest.raises(CheckpointError, match=r"more than 100002 lines, the limit of this reader"):
+        read(read_epochs, tmp_path)
+    with (tmp_path / "leader-epoch-checkpoint").open("r+b") as file:
+        file.truncate(100 * 10**9)
+    with pytest.raises(CheckpointError, match=r"more than 33554432 bytes, the limit of this reader"):
+        read(read_epochs, tmp_path)
+
+
+def test_read_error_of_a_checkpoint_is_a_problem_of_its_replica_and_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = partition(tmp_path, batch(0, "a"), epochs=[(0, 0)])
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 1\n")
+    asked: list[int] = []
+
+    class Broken(FileSource):
+        def __init__(self, handle: int) -> None:
+            super().__init__(handle)
+            asked.append(handle)
+
+        def at(self, position: int, count: int) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(checkpoint, "FileSource", Broken)
+    log = scan_partition(directory)
+    names = ("replication-offset-checkpoint", "leader-epoch-checkpoint")
+    assert tuple(f"{name}: Input/output error" for name in names) == log.problems
+    assert (1, None, None) == (log.log_end_offset, log.epochs, log.high_watermark)
+    assert not [handle for handle in asked if "checkpoint" in os.path.basename(_path_of(handle))]
+
+
+def _path_of(handle: int) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{handle}")
+    except FileNotFoundError:
+        return ""
 
 
 def test_read_offset_gives_the_partition_s_own_and_none_when_it_has_none(tmp_path: Path) -> None:
