@@ -74,10 +74,9 @@ def iterate(header: Header) -> Iterator[Record]:
     elif not header.codec_id:
         yield _record(header.last_offset, header.payload, 0, len(header.payload))
     else:
-        inner = tuple(_inner(header))
-        # In format v1 the inner offsets count from 0, and the outer message has the offset of the last one.
-        shift = header.last_offset - inner[-1].offset if inner and header.magic == 1 else 0
-        yield from (_shifted(header, record, shift) for record in inner)
+        data = _opened(header)
+        for record in _inner(header, data):
+            yield replace(record, timestamp=header.max_timestamp) if header.log_append_time else record
 
 
 def _header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
@@ -137,18 +136,37 @@ def _spread(header: Header) -> Header:
     """Set the first offset of a compressed message; one that cannot be read counts as its last message alone."""
     if not header.codec_id:
         return header
+    first, count = header.base_offset, 0
     try:
-        inside = records_of(header)
+        for record in _inner(header, _opened(header)):
+            first = first if count else record.offset
+            count += 1
     except (CodecError, RecordError):
         return header
-    return replace(header, base_offset=inside[0].offset, record_count=len(inside)) if inside else header
+    return replace(header, base_offset=first, record_count=count) if count else header
 
 
-def _inner(header: Header) -> Iterator[Record]:
-    """Yield the messages inside a compressed one, with their stored offsets."""
+def _opened(header: Header) -> bytes:
+    """Return the message set inside a compressed message."""
     around = _record(header.last_offset, header.payload, 0, len(header.payload))
     packed = around.value or b""
-    data = decompress(header.codec_id, fix_lz4_checksum(packed) if header.magic == 0 else packed)
+    return decompress(header.codec_id, fix_lz4_checksum(packed) if header.magic == 0 else packed)
+
+
+def _inner(header: Header, data: bytes) -> Iterator[Record]:
+    """Yield the messages of the set inside a compressed message."""
+    shift = 0
+    if header.magic == 1:
+        # The stored offsets count from 0, and the outer message has the offset of the last one. That is looked for
+        # first: records that wait for it would be the messages in memory once more.
+        for offset, _, _ in _places(data):
+            shift = header.last_offset - offset
+    for offset, start, end in _places(data):
+        yield _record(offset + shift, data, start, end)
+
+
+def _places(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield each message of a set: its stored offset, where it begins, from its checksum on, and where it ends."""
     position = count = 0
     while position < len(data):
         count += 1
@@ -163,7 +181,7 @@ def _inner(header: Header) -> Iterator[Record]:
             raise RecordError(
                 f"byte {position} of {len(data)}: message length is {length}; expected one that fits"
             )
-        yield _record(offset, data, start, start + length)
+        yield offset, start, start + length
         position = start + length
 
 
@@ -193,8 +211,3 @@ def _nullable(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     if position + length > end:
         raise RecordError(f"a field's length is {length}; {end - position} bytes are left")
     return data[position : position + length], position + length
-
-
-def _shifted(header: Header, record: Record, shift: int) -> Record:
-    time = header.max_timestamp if header.log_append_time else record.timestamp
-    return replace(record, offset=record.offset + shift, timestamp=time)

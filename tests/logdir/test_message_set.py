@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from harness.logdir import batch, records
 from harness.logdir.codec import CodecError
-from harness.logdir.message_set import records_of, walk
+from harness.logdir.message_set import iterate, records_of, walk
 from harness.logdir.records import RecordError
 from harness.logdir.scan import find_partitions, scan_partition
 from tests.kafka_release import DATA
@@ -82,6 +83,20 @@ def test_compressed_messages_of_v1_count_from_the_last_of_them(codec: str) -> No
         header.codec_id,
     )
     assert [(10, b"0"), (11, b"1"), (12, b"2")] == [(r.offset, r.value) for r in records_of(header)]
+
+
+def test_compressed_messages_are_in_memory_once() -> None:
+    """A bomb of small messages would else take several times what it opens to."""
+    inner = b"".join(message(at, b"%0500d" % at) for at in range(4_000))
+    data = wrapped(3_999, [inner])
+    tracemalloc.start()
+    try:
+        (header,) = walk(data).headers
+        seen = sum(1 for _ in iterate(header))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (0, 4_000, True) == (header.base_offset, seen, peak_bytes < 1.5 * len(inner)), peak_bytes
 
 
 def test_compressed_messages_of_v0_have_offsets_of_their_own() -> None:
