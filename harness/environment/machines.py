@@ -26,7 +26,8 @@ from harness.hosts import MakeHost
 from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
-from harness.logdir.scan import ReplicaLog, find_partitions, scan_partition
+from harness.logdir.data import DataFolder
+from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
 from harness.zookeeper.view import RealZooKeeperView
@@ -125,9 +126,19 @@ class RealMachines:
         return f"{', '.join(gone)} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
-        """Return a replica's log as its files have it; None while there is none."""
-        folder = self.disk(name) / f"{topic}-{partition}"
-        return scan_partition(folder) if folder in find_partitions(self.disk(name)) else None
+        """
+        Return a replica's log as its files have it; None while there is none.
+
+        Raises:
+            PreconditionError: The node's data directory cannot be listed, or is a link by now.
+        """
+        replica = f"{topic}-{partition}"
+        try:
+            with DataFolder.no_link(self.disk(name)) as data:
+                return scan_in(data, replica) if replica in (data.partitions() or ()) else None
+        except OSError as error:
+            text = f"{error.strerror}; expected a data directory that can be listed"
+            raise PreconditionError(f"{name}: {self.disk(name)}: {text}") from error
 
     def disk(self, name: str) -> Path:
         """Return the node's data directory, as a path of this machine."""

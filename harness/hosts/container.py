@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from harness import limits
 from harness.cleanup.engine import ENGINE_ERRORS, said_by
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
-from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS
+from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS, open_log, read_log
 from harness.launch import Launch, Runtime
 from harness.model import PreconditionError, UsageError
 
@@ -128,14 +129,14 @@ class NodeContainer:
 
     def log_text(self) -> str:
         """Return everything that it has printed so far, over all its lives."""
-        before = self._log.read_text(encoding="utf-8", errors="replace") if self._log.exists() else ""
-        return before + self._printed()
+        return read_log(self.name, self._log) + self._printed()
 
     def save_log(self) -> None:
         """Append what it printed to the run's log file, because the container will be removed."""
         printed = self._printed()
         if printed:
-            with self._log.open("a", encoding="utf-8") as file:
+            handle = open_log(self.name, self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            with os.fdopen(handle, "a", encoding="utf-8") as file:
                 file.write(printed)
         self._container = None
 

@@ -63,7 +63,7 @@ class NodeProcess:
 
     def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
         """Note the process in the ledger, fork it, and note its pid."""
-        with os.fdopen(self._open_log(os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as output:
+        with os.fdopen(open_log(self.name, self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as output:
             self._entry, token = self._ledger.note_process()
             try:
                 self._child = subprocess.Popen(
@@ -131,20 +131,7 @@ class NodeProcess:
 
     def log_text(self) -> str:
         """Return everything that it has printed so far, over all its lives."""
-        try:
-            handle = self._open_log(os.O_RDONLY)
-        except FileNotFoundError:
-            return ""
-        with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
-            return file.read()
-
-    def _open_log(self, flags: int) -> int:
-        """Open the log file, which lies in a folder of the node's: nothing but a regular file."""
-        try:
-            with Folder.at(self._log.parent) as folder:
-                return folder.open(self._log.name, flags)
-        except RefusedError as error:
-            raise PreconditionError(f"log of {self.name}: {self._log}: {error}") from error
+        return read_log(self.name, self._log)
 
     def log_tail(self) -> str:
         """Return the end of its output."""
@@ -167,6 +154,30 @@ class NodeProcess:
         code = self._child.wait()
         self._ledger.done(self._entry)
         return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+def open_log(node: str, path: Path, flags: int) -> int:
+    """
+    Open a node's log file, which lies in a folder of the node's: nothing but a regular file.
+
+    Raises:
+        PreconditionError: A link or another file is in the place of the log or of its folder.
+    """
+    try:
+        with Folder.no_link(path.parent) as folder:
+            return folder.open(path.name, flags)
+    except RefusedError as error:
+        raise PreconditionError(f"log of {node}: {path}: {error}") from error
+
+
+def read_log(node: str, path: Path) -> str:
+    """Return a node's log file, "" while there is none; raises as open_log."""
+    try:
+        handle = open_log(node, path, os.O_RDONLY)
+    except FileNotFoundError:
+        return ""
+    with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def child_environment(env: Mapping[str, str], root: Path) -> dict[str, str]:

@@ -49,6 +49,17 @@ class DataFolder:
         """
         return cls(Folder.at(path))
 
+    @classmethod
+    def no_link(cls, path: Path) -> Self:
+        """
+        Open the data directory of a node, which may have put a link in its place.
+
+        Raises:
+            RefusedError: It is a link, or no folder.
+            OSError: It cannot be opened.
+        """
+        return cls(Folder.no_link(path))
+
     def __enter__(self) -> Self:
         return self
 
@@ -56,6 +67,16 @@ class DataFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.folder.close()
+
+    def partitions(self) -> list[str] | None:
+        """
+        Return the names of the partition directories, sorted; None if this is a partition's own directory.
+
+        Raises:
+            OSError: The directory cannot be listed.
+            UsageError: It has more than FOLDER_NAMES_MAX partitions.
+        """
+        return None if _is_partition(self.folder) else sorted(_names(self.folder))
 
     def offset(self, name: str, topic: str, partition: int) -> int | None:
         """
@@ -111,8 +132,8 @@ def list_partitions(directory: Path) -> list[str] | None:
         OSError: The directory cannot be listed.
         UsageError: It has more than FOLDER_NAMES_MAX partitions.
     """
-    with Folder.at(directory) as folder:
-        return None if _is_partition(folder) else sorted(_names(folder))
+    with DataFolder.at(directory) as data:
+        return data.partitions()
 
 
 def name_of(directory: Path) -> tuple[str, int]:

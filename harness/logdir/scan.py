@@ -38,6 +38,7 @@ __all__ = [
     "Scan",
     "find_partitions",
     "name_of",
+    "scan_in",
     "scan_partition",
     "settled",
     "snapshot_events",
@@ -91,16 +92,26 @@ def scan_partition(directory: Path) -> ReplicaLog:
         UsageError: The directory's name is not TOPIC-PARTITION.
     """
     name_of(directory)
+    with DataFolder.at(directory.parent) as data:
+        return scan_in(data, directory.name)
+
+
+def scan_in(data: DataFolder, name: str) -> ReplicaLog:
+    """
+    Read one partition's directory in an open data directory, as scan_partition does.
+
+    Raises:
+        UsageError: The directory's name is not TOPIC-PARTITION.
+    """
 
     def read() -> tuple[ReplicaLog, str]:
-        with Scan(data, directory.name) as scan:
+        with Scan(data, name) as scan:
             batches = tuple(scan.batches())
             log, unsettled = scan.end()
         return replace(log, batches=batches), unsettled
 
-    with DataFolder.at(directory.parent) as data:
-        log, unsettled = settled(read)
-    return replace(log, problems=(*log.problems, f"{shown(directory.name)}: {unsettled}")) if unsettled else log
+    log, unsettled = settled(read)
+    return replace(log, problems=(*log.problems, f"{shown(name)}: {unsettled}")) if unsettled else log
 
 
 def settled(read: Callable[[], tuple[T, str]]) -> tuple[T, str]:

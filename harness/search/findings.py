@@ -10,10 +10,13 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from harness.beneath import Folder, RefusedError
 from harness.cluster.target import MODELS, NAMED
+from harness.hosts.trees import copy_pass
 from harness.java import find_java
 from harness.run.player import Player
 from harness.run.result import RunResult
@@ -43,13 +46,25 @@ def keep_finding(found: RealRun) -> Path:
     directories. This adds conf/, with the configuration of each node.
     """
     run = found.run
-    for node in sorted((run.path / "nodes").iterdir()):
-        if (node / "conf").is_dir():
-            shutil.copytree(node / "conf", run.path / "conf" / node.name)
+    _keep_conf(run)
     shutil.rmtree(run.path / "nodes")
     page = run.path / FINDING
     page.write_text(finding_text(found.spec, found.result), encoding="utf-8")
     return page
+
+
+def _keep_conf(run: Run) -> None:
+    """Copy each node's configuration; a link in it is kept as a link, since the node may have made it."""
+    with Folder.no_link(run.path / "nodes") as nodes:
+        for name in sorted(entry.name for entry in nodes.entries()):
+            with ExitStack() as opened:
+                try:
+                    conf = opened.enter_context(nodes.folder(f"{name}/conf"))
+                except (FileNotFoundError, RefusedError):
+                    continue
+                kept = run.path / "conf" / name
+                kept.mkdir(parents=True)
+                copy_pass(conf, opened.enter_context(Folder.at(kept)))
 
 
 def finding_text(spec: RunSpec, result: RunResult) -> str:

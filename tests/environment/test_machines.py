@@ -92,6 +92,17 @@ def test_replica_whose_folder_is_a_link_is_not_read_and_loses_nothing(
     assert 2 == len(list((tmp_path / "log-0").iterdir()))
 
 
+def test_replica_is_not_read_when_its_node_s_disk_became_a_link(machines: RealMachines, tmp_path: Path) -> None:
+    """The node puts a link to another node's data in the place of its own."""
+    write(machines, 0)
+    machines.disk("A").rename(tmp_path / "other")
+    with pytest.raises(PreconditionError, match="No such file or directory; expected a data directory"):
+        machines.replica_log("A", "log", 0)
+    machines.disk("A").symlink_to(tmp_path / "other")
+    with pytest.raises(PreconditionError, match="a link; expected a folder, and no link is followed"):
+        machines.replica_log("A", "log", 0)
+
+
 def test_disk_is_kept_without_what_its_links_lead_to(machines: RealMachines, tmp_path: Path) -> None:
     write(machines, 0)
     (tmp_path / "secret").write_bytes(b"secret")

@@ -89,3 +89,21 @@ def test_engine_that_has_stopped_is_told_in_one_sentence(
     monkeypatch.setattr(engine, "reload", gone)
     with pytest.raises(PreconditionError, match=r"look at A: the engine does not answer: .*Connection aborted"):
         getattr(container(engine, tmp_path), what)()
+
+
+def test_printed_lines_are_saved_and_read_through_no_link(tmp_path: Path) -> None:
+    class Printing(Engine):
+        def logs(self) -> bytes:
+            return b"printed\n"
+
+    (tmp_path / "ours").write_text("ours\n")
+    log = tmp_path / "A.log"
+    log.symlink_to("ours")
+    linked = container(Printing(refusals=0), tmp_path)
+    for call in (linked.log_text, linked.save_log):
+        with pytest.raises(PreconditionError, match=r"log of A: .*: a link; expected a regular file"):
+            call()
+    assert "ours\n" == (tmp_path / "ours").read_text()
+    log.unlink()
+    linked.save_log()
+    assert "printed\n" == log.read_text() == linked.log_text()

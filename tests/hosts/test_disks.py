@@ -186,6 +186,15 @@ def test_disk_that_became_a_link_is_refused(disk: WatermarkDisk, outside: Path) 
     assert b"ours" == outside.read_bytes()
 
 
+def test_flush_of_a_disk_that_became_a_link_flushes_nothing_else(tmp_path: Path, outside: Path) -> None:
+    disk = PlainDisk(tmp_path / "plain")
+    assert disk.flush().startswith("syncfs in ")
+    disk.data.rmdir()
+    disk.data.symlink_to(outside.parent)
+    with pytest.raises(PreconditionError, match="a link; expected a folder"):
+        disk.flush()
+
+
 def test_plain_disk_has_nothing_to_lose(tmp_path: Path) -> None:
     disk = PlainDisk(tmp_path / "data")
     with pytest.raises(PreconditionError, match="expected a node added with a disk"):

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cleanup.ledger import Ledger, runs_dir
 from harness.hosts import site as module
-from harness.hosts.node import NodeProcess
+from harness.hosts.node import NodeProcess, read_log
 from harness.hosts.site import Site, write_files
 from harness.launch import Launch
 from harness.model import PreconditionError, UsageError
@@ -56,3 +56,13 @@ def test_node_s_output_goes_through_no_link_and_is_read_through_none(tmp_path: P
         node.log_text()
     assert "ours" == (tmp_path / "ours").read_text()
     ledger.close()
+
+
+def test_node_s_output_is_read_from_no_folder_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "log.txt").write_text("ours")
+    (tmp_path / "A").symlink_to("ours")
+    with pytest.raises(PreconditionError, match=r"log of A: .*: a link; expected a folder"):
+        read_log("A", tmp_path / "A" / "log.txt")
+    assert "ours" == read_log("A", tmp_path / "ours" / "log.txt")
+    assert "" == read_log("A", tmp_path / "ours" / "none")

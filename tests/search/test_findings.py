@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,8 @@ import pyarrow.parquet as pq
 from checkers.judge import judge
 from harness.history.file import read_history
 from harness.model import ORACLES
-from harness.run.store import create_suite, read_anomalies
-from harness.search.findings import keep_simulated
+from harness.run.store import Run, create_suite, read_anomalies
+from harness.search.findings import _keep_conf, keep_simulated
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
@@ -40,3 +42,24 @@ def test_kept_run_without_a_violation_has_no_page_of_oracles(tmp_path: Path) -> 
     assert [] == read_anomalies(kept)
     assert not kept.oracles.exists()
     assert kept.history.exists()
+
+
+def test_configuration_is_kept_without_what_its_links_lead_to(tmp_path: Path) -> None:
+    """A node of this machine may write to its folder: what it links to is no part of a finding, nor endless."""
+    run = Run(path=tmp_path / "run")
+    nodes = run.path / "nodes"
+    for name in "ABC":
+        (nodes / name / "conf").mkdir(parents=True)
+        (nodes / name / "conf" / "broker.json").write_text(name)
+    (tmp_path / "secret").write_text("secret")
+    (nodes / "A" / "conf" / "link").symlink_to(tmp_path / "secret")
+    (nodes / "A" / "conf" / "endless").symlink_to("/dev/zero")
+    os.mkfifo(nodes / "A" / "conf" / "fifo")
+    shutil.rmtree(nodes / "C" / "conf")
+    (nodes / "C" / "conf").symlink_to(tmp_path)
+    (nodes / "D").symlink_to(nodes / "B")
+    _keep_conf(run)
+    kept = sorted(str(path.relative_to(run.path / "conf")) for path in (run.path / "conf").rglob("*"))
+    assert ["A", "A/broker.json", "A/endless", "A/link", "B", "B/broker.json"] == kept
+    assert (run.path / "conf" / "A" / "link").is_symlink()
+    assert (run.path / "conf" / "A" / "endless").is_symlink()
