@@ -142,7 +142,12 @@ def _with_swaps(found: Findings, folder: Folder, listed: Listing) -> dict[int, s
     files = dict(listed.segments)
     bases = sorted(listed.segments)
     for first, name in listed.swaps.items():
-        end = found.attempt(name, partial(_end_of, folder, name, first)) or first
+        read_to = found.attempt(name, partial(_end_of, folder, name, first))
+        if read_to is None and first in files:
+            # The segments are read in its stead. Which of them are gone is unknown, so that a gap proves nothing.
+            found.unread.append((first, None))
+            continue
+        end = first if read_to is None else read_to
         replaced = [
             other
             for other in bases[bisect_left(bases, first) : bisect_left(bases, max(end, first + 1))]

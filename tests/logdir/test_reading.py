@@ -60,6 +60,18 @@ def test_swap_stands_for_the_segments_that_it_was_made_of(directory: Path, gone:
     assert f"{segment(0, '.swap')}: the result of a cleaning of offsets [0, {9 if 6 in gone else 6})" in note.text
 
 
+@pytest.mark.parametrize("gone", [(), (3,), (0, 3)])
+def test_segments_are_read_in_stead_of_a_swap_that_cannot_be(directory: Path, gone: tuple[int, ...]) -> None:
+    """Whether it had the records of those that are gone is unknown: they are unread, and no hole."""
+    (directory / segment(0, ".swap")).mkdir()
+    for first in gone:
+        (directory / segment(first)).rename(directory / segment(first, ".deleted"))
+    log = scan_partition(directory)
+    assert [at for at in range(12) if at // 3 * 3 not in gone] == offsets(log)
+    assert ((), 0, 12) == (holes(log), log.log_start_offset, log.log_end_offset)
+    assert {f"{segment(0, '.swap')}: a folder; expected a regular file"} == set(log.problems)
+
+
 def test_segments_that_are_gone_are_a_hole_when_no_swap_stands_for_them(directory: Path) -> None:
     for first in (3, 6):
         (directory / segment(first)).rename(directory / segment(first, ".deleted"))
