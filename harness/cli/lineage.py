@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TextIO
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from harness.cli.lineage_output import JsonOutput, TextOutput
@@ -32,6 +33,8 @@ from harness.logdir.names import PATH_CHARACTERS_MAX, shown
 from harness.model import EXIT_OF_VERDICT, UsageError, Verdict
 
 _PROGRESS_S: Final = 0.1
+# Of a terminal that does not say how wide it is.
+_COLUMNS: Final = 80
 _WRONG_PLACE: Final = (FileNotFoundError, NotADirectoryError)
 
 
@@ -144,9 +147,11 @@ class _ProgressLine:
             return
         self.clear()
         self._shown_s = now
-        text = text[: os.get_terminal_size(self._file.fileno()).columns - 1]
+        columns = os.get_terminal_size(self._file.fileno()).columns or _COLUMNS
+        # Some characters take two columns; a line that wraps could not be removed.
+        text = set_cell_size(text, min(cell_len(text), columns - 1))
         self._write(text)
-        self._width = len(text)
+        self._width = cell_len(text)
 
     def clear(self) -> None:
         """Remove the text, so that what follows is not printed behind it."""
