@@ -61,7 +61,7 @@ LOG_BATCH_BYTES_MAX: Final = 64 * 1024 * 1024
 # One batch's records when decompressed: 1 MB that opens to more is no message but a bomb.
 LOG_BATCH_OPENED_BYTES_MAX: Final = 128 * 1024 * 1024
 # A batch of 1 MB has at most 150,000 records, of 7 bytes each.
-LOG_BATCH_RECORDS_MAX: Final = 250_000
+LOG_BATCH_RECORDS_MAX: Final = 200_000
 LOG_RECORD_HEADERS_MAX: Final = 100_000
 LOG_READ_BYTES: Final = 1024 * 1024
 # Kafka's largest segment (log.segment.bytes is an int): zeros are followed no further.
