@@ -53,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         nargs="+",
         type=Path,
-        help="a partition's directory, or a broker's data directory; one for each broker",
+        help="a partition's directory, or a broker's data directory; one for each broker; what cannot be read in "
+        "it is unreadable (exit code 3), and the rest is compared",
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/lineage.md"

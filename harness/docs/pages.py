@@ -49,8 +49,8 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "crash": "The harness itself failed, outside of a run: a bug.",
     "usage": "An option or an input file is wrong, or the machine lacks something before the first run; one line "
     "says what to change.",
-    "unknown": "A run could not be played, taken down, stored or judged, or a directory could not be read; "
-    "nothing is proven wrong.",
+    "unknown": "A run could not be played, taken down, stored or judged; nothing is proven wrong. `lineage`: "
+    "something is *unreadable*, and nothing that was read differs.",
     "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
     "faulty. `agree`: a run differs.",
     "hang": "Not healed, or not caught up in time. A suite shows it in its table (`hang`, `stuck`) and exits 0 "

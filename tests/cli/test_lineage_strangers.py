@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -17,7 +18,7 @@ from harness import limits
 from harness.logdir import checkpoint
 from harness.model import UsageError
 from tests.cli.test_lineage import INVALID, SEGMENT, UNKNOWN, VALID, run
-from tests.little_memory import printed_with_little_memory
+from tests.little_memory import ROOT, printed_with_little_memory
 from tests.logdir.build import batch, compress, partition
 
 # Where the command reads, from a data directory on; and what the replica's problem names.
@@ -332,3 +333,30 @@ def test_partition_with_more_segments_than_the_limit_is_unreadable(
     monkeypatch.setattr(limits, "FOLDER_NAMES_MAX", 4)
     found = found_by(capsys, *pair)
     assert "t-0: more than 4 segments, the limit of this reader" in problems_of(found, pair[1])["t-0"][0]
+
+
+def test_page_has_every_key_of_the_json_and_every_limit(
+    pair: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What scripts rely on is told; the pair differs, so that no list is empty."""
+    (pair[1] / "t-0" / SEGMENT).write_bytes(batch(0, "a", "x"))
+    put("loop", pair[1] / "replication-offset-checkpoint")
+    put("loop", tmp_path / "loop")
+    found = found_by(capsys, *pair, tmp_path / "loop")
+    page = (ROOT / "docs" / "lineage.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"`([a-z_]+)`", page))
+    assert keys_of(found) <= told
+    assert {"holdings", "branches", "furthest", "lineage"} <= keys_of(found)
+    assert f'`"{found["format"]}"`, {found["version"]} |' in page
+    limit_rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) ", page, re.MULTILINE)
+    assert [(name, getattr(limits, name)) for name, _ in limit_rows] == [(n, int(most)) for n, most in limit_rows]
+    assert len(limit_rows) == 9
+
+
+def keys_of(found: Any) -> set[str]:
+    """Return every key of the objects, except those that name a directory."""
+    if isinstance(found, list):
+        return set().union(*map(keys_of, found))
+    if not isinstance(found, dict):
+        return set()
+    return {key for key in found if "/" not in key}.union(*map(keys_of, found.values()))

@@ -206,6 +206,8 @@ FENCEPOST: Final = (
     use("lineage {missing}", "missing: No such file or directory"),
     use("lineage {empty}", "empty: Not a directory"),
     use("lineage {folder}", "folder: no Kafka log directory"),
+    use("lineage {pipe}", "pipe: Not a directory; expected a directory that can be listed"),
+    use("lineage {zero}", "zero: Not a directory; expected a directory that can be listed"),
     # Results.
     use("run --seeds 2 --results {empty}", "empty: Not a directory; expected a folder that can be written"),
     use("run --seeds 2 --results {empty}/below", "below: Not a directory; expected a folder that can be written"),
