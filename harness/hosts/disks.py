@@ -195,7 +195,7 @@ def _copy_while_used(source: Folder, target: Path) -> int:
     for _ in range(COPY_PASSES_MAX):
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
-        with Folder.at(target) as copy:
+        with _opened(target) as copy:
             vanished, files = copy_pass(source, copy)
         if not vanished:
             return files

@@ -186,6 +186,19 @@ def test_disk_that_became_a_link_is_refused(disk: WatermarkDisk, outside: Path) 
     assert b"ours" == outside.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["shadow", "shadow.new"])
+def test_flush_writes_and_removes_nothing_through_a_link_in_the_shadow_s_place(
+    disk: WatermarkDisk, outside: Path, tmp_path: Path, name: str
+) -> None:
+    (disk.data / outside.name).write_bytes(b"theirs")
+    if (tmp_path / name).exists():
+        (tmp_path / name).rmdir()
+    (tmp_path / name).symlink_to(outside.parent)
+    with pytest.raises(OSError, match=r"symbolic link|File exists"):
+        disk.flush()
+    assert b"ours" == outside.read_bytes()
+
+
 def test_flush_of_a_disk_that_became_a_link_flushes_nothing_else(tmp_path: Path, outside: Path) -> None:
     disk = PlainDisk(tmp_path / "plain")
     assert disk.flush().startswith("syncfs in ")
