@@ -1,4 +1,4 @@
-"""Run code in a process of its own that may not reserve much memory."""
+"""Processes that may not reserve much memory, and what a process had."""
 
 from __future__ import annotations
 
@@ -20,3 +20,16 @@ def printed_with_little_memory(code: str) -> str:
     )
     assert (0, "") == (ended.returncode, ended.stderr[-2000:])
     return ended.stdout
+
+
+def peak_bytes(pid: int) -> int:
+    """Return the most memory that a process had resident, 0 if it has ended.
+
+    The kernel's own record of it: ru_maxrss of a child begins with what its parent had when it was forked.
+    """
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return 0
+    _, found, rest = status.partition("VmHWM:")
+    return int(rest.split()[0]) * 1024 if found else 0

@@ -40,6 +40,7 @@ from targets.kafka.jars import cache_dir
 from targets.kafka.releases import release_of
 from tests.broker.aimed import KINDS, Aimed, aimed
 from tests.broker.fuzz import shots
+from tests.little_memory import peak_bytes
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection
 from workloads.clients.questions import produce
@@ -227,16 +228,6 @@ def fill(address: str) -> None:
         for _ in range(FILL_BATCHES):
             made = produce(connection, TOPIC, 0, batch, acks=1, timeout_s=FILL_S_MAX, zstd=False)
             assert made is not None and int(made.error) == 0, f"fill: {made}"
-
-
-def peak_bytes(pid: int) -> int:
-    """Return the most memory that a process had resident, 0 if it has ended."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    except FileNotFoundError:
-        return 0
-    _, found, rest = status.partition("VmHWM:")
-    return int(rest.split()[0]) * 1024 if found else 0
 
 
 def table(results: Sequence[Result]) -> Table:

@@ -17,8 +17,9 @@ from benchmarks.clusters import Peer, RunningCluster, our_peer, running
 from harness.cleanup.process import until
 from harness.launch import Launch
 from tests.broker.aimed import request
-from tests.broker.storm import BYSTANDERS, bystander, peak_bytes
+from tests.broker.storm import BYSTANDERS, bystander
 from tests.broker.wires import api_versions
+from tests.little_memory import peak_bytes
 
 pytestmark = pytest.mark.slow
 

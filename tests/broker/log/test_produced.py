@@ -165,7 +165,6 @@ class TestCompressed:
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
             _, error, text = split_produced(raw)
             print(error.name, text)
-            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, "MB")
         """
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
