@@ -22,6 +22,10 @@ ARGS ?=
 
 # What a test may need besides Python.
 SLOW := slow or spark or docker or root or kafka
+# And of these tests, those with Java programs that are large: a second lane beside the others.
+JVM := spark or kafka
+# What is left to test-all and test-releases.
+NOT_IN_TEST := exhaustive or releases
 
 OPTIONS = --host $(HOST) $(SCENARIO:%=--scenario %) $(PROTOCOL:%=--protocol %) $(foreach r,$(RULES),--rule $(r)) \
 	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
@@ -74,7 +78,7 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow  ## the test suite: fast tests, then what only real processes, containers and Spark show; at most 8 minutes on two cores
+test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; at most 9 minutes, with -j2 6
 
 .PHONY: test-all
 test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
@@ -85,8 +89,12 @@ test-quick: $(STAMP)  ## the tests that need no process, no network and no Spark
 	@$(BIN)/python -m pytest -m "not ($(SLOW))" $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes, containers and Spark those in `test`; what is missing is skipped
-	@$(BIN)/python -m pytest -m "($(SLOW)) and not exhaustive and not releases" $(ARGS)
+test-slow: $(STAMP) java $(CLASSES)  ## of the tests on real processes and containers those in `test`; what is missing is skipped
+	@$(BIN)/python -m pytest -m "($(SLOW)) and not ($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
+
+.PHONY: test-jvm
+test-jvm: $(STAMP) java $(CLASSES)  ## of the tests on Spark and Apache Kafka those in `test`; what is missing is skipped
+	@$(BIN)/python -m pytest -m "($(JVM)) and not ($(NOT_IN_TEST))" $(ARGS)
 
 .PHONY: test-releases
 test-releases: $(STAMP) java  ## one log on both, for every release of Apache Kafka whose jars are here; minutes
