@@ -78,7 +78,7 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; at most 9 minutes, with -j2 6
+test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about ten minutes, with -j2 seven
 
 .PHONY: test-all
 test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release
