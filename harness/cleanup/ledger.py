@@ -1,9 +1,9 @@
 """
 The heal ledger: every resource that a run creates and must undo, written to disk before it is created.
 
-A run has one folder below the state folder's `runs`, with two files: `lock`, held by flock while the harness
-lives, and `ledger.jsonl`, append-only, each line fsynced. A killed harness leaves both. The next harness finds the
-lock free and undoes the open entries, newest first.
+A run has one folder below the state folder's `runs`, with `lock`, held by flock while the harness lives,
+`ledger.jsonl`, append-only, each line fsynced, and an empty file for each process. A killed harness leaves them.
+The next harness finds the lock free and undoes the open entries, newest first.
 
 The lock is flock's and not a POSIX lock, because two runs of one process must exclude each other too.
 
@@ -37,6 +37,7 @@ from harness.model import UsageError
 LOCK: Final = "lock"
 LINES: Final = "ledger.jsonl"
 REGISTRY_LOCK: Final = "registry.lock"
+MARK: Final = "process-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,22 @@ class Reaped:
 
     undone: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unborn:
+    """
+    A process that is recorded and not yet forked.
+
+    Attributes:
+        number: its id in the ledger.
+        token: the value of TOKEN_VARIABLE in its environment.
+        mark: an empty file of the ledger's folder, its standard input: see process.bearers.
+    """
+
+    number: int
+    token: str
+    mark: Path
 
 
 def runs_dir() -> Path:
@@ -104,13 +121,15 @@ class Ledger:
             self._write({"op": "note", "id": number, "kind": kind, **fields})
             return number
 
-    def note_process(self) -> tuple[int, str]:
-        """Record a process that is about to be forked; return its id and the token for its environment."""
+    def note_process(self) -> Unborn:
+        """Record a process that is about to be forked; it shall have the token, and its mark as standard input."""
         me = identity_of(os.getpid())
         assert me is not None, "this process is alive, so /proc has it"
         with self._mutex:
-            token = f"{self.token}.{self._next}"
-            return self.note("process", token=token, since=me.start, boot=me.boot), token
+            token, mark = f"{self.token}.{self._next}", self.folder / f"{MARK}{self._next}"
+            number = self.note("process", token=token, mark=str(mark), since=me.start, boot=me.boot)
+            mark.touch(mode=0o600)
+            return Unborn(number=number, token=token, mark=mark)
 
     @contextmanager
     def making(self) -> Iterator[None]:
@@ -299,8 +318,8 @@ def _take_of_dead(folder: Path) -> int | None:
     """
     Acquire a held lock whose harness is dead; return None if the harness lives, or the lock does not get free.
 
-    A child that was being forked when its harness was killed still holds the lock, until it has called exec; a
-    running tool (Ledger.run) holds it until it has ended.
+    A child that was being forked when its harness was killed still holds the lock, until it has its mark as
+    standard input and has closed the rest; a running tool (Ledger.run) holds it until it has ended.
     """
     try:
         first = json.loads((folder / LINES).read_text(encoding="utf-8").partition("\n")[0])

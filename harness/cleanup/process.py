@@ -18,7 +18,7 @@ from typing import Final
 
 from harness import limits
 
-# The environment variable with a child's token; see tokens_alive.
+# The environment variable with a child's token; see bearers.
 TOKEN_VARIABLE: Final = "FENCEPOST_TOKEN"
 # States of /proc/PID/stat: a zombie or dead; stopped by a signal or a tracer.
 _ENDED: Final = "ZX"
@@ -109,27 +109,21 @@ def end(identity: Identity) -> bool:
     return ended_within(identity, limits.PROCESS_END_S_MAX)
 
 
-def tokens_alive(token: str, since: int) -> Iterator[Identity]:
+def bearers(token: str, since: int, mark: Path | None = None) -> Iterator[Identity]:
     """
-    Yield our processes whose environment has exactly this token.
+    Yield our processes that have this token in their environment, or the mark as standard input.
 
-    This finds a child whose harness was killed between the fork and the record of its pid. Only processes of our
-    own user that started at `since` (clock ticks since boot) or later are examined.
+    This finds a child whose harness was killed between the fork and the record of its pid. Until exec has ended,
+    /proc shows the environment of the parent or none, and on a busy machine that can take long; but the child has
+    the mark before it closes the lock of the ledger. Only processes of our own user that started at `since` (clock
+    ticks since boot) or later are examined.
     """
     wanted = f"{TOKEN_VARIABLE}={token}".encode()
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        try:
-            if os.stat(f"/proc/{name}").st_uid != os.geteuid():
-                continue
-            found = identity_of(int(name))
-            if found is None or found.start < since:
-                continue
-            environment = Path(f"/proc/{name}/environ").read_bytes()
-        except OSError:
-            continue
-        if wanted in environment.split(b"\0"):
+    file = None if mark is None else _file(mark)
+    for found in _ours(since):
+        # First the mark: a process that no longer has it has the token by then.
+        marked = file is not None and _file(Path(f"/proc/{found.pid}/fd/0")) == file
+        if marked or wanted in _environment(found.pid):
             yield found
 
 
@@ -141,6 +135,38 @@ def until(condition: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(limits.CONDITION_POLL_S)  # noqa: TID251
     return True
+
+
+def _ours(since: int) -> Iterator[Identity]:
+    """Yield the other processes of our user that started at `since` or later."""
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            if os.stat(f"/proc/{name}").st_uid != os.geteuid():
+                continue
+        except OSError:
+            continue
+        found = identity_of(int(name))
+        if found is not None and found.start >= since:
+            yield found
+
+
+def _environment(pid: int) -> list[bytes]:
+    """Return the variables that a process was given by exec; [] if they cannot be read."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode of a file, also through /proc/PID/fd; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _thread_states(pid: int) -> list[str]:

@@ -4,7 +4,7 @@ Undo the entries of the ledger: one function for each kind of resource, and the 
 Each function receives the entry's fields. It returns "" if the resource is gone, or else what is left and why. All
 are idempotent. The resource of an entry may never have existed, because the entry is written before.
 
-    process    token, since, boot; pid and start once it runs
+    process    token, mark, since, boot; pid and start once it runs
     mount      mount_point, backing
     directory  path: a file or a whole tree, in the run's folder or in the state folder
     container  name, label
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from harness.cleanup import mounts
-from harness.cleanup.process import Identity, boot_id, end, tokens_alive
+from harness.cleanup.process import Identity, bearers, boot_id, end
 from harness.model import UsageError
 
 Fields = Mapping[str, Any]
@@ -29,7 +29,8 @@ def _process(fields: Fields) -> str:
     """Kill the process and all that it forked; processes of an earlier boot are gone."""
     if fields["boot"] != boot_id():
         return ""
-    targets = list(tokens_alive(fields["token"], fields["since"]))
+    mark = Path(fields["mark"]) if "mark" in fields else None  # None: a ledger of an earlier version
+    targets = list(bearers(fields["token"], fields["since"], mark))
     if "pid" in fields:
         targets.append(Identity(pid=fields["pid"], start=fields["start"], boot=fields["boot"]))
     left = [str(target.pid) for target in targets if not end(target)]

@@ -64,22 +64,24 @@ class NodeProcess:
     def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
         """Note the process in the ledger, fork it, and note its pid."""
         with os.fdopen(open_log(self.name, self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as output:
-            self._entry, token = self._ledger.note_process()
-            try:
-                self._child = subprocess.Popen(
-                    argv,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    cwd=cwd,
-                    env={**env, TOKEN_VARIABLE: token},
-                )
-            except OSError as error:
-                self._ledger.done(self._entry)
-                raise UsageError(
-                    f"start {self.name}: {argv[0]}: {error.strerror}; expected a program that runs"
-                ) from error
+            unborn = self._ledger.note_process()
+            self._entry = unborn.number
+            with unborn.mark.open("rb") as mark:
+                try:
+                    self._child = subprocess.Popen(
+                        argv,
+                        stdin=mark,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                        cwd=cwd,
+                        env={**env, TOKEN_VARIABLE: unborn.token},
+                    )
+                except OSError as error:
+                    self._ledger.done(self._entry)
+                    raise UsageError(
+                        f"start {self.name}: {argv[0]}: {error.strerror}; expected a program that runs"
+                    ) from error
         # A child stays in /proc until its parent waits for it, even if it has ended.
         self._identity = identity_of(self._child.pid)
         assert self._identity is not None, "only this process waits for its child"

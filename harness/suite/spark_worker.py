@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from harness import limits
-from harness.cleanup.process import TOKEN_VARIABLE, end, identity_of, tokens_alive
+from harness.cleanup.process import TOKEN_VARIABLE, bearers, end, identity_of
 from harness.model import Anomaly, FencepostError, UsageError
 from harness.suite.interrupts import INTERRUPTS, LOOK_S
 
@@ -112,8 +112,8 @@ class SparkWorker:
         self._process.wait()
         deadline = time.monotonic() + 2 * limits.PROCESS_END_S_MAX
         # Python workers are in another process group, and may have been started just now.
-        while time.monotonic() < deadline and (bearers := list(tokens_alive(self._token, self._since))):
-            for bearer in bearers:
+        while time.monotonic() < deadline and (left := list(bearers(self._token, self._since))):
+            for bearer in left:
                 end(bearer)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None, "it was started with pipes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from harness import limits
 from harness.cleanup import ledger as module
 from harness.cleanup.ledger import LINES, Ledger, reap
 from harness.cleanup.process import TOKEN_VARIABLE, Identity, boot_id, identity_of, is_alive, send
@@ -207,11 +209,11 @@ def test_directory_is_never_removed_through_a_mount(tmp_path: Path, monkeypatch:
 @pytest.mark.slow
 def test_undo_ends_the_noted_process(tmp_path: Path, root: Path) -> None:
     ledger = Ledger.open(tmp_path, root=root)
-    number, token = ledger.note_process()
-    with sleeper(token) as process:
+    unborn = ledger.note_process()
+    with sleeper(unborn.token) as process:
         identity = identity_of(process.pid)
         assert identity is not None
-        ledger.add(number, pid=identity.pid, start=identity.start)
+        ledger.add(unborn.number, pid=identity.pid, start=identity.start)
         assert ledger.undo_all() == []
         assert process.wait() == -9
     ledger.close()
@@ -220,7 +222,7 @@ def test_undo_ends_the_noted_process(tmp_path: Path, root: Path) -> None:
 @pytest.mark.slow
 def test_undo_finds_a_process_by_its_token_when_its_pid_was_never_noted(tmp_path: Path, root: Path) -> None:
     ledger = Ledger.open(tmp_path, root=root)
-    _, token = ledger.note_process()
+    token = ledger.note_process().token
     with sleeper(token) as ours, sleeper(token + "0") as other:
         ledger.abandon()
         assert reap(root).undone == ("process unstarted",)
@@ -229,11 +231,55 @@ def test_undo_finds_a_process_by_its_token_when_its_pid_was_never_noted(tmp_path
         other.kill()
 
 
+# A harness that is killed while its child is between the fork and the end of exec. There subprocess sets standard
+# input, closes the rest and calls exec, in this order; the child stays before exec, as on a busy machine.
+FORKING = """
+import os, signal, sys
+from pathlib import Path
+from harness.cleanup.ledger import Ledger
+ledger = Ledger.open(Path(sys.argv[1]), root=Path(sys.argv[1]) / "runs")
+unborn = ledger.note_process()
+mark = os.open(unborn.mark, os.O_RDONLY)
+child = os.fork()
+if not child:
+    os.dup2(mark, 0)
+    os.closerange(3, 256)
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
+os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.slow
+def test_undo_finds_a_child_that_its_harness_had_forked_and_exec_had_not_ended(tmp_path: Path, root: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", FORKING, str(tmp_path)], stdout=subprocess.PIPE) as harness:
+        assert harness.wait() == -9
+        assert reap(root).undone == ("process unstarted",)
+        # The child has the other end of the pipe until it ends.
+        assert select.select([harness.stdout], [], [], limits.PROCESS_END_S_MAX)[0] != []
+
+
+@pytest.mark.slow
+def test_undo_spares_a_process_with_another_standard_input(tmp_path: Path, root: Path) -> None:
+    ledger = Ledger.open(tmp_path, root=root)
+    ledger.note_process()
+    other = ledger.note_process()
+    with (
+        other.mark.open("rb") as mark,
+        subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], stdin=mark) as process,
+    ):
+        ledger.done(other.number)
+        assert ledger.undo_all() == []
+        assert process.poll() is None
+        process.kill()
+    ledger.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["start", "boot"])
 def test_undo_spares_a_process_that_only_has_the_pid(tmp_path: Path, root: Path, wrong: str) -> None:
     ledger = Ledger.open(tmp_path, root=root)
-    number, _ = ledger.note_process()
+    number = ledger.note_process().number
     with sleeper("of nobody") as process:
         identity = identity_of(process.pid)
         assert identity is not None

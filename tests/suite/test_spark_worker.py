@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cleanup.process import identity_of, tokens_alive, until
+from harness.cleanup.process import bearers, identity_of, until
 from harness.model import FencepostError, UsageError
 from harness.suite import spark_worker as module
 from harness.suite.spark_worker import spark_worker
@@ -141,7 +141,7 @@ def test_error_of_the_block_ends_at_once_all_that_spark_started_and_is_the_one_t
 
     with pytest.raises(KeyboardInterrupt):
         fail()
-    assert [] == list(tokens_alive(tokens[0], 0))
+    assert [] == list(bearers(tokens[0], 0))
     assert ("", "") == capfd.readouterr()
     assert [log] == list(log.parent.iterdir())
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pytest
 
-from harness.cleanup.process import TOKEN_VARIABLE, tokens_alive, until
+from harness.cleanup.process import TOKEN_VARIABLE, bearers, until
 from harness.java import find_java
 from harness.model import Kind
 from harness.run.store import create_suite, write_parquet
@@ -50,7 +50,7 @@ class Parent:
 
     def left(self) -> list[object]:
         """Return its processes and its folder that still exist."""
-        return [*tokens_alive(f"{TOKEN}-{os.getpid()}", 0), *([self.folder] if self.folder.exists() else [])]
+        return [*bearers(f"{TOKEN}-{os.getpid()}", 0), *([self.folder] if self.folder.exists() else [])]
 
 
 @contextmanager
