@@ -32,7 +32,7 @@ from checkers.spark.warm import warm_up
 from harness.ending import Parser, end, whole_number
 from harness.java import executable_of, find_java
 from harness.model import UsageError
-from harness.run.store import create_suite, write_parquet
+from harness.run.store import create_suite
 from tests.checkers.golden import FOLDER
 
 RUNS: Final = 200
@@ -107,13 +107,13 @@ def steps_of(java_home: Path, paths: Sequence[Path], *, warm: bool) -> list[Step
 
 
 def _suite(folder: Path, histories: Sequence[Path], count: int) -> list[Path]:
-    """Store so many runs, repeating the histories; return their Parquet files."""
+    """Store so many runs, repeating the histories; return their folders."""
     suite = create_suite(folder, "suite")
     paths: list[Path] = []
     for number, history in enumerate(islice(cycle(histories), count)):
         run = suite.create_run(f"run-{number:04}")
         shutil.copy(history, run.history)
-        paths.append(write_parquet(run))
+        paths.append(run.path)
     return paths
 
 

@@ -23,7 +23,7 @@ from harness.ending import Parser, end, whole_number
 from harness.history.file import read_history
 from harness.java import find_java
 from harness.model import Anomaly, UsageError
-from harness.run.store import Run, SuiteDir, create_suite, write_parquet
+from harness.run.store import Run, SuiteDir, create_suite
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player
 
@@ -71,10 +71,7 @@ def _compare(chosen: argparse.Namespace) -> int:
             chosen.suites.append(suite.path)
         for path in chosen.suites:
             runs = SuiteDir(path=path).runs()
-            for run in runs:
-                if not run.parquet.exists():
-                    write_parquet(run)
-            found = unlike(runs, check_runs(session, [run.parquet for run in runs], CHECKERS))
+            found = unlike(runs, check_runs(session, [run.path for run in runs], CHECKERS))
             print(f"{path.name}: {len(runs)} runs, {len(found)} differ")
             compared, differ = compared + len(runs), differ + found
     for name in differ:

@@ -43,22 +43,20 @@ class Checker:
     of_history: bool = False
 
 
-def check(ops: Sequence[Op], checkers: Mapping[str, Checker], clean: frozenset[str]) -> list[Anomaly]:
+def check(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
     """
     Apply every checker to the ops of one partition.
 
     Args:
         ops: the ops of one partition and the global ones, in index order.
         checkers: the checkers by name.
-        clean: names of checkers whose rule is not called, because a search of the whole suite found nothing
-            suspicious in this partition. Their sources must be in the history all the same.
 
     Returns:
         The anomalies in the order of the checkers.
     """
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     sources = frozenset(op.source for op in ops)
-    found = [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources, clean)]
+    found = [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources)]
     found = _unexplained(found, {name for name, checker in checkers.items() if checker.of_history})
     readable = not unread(ops) and not any(True for _ in events_of(ops, LineUnreadable))
     return found if readable else unproven(found)
@@ -111,15 +109,11 @@ def partition_of(op: Op) -> tuple[str, int] | None:
     return None if op.source in (Source.RUNNER, Source.NEMESIS) else op.place
 
 
-def _apply(
-    checker: Checker, ops: Sequence[Op], sources: frozenset[Source], clean: frozenset[str]
-) -> list[Anomaly]:
+def _apply(checker: Checker, ops: Sequence[Op], sources: frozenset[Source]) -> list[Anomaly]:
     missing = [group for group in checker.needs if sources.isdisjoint(group)]
     if missing:
         wanted = " and ".join(" or ".join(source.value for source in group) for group in missing)
         return [_unchecked(checker, ops, f"the history has nothing from {wanted}")]
-    if checker.name in clean:
-        return []
     try:
         found = checker.rule(ops)
     except HistoryError as error:

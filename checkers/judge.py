@@ -7,11 +7,11 @@ on the same partitions, and a test compares their results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from checkers import CHECKERS
-from checkers.checker import check, partitions, unproven
+from checkers.checker import Checker, check, partitions, unproven
 from checkers.facts.activity import activity_of
 from checkers.facts.sequence import breaks_in, in_order
 from checkers.facts.unread import readable
@@ -88,11 +88,11 @@ def judge(
     )
 
 
-def check_in_process(ops: Sequence[Op]) -> list[Anomaly]:
+def check_in_process(ops: Sequence[Op], checkers: Mapping[str, Checker] = CHECKERS) -> list[Anomaly]:
     """Apply every checker to a run's history in this process, with the same rules as Spark."""
-    broken = breaks_in([op.index for op in ops], [op.time_ns for op in ops])
+    broken = breaks_in(ops)
     parts = partitions(in_order(ops) if broken else ops).items()
-    found = [found for _, part in sorted(parts) for found in check(part, CHECKERS, frozenset())]
+    found = [found for _, part in sorted(parts) for found in check(part, checkers)]
     return [*broken, *(unproven(found) if broken else found)]
 
 

@@ -7,37 +7,34 @@ of a run at once: the ops of one partition alone have gaps wherever another part
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterable
 from typing import Final
 
 from checkers.facts.view import NO_KEY
+from harness.history.sequence import Sequence
 from harness.model import Anomaly, Kind, Op
-
-# The first breaks say what is wrong; a history with thousands of them needs no more.
-_NAMED_MAX: Final = 3
 
 # The checker that has these findings.
 CHECKER: Final = "whole"
 
 
-def breaks_in(indexes: Sequence[int], times_ns: Sequence[int]) -> list[Anomaly]:
-    """
-    Return one UNCHECKED anomaly for each of the first breaks in a run's ops, [] if they follow each other.
+def breaks_in(ops: Iterable[Op]) -> list[Anomaly]:
+    """Return one UNCHECKED anomaly for each of the first breaks in a run's ops, [] if they follow each other."""
+    found = Sequence()
+    for op in ops:
+        found.add(op.index, op.time_ns)
+    return breaks_of(found.skips, found.falls)
 
-    Args:
-        indexes: the ops' indexes, in the order in which they were written.
-        times_ns: their times.
-    """
-    found: list[Anomaly] = []
-    if list(indexes) != list(range(len(indexes))):
-        broken = ((last, index) for last, index in pairwise((-1, *indexes)) if index != last + 1)
-        found += [_anomaly(_index_text(last, index), index) for last, index in islice(broken, _NAMED_MAX)]
-    fallen = ((n, last, now) for n, (last, now) in enumerate(pairwise(times_ns), start=1) if now < last)
-    for n, last, now in islice(fallen, _NAMED_MAX):
-        text = f"time falls from {last} to {now} ns at op {indexes[n]}; expected time to rise"
-        found.append(_anomaly(text, indexes[n]))
-    return found
+
+def breaks_of(skips: Iterable[tuple[int, int]], falls: Iterable[tuple[int, int, int]]) -> list[Anomaly]:
+    """Return the anomalies of breaks that were found when the ops were read (harness/history/sequence.py)."""
+    return [
+        *(_anomaly(_index_text(last, index), index) for last, index in skips),
+        *(
+            _anomaly(f"time falls from {last} to {now} ns at op {index}; expected time to rise", index)
+            for index, last, now in falls
+        ),
+    ]
 
 
 def in_order(ops: Iterable[Op]) -> list[Op]:

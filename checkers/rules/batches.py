@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.abridged import Abridged, sends_left_out
 from checkers.facts.outages import outages
 from checkers.facts.sent import sent_values
 from checkers.facts.view import WITH_EPOCHS, FinalLog, final_logs, key_of, offsets_text, setup_of
@@ -66,7 +67,7 @@ def _in_batches(log: FinalLog) -> Iterator[_Lack]:
     for index, batch in log.batches:
         span = (batch.base, max(batch.last, batch.base) + 1)
         held = [offset for offset, _, _ in batch.records]
-        if not _whole(batch, held) and (held or not log.snapshot.problems):
+        if not isinstance(batch, Abridged) and not _whole(batch, held) and (held or not log.snapshot.problems):
             yield span, f"batch at {offsets_text([span])} {_lack(batch, held)}", (index,)
         if batch.magic < WITH_EPOCHS and batch.epoch >= 0:
             text = (
@@ -139,7 +140,7 @@ def _furthest(ops: Sequence[Op], node: str) -> int | None:
     if _was_cut(ops, node):
         # No log is longer than all records that were ever sent, if each was sent once.
         setup = setup_of(ops)
-        sent = sum(max(len(each.invokes), each.ended) for each in sent_values(ops).values())
+        sent = sum(max(len(each.invokes), each.ended) for each in sent_values(ops).values()) + sends_left_out(ops)
         return sent if setup is not None and setup.sends_once and sent else None
     log = final_logs(ops)[node]
     return max((batch.last + 1 for _, batch in log.batches), default=log.start)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.abridged import Abridged
 from checkers.facts.places import Place, places_of
 from checkers.facts.sent import Sent, sent_digests, sent_values
 from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
@@ -186,7 +187,7 @@ def _other_bytes(ops: Sequence[Op]) -> Iterator[Anomaly]:
     first: dict[tuple[int, int, int], tuple[str, int, Batch]] = {}
     for node, log in final_logs(ops).items():
         for index, batch in log.batches:
-            if batch.last < log.start:
+            if batch.last < log.start or isinstance(batch, Abridged):
                 continue
             other, before, twin = first.setdefault((batch.base, batch.last, batch.magic), (node, index, batch))
             unlike = batch.crc != twin.crc or batch.codec != twin.codec

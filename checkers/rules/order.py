@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
@@ -33,15 +33,17 @@ def order(ops: Sequence[Op]) -> list[Anomaly]:
         ops: the ops of one partition and the global ones.
 
     Returns:
-        One anomaly for each such batch, with its range.
+        One anomaly for each such batch, and for all that follow it and contradict the same earlier batch in the
+        same way, with their range.
 
     Source:  KIP-101, Scenario 2 ("offsets go backwards").
     """
     topic, partition = key_of(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
-        for before, (index, batch), complaint in _complaints(log):
-            span = (batch.base, max(batch.last, batch.base) + 1)
+        for before, group, complaint in _joined(_complaints(log)):
+            index, first = group[0]
+            span = (first.base, max(max(batch.last, batch.base) for _, batch in group) + 1)
             found.append(
                 Anomaly(
                     kind=Kind.DISORDER,
@@ -49,12 +51,31 @@ def order(ops: Sequence[Op]) -> list[Anomaly]:
                     partition=partition,
                     ranges=(span,),
                     nodes=(log.node,),
-                    epoch=batch.epoch if batch.epoch >= 0 else None,
+                    epoch=first.epoch if first.epoch >= 0 else None,
                     sentence=f"{log.node}'s batch at {offsets_text([span])} {complaint}.",
                     proof=tuple(sorted({before, index})),
                 )
             )
     return found
+
+
+_Complaint = tuple[int, list[tuple[int, Batch]], str]
+
+
+def _joined(complaints: Iterable[tuple[int, tuple[int, Batch], str]]) -> Iterator[_Complaint]:
+    """Yield complaints, those of batches that follow each other and contradict the same batch as one."""
+    joined: _Complaint | None = None
+    for before, here, complaint in complaints:
+        if joined is not None and (before, complaint) == (joined[0], joined[2]):
+            last = joined[1][-1][1]
+            if (last.last + 1, last.epoch) == (here[1].base, here[1].epoch):
+                joined[1].append(here)
+                continue
+        if joined is not None:
+            yield joined
+        joined = (before, [here], complaint)
+    if joined is not None:
+        yield joined
 
 
 def _complaints(log: FinalLog) -> list[tuple[int, tuple[int, Batch], str]]:

@@ -96,8 +96,8 @@ def _skips(read: Read, log: FinalLog | None) -> Iterator[_Wrong]:
     low = max(log.start, min(shown, default=log.start) if log.start else 0)
     skipped = [
         offset
-        for offset in range(low, read.high_watermark or 0)
-        if offset not in shown and offset in log.records and offset not in control
+        for offset in sorted(log.records)
+        if low <= offset < (read.high_watermark or 0) and offset not in shown and offset not in control
     ]
     if skipped:
         yield f"does not show, below its high watermark {read.high_watermark},", tuple(skipped), (log.index,)

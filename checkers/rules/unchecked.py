@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from checkers.definition import Definition
+from checkers.facts.abridged import number_of
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, setup_of
 from checkers.rules.exited import exits
 from harness.events import (
@@ -99,8 +100,9 @@ def _one_log(log: FinalLog) -> Iterator[_Lack]:
     if log.snapshot.problems:
         text = f"{log.node}'s log has problems: {'; '.join(log.snapshot.problems)}"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
-    if log.snapshot.batches != len(log.batches):
-        text = f"{log.node}'s log has {log.snapshot.batches} batches; the history has {len(log.batches)} of them"
+    there = sum(number_of(batch) for _, batch in log.batches)
+    if log.snapshot.batches != there:
+        text = f"{log.node}'s log has {log.snapshot.batches} batches; the history has {there} of them"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
 
 

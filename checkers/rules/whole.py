@@ -129,9 +129,9 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
     setup = setup_of(ops)
     if setup is None:
         return
-    if key_of(ops) != (setup.topic, setup.partition):
+    topic, partition = key_of(ops)
+    if topic != setup.topic or not 0 <= partition - setup.partition < setup.partitions:
         first = next(op for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS) and op.place)
-        topic, partition = key_of(ops)
         text = f"op {first.index} is about {topic}-{partition}; expected {setup.topic}-{setup.partition}"
         yield text, (first.index,)
     for (source, f), group in ops.by_key.items():

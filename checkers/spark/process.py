@@ -3,7 +3,7 @@ Spark in a process of its own: `python -m checkers.spark.process JAVA_HOME FOLDE
 
 Each line of standard input is a request in JSON. Each request but the last is answered by a line of JSON:
 
-    in   ["results/suite/run/history.parquet", ...]    check these runs
+    in   ["results/suite/run", ...]                    check these runs
     in   null                                          end normally
     out  {"up": true}                                  Spark is up; sent once, before the first answer
     out  {"found": {"run": [anomaly, ...], ...}}
@@ -61,8 +61,8 @@ class SparkProcess:
             self.send({"up": True})
             if self._requests.empty() or keep_classes:
                 warm_up(session)
-            while (paths := self._requests.get()) is not None:
-                found = check_runs(session, [Path(path) for path in paths], CHECKERS)
+            while (folders := self._requests.get()) is not None:
+                found = check_runs(session, [Path(folder) for folder in folders], CHECKERS)
                 raw = {run: [anomaly.to_dict() for anomaly in anomalies] for run, anomalies in found.items()}
                 self.send({"found": raw})
 

@@ -1,39 +1,54 @@
 """
-Check many runs at once with PySpark: one session for each command, one DataFrame for all runs.
+Check many runs at once with PySpark: one session for each command.
 
-Spark reads the Parquet files, finds the suspicious offsets of the whole suite, groups the ops by partition and
-calls the pure rules in its executors. Only the rules decide what is a violation.
+A small run is judged whole by one executor, from the lines of its history, by the same function as in this
+process. A large one is judged from its tables (harness/tables): Spark finds where evidence differs, and the pure
+rules judge each partition from its events and what is in doubt. Only the rules decide what is a violation.
 """
 
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.checker import Checker, check, unproven
-from checkers.facts.sequence import breaks_in
+from checkers.facts.sequence import breaks_of
 from checkers.facts.view import NO_KEY
-from checkers.spark.executor import ANOMALY_SCHEMA, KEY, KEY_FIELDS, Key, judge_of, key_of_row
-from checkers.spark.suspects import ABOUT, SUSPECTS, survey, suspicious_offsets
-from harness.model import Anomaly
-from harness.run.store import PARQUET_SCHEMA
+from checkers.judge import check_in_process
+from checkers.spark.evidence import Part
+from checkers.spark.executor import (
+    ANOMALY_SCHEMA,
+    HEAD_SCHEMA,
+    JUDGED,
+    LINES_SCHEMA,
+    head_of_rows,
+    lines_judge,
+    rows_judge,
+)
+from checkers.spark.pieces import events_by_part, pieces
+from checkers.spark.tables import PART, Tables
+from harness.model import Anomaly, Kind
+from harness.run.store import Run
+from harness.tables.schema import FOLDER, LINES_MAX, Manifest, TablesError
+from harness.tables.writer import make_tables, read_manifest
 
-# One more task for each so many ops; a suite of small runs has one task for each core.
-_TASK_OPS: Final = 250_000
+# Large runs whose tables are queried together.
+_TOGETHER: Final = 8
+# Row groups of tables that one task reads, by their number of rows.
+_TASK_ROWS: Final = 2_000_000
 
 
 def check_runs(
-    session: SparkSession, parquet_paths: Sequence[Path], checkers: Mapping[str, Checker]
+    session: SparkSession,
+    folders: Sequence[Path],
+    checkers: Mapping[str, Checker],
+    *,
+    lines_max: int = LINES_MAX,
 ) -> dict[str, list[Anomaly]]:
     """
     Apply the checkers to every run, and return each run's anomalies.
@@ -43,113 +58,183 @@ def check_runs(
 
     Args:
         session: the Spark session of checkers.spark.session.spark_session.
-        parquet_paths: histories as harness/run/store.py writes them, each once.
+        folders: the runs' folders, each once.
         checkers: the checkers by name.
+        lines_max: the size in bytes of a history up to which it is judged from its lines.
 
     Returns:
         An entry for each run by its name, or by its folder's path if two runs have one name; [] if nothing was
         found. Breaks in the order of the ops come first, then anomalies by partition, in the checkers' order.
     """
-    if not parquet_paths:
+    if not folders:
         return {}
-    cores = session.sparkContext.defaultParallelism
-    runs = _keys(parquet_paths)
-    counts = {runs[path]: pq.read_metadata(path).num_rows for path in parquet_paths}
-    session.conf.set("spark.sql.shuffle.partitions", cores + sum(counts.values()) // _TASK_OPS)
-    with _few_files(runs, cores) as files:
-        ops = session.read.schema(from_arrow_schema(PARQUET_SCHEMA)).parquet(*map(str, files))
-        surveyed = survey(ops).toArrow().to_pylist()
-        keys = sorted({key_of_row(row) for row in surveyed})
-        judge = judge_of(checkers, _clean(ops, surveyed, keys, checkers))
-        rows = _parts(ops, keys, counts).groupBy(*KEY).applyInArrow(judge, from_arrow_schema(ANOMALY_SCHEMA))
-        judged = rows.toArrow().to_pylist()
-    # An empty history has no row to check, but its missing evidence must be reported.
-    found = {run: [] if counts[run] else check([], checkers, frozenset()) for run in sorted(counts)}
-    for row in sorted(judged, key=lambda row: (row["run"], row["place"])):
-        found[row["run"]].append(Anomaly.from_dict(json.loads(row["anomaly"])))
-    for anomalies in found.values():
-        anomalies.sort(key=lambda anomaly: (anomaly.topic, anomaly.partition))
-    breaks = {run: _breaks(path) for path, run in runs.items()}
-    return {run: [*broken, *(unproven(found[run]) if broken else found[run])] for run, broken in breaks.items()}
+    names = _names(folders)
+    runs = {folder: Run(path=folder) for folder in folders}
+    small = [run for run in runs.values() if run.history.exists() and run.history.stat().st_size <= lines_max]
+    large = [run for run in runs.values() if run not in small]
+    found = _check_lines(session, small, checkers)
+    for place in range(0, len(large), _TOGETHER):
+        found |= _check_tables(session, large[place : place + _TOGETHER], checkers)
+    return {name: found[folder] for folder, name in sorted(names.items(), key=lambda item: item[1])}
 
 
-def _keys(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return each run's key in Spark's tables: its name, or its folder's path if two runs have one name."""
-    names = {path: path.parent.name for path in paths}
+def _names(folders: Sequence[Path]) -> dict[Path, str]:
+    """Return each run's name, or its folder's path if two runs have one name."""
+    names = {folder: folder.name for folder in folders}
     if len({*names.values()}) == len(names):
         return names
-    return {path: str(path.parent) for path in paths}
+    return {folder: str(folder) for folder in folders}
 
 
-def _breaks(path: Path) -> list[Anomaly]:
-    """Return the breaks in the order of a run's ops; its rows are in the order of the history's lines."""
-    table = pq.read_table(path, columns=["index", "time_ns"])
-    return breaks_in(table.column("index").to_pylist(), table.column("time_ns").to_pylist())
+def _check_lines(
+    session: SparkSession, runs: Sequence[Run], checkers: Mapping[str, Checker]
+) -> dict[Path, list[Anomaly]]:
+    """Judge runs whole, each from the lines of its history."""
+    found: dict[Path, list[Anomaly]] = {run.path: [] for run in runs}
+    if not runs:
+        return found
+    cores = session.sparkContext.defaultParallelism
+    # Some more tasks than cores, so that one with long histories does not keep the others waiting.
+    session.conf.set("spark.sql.files.minPartitionNum", min(len(runs), 4 * cores))
+    files = session.read.format("binaryFile").load([_escaped(run.history) for run in runs])
+    judged = files.select("path", "content").mapInArrow(lines_judge(checkers), from_arrow_schema(LINES_SCHEMA))
+    by_path: dict[str, list[Anomaly]] = {}
+    for row in sorted(judged.toArrow().to_pylist(), key=_place):
+        _add(by_path.setdefault(_local(row["path"]), []), row)
+    for run in runs:
+        judged_here = by_path.get(run.history.absolute().as_posix())
+        if judged_here is not None:
+            found[run.path] = judged_here
+        elif not run.history.stat().st_size:
+            found[run.path] = check_in_process([], checkers)  # Spark skips files without a byte
+        else:
+            found[run.path] = [_unreadable(f"Spark did not read {run.history}")]
+    return found
 
 
-@contextmanager
-def _few_files(runs: Mapping[Path, str], cores: int) -> Iterator[Sequence[Path]]:
-    """
-    Yield files with the runs' ops: one for each core if there are more runs than cores, else the runs' own.
-
-    Rows in the new files have their run's key, which need not be the run's name.
-
-    Each pass over 200 files opens 200 files, which takes longer than all other work on them.
-    """
-    paths = [*runs]
-    if len(paths) <= cores and all(run == path.parent.name for path, run in runs.items()):
-        yield paths
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder) / f"{n}.parquet" for n in range(cores)]
-        for n, file in enumerate(files):
-            with pq.ParquetWriter(file, PARQUET_SCHEMA) as writer:
-                for tables in _in_groups({path: runs[path] for path in paths[n::cores]}):
-                    writer.write_table(pa.concat_tables(tables))
-        yield files
-
-
-def _in_groups(runs: Mapping[Path, str]) -> Iterator[list[pa.Table]]:
-    """Yield the runs' tables in groups of about _TASK_OPS rows, one group for each row group."""
-    group: list[pa.Table] = []
-    for path, run in runs.items():
-        with pq.ParquetFile(path) as file:
-            for n in range(file.num_row_groups):
-                table = file.read_row_group(n)
-                keys = pa.repeat(pa.scalar(run), table.num_rows)
-                group.append(table.set_column(0, PARQUET_SCHEMA.field("run"), keys))
-                if sum(table.num_rows for table in group) >= _TASK_OPS:
-                    yield group
-                    group = []
-    if group:
-        yield group
+def _check_tables(
+    session: SparkSession, runs: Sequence[Run], checkers: Mapping[str, Checker]
+) -> dict[Path, list[Anomaly]]:
+    """Judge runs from their tables; if those of one cannot be read, it alone is unknown."""
+    found: dict[Path, list[Anomaly]] = {}
+    manifests: dict[Path, Manifest] = {}
+    for run in runs:
+        try:
+            manifest = _tables_of(run)
+        except (OSError, TablesError) as error:
+            found[run.path] = [_unreadable(str(error))]
+            continue
+        if manifest.ops:
+            manifests[run.path] = manifest
+        else:
+            found[run.path] = check([], checkers)  # it has no row to judge, and lacks all evidence
+    if not manifests:
+        return found
+    try:
+        return found | _judge_tables(session, manifests, checkers)
+    except Exception as error:
+        if len(manifests) == 1:
+            (path,) = manifests
+            return found | {path: [_unreadable(f"{path}: {error!s:.300}")]}
+    finally:
+        session.catalog.clearCache()
+    for run in runs:
+        if run.path in manifests:
+            found |= _check_tables(session, [run], checkers)
+    return found
 
 
-def _clean(
-    ops: DataFrame, surveyed: Iterable[Mapping[str, Any]], keys: Iterable[Key], checkers: Mapping[str, Checker]
-) -> dict[Key, frozenset[str]]:
-    """Return, for each partition, the checkers whose search found nothing in it."""
-    searched = frozenset(name for name in checkers if name in SUSPECTS)
-    if not searched:
-        return {}
-    found = suspicious_offsets(ops, surveyed).groupBy(*KEY).agg(*(F.max(name).alias(name) for name in SUSPECTS))
-    clean = dict.fromkeys(keys, searched)
-    for row in found.toArrow().to_pylist():
-        clean[key_of_row(row)] = frozenset(name for name in searched if not row[name])
-    return clean
+def _tables_of(run: Run) -> Manifest:
+    """Return the manifest of a run's tables; make them from its lines if they are not there or not whole."""
+    try:
+        return read_manifest(run.history)
+    except TablesError:
+        if not run.history.exists():
+            raise
+    make_tables(run.history)
+    return read_manifest(run.history)
 
 
-def _parts(ops: DataFrame, keys: Sequence[Key], runs: Iterable[str]) -> DataFrame:
-    """Return every partition's ops, each with the ops of its run that are about no partition."""
-    found = {run for run, _, _ in keys}
-    parts = [*keys, *((run, *NO_KEY) for run in runs if run not in found)]
-    columns = [
-        pa.array(column, field) for column, (_, field) in zip(zip(*parts, strict=True), KEY_FIELDS, strict=True)
+def _judge_tables(
+    session: SparkSession, manifests: Mapping[Path, Manifest], checkers: Mapping[str, Checker]
+) -> dict[Path, list[Anomaly]]:
+    paths = [*manifests]
+    tables = Tables(session, [_escaped(path / FOLDER) for path in paths])
+    cores = session.sparkContext.defaultParallelism
+    rows = sum(sum(manifest.rows.values()) for manifest in manifests.values())
+    session.conf.set("spark.sql.shuffle.partitions", min(200, cores * 2 + rows // _TASK_ROWS))
+    parts = _parts(tables, [manifests[path] for path in paths])
+    places = {(part.run, part.part): (part.topic, part.partition) for part in parts}
+    judge = rows_judge(checkers, places)
+    judged = pieces(tables, parts).groupBy(*PART).applyInArrow(judge, from_arrow_schema(ANOMALY_SCHEMA))
+    by_part: dict[tuple[int, int], list[Anomaly]] = {}
+    for row in sorted(judged.toArrow().to_pylist(), key=_place):
+        _add(by_part.setdefault((row["run"], row["part"]), []), row)
+    found: dict[Path, list[Anomaly]] = {path: [] for path in paths}
+    for key, place in sorted(places.items(), key=lambda item: item[1]):
+        found[paths[key[0]]] += by_part.get(key, [_unreadable(f"{place[0]}-{place[1]}: Spark did not judge it")])
+    return {path: _whole(manifests[path], found[path]) for path in paths}
+
+
+def _place(row: Mapping[str, Any]) -> int:
+    return int(row["place"])
+
+
+def _add(found: list[Anomaly], row: Mapping[str, Any]) -> None:
+    if row["place"] != JUDGED:
+        found.append(Anomaly.from_dict(json.loads(row["anomaly"])))
+
+
+def _parts(tables: Tables, manifests: Sequence[Manifest]) -> list[Part]:
+    """Return every partition with its head."""
+    keys = [
+        {"run": run, "part": part}
+        for run, manifest in enumerate(manifests)
+        for part, _ in enumerate(manifest.parts or (NO_KEY,))
     ]
-    table = pa.table(columns, names=["run", "its_topic", "its_partition"])
-    return (
-        ops.join(F.broadcast(ops.sparkSession.createDataFrame(table)), "run")
-        .where(f"not {ABOUT} or (topic = its_topic and partition = its_partition)")
-        .drop("topic", "partition")
-        .withColumnsRenamed({"its_topic": "topic", "its_partition": "partition"})
+    events = events_by_part(tables["events"], tables.small(keys))
+    heads = events.groupBy(*PART).applyInArrow(head_of_rows, from_arrow_schema(HEAD_SCHEMA))
+    # What the raw client sent can be guessed of older histories, from all values at once (checkers/facts/sent.py).
+    untold = tables["produces"].where("digest is null").select(*PART).distinct().toArrow().to_pylist()
+    found: list[Part] = []
+    rows = heads.toArrow().to_pylist()
+    if len(rows) != len(keys):
+        raise TablesError(f"{len(rows)} of {len(keys)} partitions have events; expected all to have some")
+    for row in rows:
+        manifest, key = manifests[row["run"]], {name: row[name] for name in PART}
+        topic, partition = (manifest.parts or (NO_KEY,))[row["part"]]
+        head = json.loads(row["head"])
+        irregular = manifest.irregular.get(f"{topic}-{partition}", "")
+        unsaid = "clients did not say what they sent" if key in untold else ""
+        head["why"] = head["why"] or irregular or unsaid
+        logs = {index: log for log, (part, _, index) in enumerate(manifest.logs) if part == row["part"]}
+        found.append(Part(**key, topic=topic, partition=partition, head=head, logs=logs))
+    return found
+
+
+def _whole(manifest: Manifest, anomalies: list[Anomaly]) -> list[Anomaly]:
+    """Return a run's anomalies with the breaks in the order of its ops first."""
+    broken = breaks_of(manifest.skips, manifest.falls)
+    return [*broken, *(unproven(anomalies) if broken else anomalies)]
+
+
+def _unreadable(why: str) -> Anomaly:
+    topic, partition = NO_KEY
+    return Anomaly(
+        kind=Kind.UNCHECKED,
+        topic=topic,
+        partition=partition,
+        sentence=f"The run could not be read: {why}.",
+        checker="whole",
     )
+
+
+def _escaped(path: Path) -> str:
+    """Return a path in which Spark sees no pattern."""
+    text = str(path.absolute())
+    return "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in text)
+
+
+def _local(uri: str) -> str:
+    """Return the path of a file that Spark names."""
+    return uri.removeprefix("file://").removeprefix("file:")

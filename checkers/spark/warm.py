@@ -17,7 +17,7 @@ from checkers import CHECKERS
 from checkers.spark.runs import check_runs
 from harness.events import Batch, Event, LeaderAndIsr, Produce, Read, Setup, Snapshot
 from harness.model import Op, OpType
-from harness.run.store import Run, write_parquet
+from harness.run.store import Run
 
 
 def warm_up(session: SparkSession) -> None:
@@ -32,7 +32,7 @@ def _stored(folder: Path, *, kept: bool) -> Path:
     run = Run(path=folder)
     folder.mkdir()
     run.history.write_text("".join(op.to_json() + "\n" for op in _ops(kept)), encoding="utf-8")
-    return write_parquet(run)
+    return run.path
 
 
 def _ops(kept: bool) -> list[Op]:

@@ -33,8 +33,8 @@ def checkers() -> str:
     return markdown.page(
         "Checkers",
         "checkers/__init__.py and the rules in checkers/rules",
-        "Each checker is a pure rule over one partition's ops; PySpark groups the ops of all runs and calls the "
-        "rules.\n"
+        "Each checker is a pure rule over one partition's ops; PySpark calls the rules for all runs, and "
+        "finds in large runs what they must look at.\n"
         "A checker whose sources are missing from a history returns `unchecked`; it is never silent.",
         markdown.table(("checker", "finds", "needs", "source"), rows),
         "## Kinds of anomaly",

@@ -28,6 +28,7 @@ from harness.docs.history_page import history
 from harness.docs.limit_page import broker_limits
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
+from harness.docs.table_page import run_tables
 from harness.effect import Band, Effect
 from harness.ending import INTERRUPTED, READER_GONE, Parser, end
 from harness.environment import ENVIRONMENTS
@@ -181,6 +182,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/cli.md": command_line,
     "docs/history.md": history,
     "docs/limits.md": broker_limits,
+    "docs/tables.md": run_tables,
     "docs/coverage.md": coverage,
 }
 

@@ -79,7 +79,8 @@ def key_of(event: Event) -> tuple[Source, str]:
         case Unknown():
             return event.source, event.f
         case _:
-            return _KEYS[type(event)]
+            kind = type(event)
+            return _KEYS.get(kind) or _KEYS[kind.__mro__[1]]  # what stands for an event is of its kind
 
 
 def key_of_kind(kind: type[Event]) -> tuple[Source, str | None]:

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -177,29 +177,38 @@ class History:
 
 
 def read_history(path: Path) -> list[Op]:
+    """Return the ops of a history, in the order of the lines; see `history_ops`."""
+    return [*history_ops(path)]
+
+
+def history_ops(path: Path) -> Iterator[Op]:
     """
-    Read a history, without the torn last line that a killed run may leave.
+    Yield the ops of a history, without the torn last line that a killed run may leave.
 
     A line that is no op reads as one: `unreadable` of the collector, which makes this run unknown and no other.
     Indexes are returned as they are; checkers/facts/sequence.py judges them.
-
-    Returns:
-        The ops in the order of the lines.
     """
-    *lines, torn = path.read_bytes().split(b"\n")
-    if torn:
-        _log.warning("%s: dropped the torn last line, %d bytes without an end", path, len(torn))
-    ops: list[Op] = []
-    refused: list[str] = []
-    for number, line in enumerate(lines, start=1):
+    with path.open("rb") as lines:
+        yield from ops_in(lines, str(path))
+
+
+def ops_in(lines: Iterable[bytes], path: str) -> Iterator[Op]:
+    """Yield the ops in the lines of a history; each line but a torn last one ends with a newline."""
+    last: Op | None = None
+    refused, number, first = 0, 0, ""
+    for line in lines:
+        if not line.endswith(b"\n"):
+            _log.warning("%s: dropped the torn last line, %d bytes without an end", path, len(line))
+            break
+        number += 1
         try:
-            ops.append(Op.from_json(line.decode()))
+            last = Op.from_json(line[:-1].decode())
         except (HistoryError, UnicodeDecodeError) as error:
-            refused.append(f"{path}:{number}: {error}")
-            ops.append(unreadable(f"line {number}: {error}", ops[-1] if ops else None))
+            refused, first = refused + 1, first or f"{path}:{number}: {error}"
+            last = unreadable(f"line {number}: {error}", last)
+        yield last
     if refused:  # one line, however many there are: a file may be something else altogether
-        _log.warning("%s; %d of %d lines are no op", refused[0], len(refused), len(lines))
-    return ops
+        _log.warning("%s; %d of %d lines are no op", first, refused, number)
 
 
 def unreadable(error: str, last: Op | None, index: int | None = None) -> Op:

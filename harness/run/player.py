@@ -23,9 +23,11 @@ from harness.random_schedule.runner import RandomPlay, with_slack
 from harness.run.environment import Environment
 from harness.run.failure import failure_of, reason_of
 from harness.run.spec import RunSpec
-from harness.run.store import Run, SuiteDir, write_parquet
+from harness.run.store import Run, SuiteDir
 from harness.scenario.runner import Play
 from harness.scenario.text import text_of
+from harness.tables.schema import LINES_MAX
+from harness.tables.writer import make_tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +88,8 @@ class Player:
         history = History(run.history)
         history.listeners.append(lambda op: _progress(op, on_step))
         power_tier = self.play_into(history, spec, run.path, keep=run.logs)
-        write_parquet(run)
+        if run.history.stat().st_size > LINES_MAX:
+            make_tables(run.history)
         return replace(run, power_tier=power_tier, seconds=time.monotonic() - began)
 
     def play_into(self, history: History, spec: RunSpec, folder: Path, *, keep: Path | None = None) -> str:

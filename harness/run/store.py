@@ -12,26 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from harness.history.file import read_history
-from harness.model import ORACLES, Anomaly, Op, UsageError
-
-PARQUET_SCHEMA = pa.schema(
-    [
-        pa.field("run", pa.string(), nullable=False),
-        pa.field("index", pa.int64(), nullable=False),
-        pa.field("time_ns", pa.int64(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("process", pa.string(), nullable=False),
-        pa.field("type", pa.string(), nullable=False),
-        pa.field("f", pa.string(), nullable=False),
-        pa.field("topic", pa.string()),
-        pa.field("partition", pa.int32()),
-        pa.field("value", pa.string(), nullable=False),
-    ]
-)
+from harness.model import ORACLES, Anomaly, UsageError
+from harness.tables.schema import FOLDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +43,9 @@ class Run:
         return self.path / "history.jsonl"
 
     @property
-    def parquet(self) -> Path:
-        """The same ops as a table, written after the run."""
-        return self.path / "history.parquet"
+    def tables(self) -> Path:
+        """The folder of the same ops as tables, of a large run (harness/tables)."""
+        return self.path / FOLDER
 
     @property
     def anomalies(self) -> Path:
@@ -161,20 +143,6 @@ def _unwritable(results: Path, problem: str) -> UsageError:
     )
 
 
-def write_parquet(run: Run) -> Path:
-    """
-    Write the run's history as Parquet next to it, one row per op, with the value as JSON text.
-
-    A line that is no op has a row that says so (harness/history/file.py), so that only this run is unknown.
-    """
-    rows = [_row(run.name, op) for op in read_history(run.history)]
-    # Written under another name first: a table cut short by a kill must not look like a short history.
-    partial = run.parquet.with_suffix(".partial")
-    pq.write_table(pa.Table.from_pylist(rows, schema=PARQUET_SCHEMA), partial)
-    partial.replace(run.parquet)
-    return run.parquet
-
-
 def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
     """Write the run's anomalies in the order given, and those of the oracles to a file of their own too."""
     anomalies = list(anomalies)
@@ -200,19 +168,3 @@ def _new_folder(path: Path) -> Path:
     except FileExistsError as error:
         raise UsageError(f"{path}: already there; expected a new name, or move the old folder away") from error
     return path
-
-
-def _row(run: str, op: Op) -> dict[str, object]:
-    topic, partition = op.place or (None, None)
-    return {
-        "run": run,
-        "index": op.index,
-        "time_ns": op.time_ns,
-        "source": op.source.value,
-        "process": op.process,
-        "type": op.type.value,
-        "f": op.f,
-        "topic": topic,
-        "partition": partition,
-        "value": json.dumps(dict(op.value), separators=(",", ":")),
-    }

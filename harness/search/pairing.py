@@ -34,7 +34,7 @@ OURS: Final = "ours"
 THEIRS: Final = "theirs"
 SUMMARY: Final = "summary.json"
 # Deleted from a run without a finding: its verdict follows from the other files.
-_HEAVY: Final = ("nodes", "logs")
+_HEAVY: Final = ("logs", "nodes", "tables")
 # The number of seeds that are printed; the summary has all of them.
 TOLD_MAX: Final = 40
 # Events from the printed lines of a broker that emits no events; our broker emits `stuck` itself.
@@ -124,7 +124,6 @@ def lighten(run: Run, result: RunResult) -> None:
     if result.verdict in (Verdict.VALID, Verdict.PERMITTED):
         for name in _HEAVY:
             shutil.rmtree(run.path / name, ignore_errors=True)
-        run.parquet.unlink(missing_ok=True)
 
 
 def seen_of_any(ops: Iterable[Op]) -> list[Op]:

@@ -142,7 +142,7 @@ class SuiteRunner:
             return {}
         try:
             with self.console.status("checking on Spark"):
-                found = spark.check([run.parquet for run in played.values()])
+                found = spark.check([run.path for run in played.values()])
         except Exception as error:
             self.note(f"Spark: {reason_of(error)}; the runs are judged without it, by the same rules")
             return {}

@@ -77,9 +77,9 @@ class SparkWorker:
             process_group=0,
         )
 
-    def check(self, parquet_paths: Sequence[Path]) -> Found:
+    def check(self, folders: Sequence[Path]) -> Found:
         """
-        Check the runs, after Spark is up. Paths and result are those of checkers.spark.runs.check_runs.
+        Check the runs, after Spark is up. Folders and result are those of checkers.spark.runs.check_runs.
 
         Raises:
             UsageError: the machine lacks something that Spark needs.
@@ -88,7 +88,7 @@ class SparkWorker:
             KeyboardInterrupt: at once.
         """
         self.start()
-        self._ask([str(path) for path in parquet_paths])
+        self._ask([str(folder.absolute()) for folder in folders])
         if not self._up:
             self._await_up()
         found = self._answer()["found"]

@@ -34,20 +34,15 @@ def test_partitions_give_one_part_when_the_run_never_came_to_one() -> None:
 
 
 def test_check_is_unchecked_when_the_rule_crashes() -> None:
-    (found,) = check(Story(RECORDS).ops, _checker(_crashes), frozenset())
+    (found,) = check(Story(RECORDS).ops, _checker(_crashes))
     assert (Kind.UNCHECKED, "t", 0, "it") == (found.kind, found.topic, found.partition, found.checker)
     assert "Checker it could not judge t-0: KeyError: '1 ops'." == found.sentence
 
 
 def test_check_is_unchecked_when_a_needed_source_is_missing() -> None:
     checkers = _checker(_crashes, (Source.LOG,), (Source.BROKER, Source.ZOOKEEPER), (Source.RUNNER,))
-    (found,) = check(Story(RECORDS).ops, checkers, frozenset())
+    (found,) = check(Story(RECORDS).ops, checkers)
     assert "the history has nothing from log and broker or zookeeper" in found.sentence
-
-
-def test_check_looks_for_sources_though_the_partition_is_clean() -> None:
-    assert [] == check(Story(RECORDS).ops, _checker(_crashes), frozenset({"it"}))
-    assert 1 == len(check(Story(RECORDS).ops, _checker(_crashes, (Source.LOG,)), frozenset({"it"})))
 
 
 def test_check_goes_on_when_one_rule_crashes() -> None:
@@ -56,5 +51,5 @@ def test_check_goes_on_when_one_rule_crashes() -> None:
         "next": Checker(name="next", needs=(), rule=lambda _ops: [ghost], doc="", source="")
     }
     assert [("it", Kind.UNCHECKED), ("next", Kind.LOST)] == [
-        (found.checker, found.kind) for found in check(scenario_2("hw").ops, both, frozenset())
+        (found.checker, found.kind) for found in check(scenario_2("hw").ops, both)
     ]

@@ -30,7 +30,7 @@ PLANTED: dict[str, list[Found]] = {
 
 def _play(checker: Checker, story: str) -> list[Anomaly]:
     parts = partitions(ops_of(story)).values()
-    return [found for part in parts for found in check(part, {checker.name: checker}, frozenset())]
+    return [found for part in parts for found in check(part, {checker.name: checker})]
 
 
 def _hold_to_golden(checker: Checker) -> None:

@@ -53,7 +53,7 @@ def _ops(name: str) -> Sequence[Op]:
 
 
 def _found(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
-    return [found for part in partitions(ops).values() for found in check(part, checkers, frozenset())]
+    return [found for part in partitions(ops).values() for found in check(part, checkers)]
 
 
 def _wrong(checkers: Mapping[str, Checker], names: Iterable[str] = tuple(PLANTS)) -> Iterator[str]:

@@ -97,6 +97,14 @@ def test_leaders_finds_two_when_broker_and_zookeeper_disagree() -> None:
 
 
 # --- order and holes ---------------------------------------------------------------------------------------
+def test_order_reports_batches_that_contradict_the_same_batch_once() -> None:
+    story = Story(RECORDS).log(
+        "A", [(0, ["a"]), (2, ["b"]), (0, ["c"]), (0, ["d", "e"]), (1, ["f"]), (0, ["g"], 9)]
+    )
+    assert [((2, 5),), ((5, 6),), ((9, 10),)] == [found.ranges for found in order(story.ops)]
+    assert [0, 1, 0] == [found.epoch for found in order(story.ops)]
+
+
 def test_order_finds_records_that_do_not_rise_within_a_batch() -> None:
     story = _logs([(0, M1)], [])
     batch = next(op for op in story.ops if op.f == "batch")

@@ -30,7 +30,7 @@ def _anomaly(
 
 
 def _found(story: Story) -> list[Anomaly]:
-    return check(story.ops, CHECKERS, frozenset())
+    return check(story.ops, CHECKERS)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_checker_of_the_page_finds_what_is_planted_and_nothing_else() -> None:
 
     def found() -> list[tuple[Kind, tuple[tuple[int, int], ...]]]:
         parts = partitions(ops).values()
-        return [(a.kind, a.ranges) for part in parts for a in check(part, {"repeated": checker}, frozenset())]
+        return [(a.kind, a.ranges) for part in parts for a in check(part, {"repeated": checker})]
 
     assert [] == found()
     at, batch = next((op.index, event) for op, event in events_of(ops, Batch) if len(event.records) > 1)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from harness.history.file import History
-from harness.model import Anomaly, Kind, Op, OpType, Source, UsageError
-from harness.run.store import Run, create_suite, read_anomalies, write_anomalies, write_parquet
+from harness.model import Anomaly, Kind, OpType, Source, UsageError
+from harness.run.store import Run, create_suite, read_anomalies, write_anomalies
 
 
 def _run(results: Path) -> Run:
@@ -30,7 +28,7 @@ def test_suite_lays_out_its_files_as_the_readme_says(tmp_path: Path) -> None:
     assert run.logs.is_dir()
     readme = (Path(__file__).parents[2] / "results" / "README.md").read_text(encoding="utf-8")
     suite = create_suite(tmp_path, "suite-2")
-    for path in (suite.suite, suite.report, run.history, run.parquet, run.anomalies):
+    for path in (suite.suite, suite.report, run.history, run.tables, run.anomalies):
         assert path.name in readme
 
 
@@ -65,50 +63,6 @@ def test_runs_are_those_with_a_history(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (suite.path / name / "history.jsonl").touch()
     assert ["a", "b"] == [run.name for run in suite.runs()]
-
-
-def test_parquet_holds_every_op_of_the_history(tmp_path: Path) -> None:
-    run = _run(tmp_path)
-    rows = pq.read_table(write_parquet(run)).to_pylist()
-    assert [None, "t"] == [row["topic"] for row in rows]
-    assert [None, 3] == [row["partition"] for row in rows]
-    assert {"topic": "t", "partition": 3, "base": 0, "end": 2} == json.loads(rows[1].pop("value"))
-    assert {
-        "run": "scenario1-hw",
-        "index": 1,
-        "time_ns": 0,
-        "source": "broker",
-        "process": "A",
-        "type": "info",
-        "f": "append",
-        "topic": "t",
-        "partition": 3,
-    } == rows[1]
-
-
-def test_parquet_has_a_row_that_says_so_where_a_line_of_the_history_is_no_op(tmp_path: Path) -> None:
-    run = _run(tmp_path)
-    run.history.write_text("nonsense\n", encoding="utf-8")
-    (row,) = pq.read_table(write_parquet(run)).to_pylist()
-    assert (0, "runner", "collector", "fail", "unreadable") == (
-        row["index"],
-        row["source"],
-        row["process"],
-        row["type"],
-        row["f"],
-    )
-
-
-@pytest.mark.parametrize("strange", [{"topic": 7}, {"partition": "3"}, {"partition": 2**40}, {"partition": True}])
-def test_parquet_is_written_when_an_op_names_its_partition_strangely(
-    tmp_path: Path, strange: dict[str, object]
-) -> None:
-    run = _run(tmp_path)
-    value = {"topic": "t", "partition": 3, **strange}
-    op = Op(index=0, time_ns=0, source=Source.BROKER, process="A", type=OpType.INFO, f="append", value=value)
-    run.history.write_text(op.to_json() + "\n", encoding="utf-8")
-    (row,) = pq.read_table(write_parquet(run)).to_pylist()
-    assert (None, None, value) == (row["topic"], row["partition"], json.loads(row["value"]))
 
 
 def test_anomalies_read_back_as_written(tmp_path: Path) -> None:

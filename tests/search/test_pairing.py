@@ -154,11 +154,11 @@ def test_simulator_is_not_compared_with_real_processes(tmp_path: Path) -> None:
 
 def test_run_that_shows_something_keeps_all(tmp_path: Path) -> None:
     run = SuiteDir(path=tmp_path).create_run("run")
-    run.parquet.touch()
+    run.tables.mkdir()
     lighten(run, result_of(Verdict.UNKNOWN))
-    assert (True, True) == (run.logs.exists(), run.parquet.exists())
+    assert (True, True) == (run.logs.exists(), run.tables.exists())
     lighten(run, result_of(Verdict.PERMITTED))
-    assert (False, False) == (run.logs.exists(), run.parquet.exists())
+    assert (False, False) == (run.logs.exists(), run.tables.exists())
 
 
 # --- events of both systems ------------------------------------------------------------------------------------

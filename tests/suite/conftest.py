@@ -92,7 +92,7 @@ def ops_of(played: Done) -> list[Op]:
 def judged(played: Done, checkers: Mapping[str, Checker] = CHECKERS) -> RunResult:
     """Judge a played run with these checkers, without Spark."""
     ops = ops_of(played)
-    found = [each for part in partitions(ops).values() for each in check(part, checkers, frozenset())]
+    found = [each for part in partitions(ops).values() for each in check(part, checkers)]
     return judge(played.spec, ops, anomalies=found)
 
 

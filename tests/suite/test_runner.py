@@ -83,7 +83,7 @@ def test_conclusion_judges_every_run_by_what_spark_found_and_keeps_all_of_it(tmp
     lost = Anomaly(kind=Kind.LOST, topic="t", partition=0, ranges=((3, 5),), sentence="S.")
     spark = FakeSpark({"kip101-1-hw": [lost]})
     suite, report = runner.conclude(cast(SparkWorker, spark), "broker")
-    assert [run.parquet for _, run in runner.runs.values()] == spark.asked
+    assert [run.path for _, run in runner.runs.values()] == spark.asked
     assert ("some", 7, "loop, watermark", {"epochs": "yes"}) == (
         suite.name,
         suite.seed,

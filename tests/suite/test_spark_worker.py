@@ -14,7 +14,7 @@ from harness.model import FencepostError, UsageError
 from harness.suite import spark_worker as module
 from harness.suite.spark_worker import spark_worker
 
-RUN = Path("/results/suite/run/history.parquet")
+RUN = Path("/results/suite/run")
 WAIT_S_MAX = 30.0
 
 # A fake worker process: `does` selects its behaviour, and it appends each event to the log.
@@ -43,7 +43,7 @@ for line in sys.stdin:
         sys.exit(0)
     note("asked")
     if does == "works":
-        tell(found={Path(path).parent.name: [] for path in request})
+        tell(found={Path(path).name: [] for path in request})
     else:
         tell(**{does: "so it is"})
 """

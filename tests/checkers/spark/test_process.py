@@ -17,7 +17,7 @@ import pytest
 from harness.cleanup.process import TOKEN_VARIABLE, bearers, until
 from harness.java import find_java
 from harness.model import Kind
-from harness.run.store import create_suite, write_parquet
+from harness.run.store import create_suite
 from tests.checkers.golden import ops_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,9 +95,8 @@ def test_process_whose_java_ends_before_it_serves_says_so_and_ends(tmp_path: Pat
 def test_process_answers_every_request_and_leaves_nothing_when_it_is_told_to_end(tmp_path: Path) -> None:
     run = create_suite(tmp_path, "suite").create_run("lost")
     run.history.write_text("".join(op.to_json() + "\n" for op in ops_of("lost-bad")), encoding="utf-8")
-    path = str(write_parquet(run))
     with started(tmp_path / "folder", find_java().home) as parent:
-        parent.ask([path])
+        parent.ask([str(run.path)])
         parent.ask([])
         parent.ask(None)
         assert {"up": True} == parent.answer()
@@ -120,11 +119,12 @@ def test_process_whose_parent_is_gone_ends_at_once_and_leaves_nothing(tmp_path: 
 
 
 @pytest.mark.spark
-def test_process_that_cannot_read_a_run_says_where_it_crashed(tmp_path: Path) -> None:
+def test_process_that_crashes_says_where(tmp_path: Path) -> None:
     with started(tmp_path / "folder", find_java().home) as parent:
-        parent.ask([str(tmp_path / "none" / "history.parquet")])
+        parent.process.stdin.write("[7]\n")
+        parent.process.stdin.flush()
         assert {"up": True} == parent.answer()
-        assert "FileNotFoundError" in parent.answer()["crash"]
+        assert "TypeError" in parent.answer()["crash"]
         assert 1 == parent.process.wait(END_S_MAX)
         assert [] == parent.left()
 

@@ -1,26 +1,25 @@
-"""Spark finds the same anomalies in the golden histories, and its search for suspicious offsets misses none."""
+"""Spark finds the same anomalies as this process in the golden histories; nothing in one run touches another."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.made.history import Maker, Shape
 from checkers import CHECKERS
 from checkers.checker import check, partitions
 from checkers.judge import check_in_process, judge
-from checkers.rules.diverged import diverged
-from checkers.rules.lost import lost
 from checkers.spark.runs import check_runs
-from checkers.spark.suspects import SUSPECTS, survey, suspicious_offsets
 from harness.history.file import History, read_history
-from harness.model import Anomaly, HistoryError, Kind, Op, OpType, PartOps, Source
+from harness.model import Anomaly, Kind, Op, OpType, Source
 from harness.run.spec import RunSpec
-from harness.run.store import Run, create_suite, write_parquet
+from harness.run.store import Run, create_suite
 from tests.checkers.golden import RECORDS, STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
 from tests.checkers.specs import random_spec, written_spec
@@ -37,17 +36,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which all runs of the suite are merged for Spark."""
-    return tmp_path_factory.mktemp("temporary")
-
-
-@pytest.fixture(scope="module")
-def found(session: Any, suite: dict[str, Path], temporary: Path) -> dict[str, list[Anomaly]]:
+def found(session: Any, suite: dict[str, Path]) -> dict[str, list[Anomaly]]:
     """What Spark finds in all runs of the suite at once, in one job."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(temporary))
-        return check_runs(session, [*suite.values()], CHECKERS)
+    return check_runs(session, [*suite.values()], CHECKERS)
 
 
 def _suite(results: Path, runs: Mapping[str, Sequence[Op]]) -> dict[str, Path]:
@@ -57,13 +48,11 @@ def _suite(results: Path, runs: Mapping[str, Sequence[Op]]) -> dict[str, Path]:
 
 def _stored(run: Run, ops: Sequence[Op]) -> Path:
     run.history.write_text("".join(op.to_json() + "\n" for op in ops), encoding="utf-8")
-    return write_parquet(run)
+    return run.path
 
 
 def _without_spark(ops: Sequence[Op]) -> list[Anomaly]:
-    return [
-        anomaly for _, part in sorted(partitions(ops).items()) for anomaly in check(part, CHECKERS, frozenset())
-    ]
+    return [anomaly for _, part in sorted(partitions(ops).items()) for anomaly in check(part, CHECKERS)]
 
 
 def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
@@ -73,14 +62,6 @@ def _crashes(ops: Sequence[Op]) -> list[Anomaly]:
 def test_spark_finds_what_the_plain_loop_finds_in_hundreds_of_runs(found: dict[str, list[Anomaly]]) -> None:
     assert 200 <= len(found)
     assert {name: _without_spark(ops) for name, ops in sorted(RUNS.items())} == found
-
-
-def test_merged_files_are_gone_and_the_runs_own_files_are_there(
-    found: dict[str, list[Anomaly]], suite: dict[str, Path], temporary: Path
-) -> None:
-    assert found.keys() == suite.keys()
-    assert all(path.exists() for path in suite.values())
-    assert [] == list(temporary.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -99,73 +80,6 @@ def test_result_is_the_same_whether_spark_or_this_process_applied_the_rules(
     in_process = {name: judge(spec, RUNS[name]) for name in runs}
     assert in_process == {name: judge(spec, RUNS[name], anomalies=found[name]) for name in runs}
     assert 1 < len({result.status for result in in_process.values()})
-
-
-@pytest.mark.parametrize("name", ["lost", "diverged"])
-def test_search_finds_every_offset_that_the_rule_finds(session: Any, suite: dict[str, Path], name: str) -> None:
-    searched = {run: set[int]() for run in RUNS} | _searched(session, [*suite.values()], name)
-    rule = {"lost": lost, "diverged": diverged}[name]
-    ruled: dict[str, set[int]] = {}
-    for run, ops in RUNS.items():
-        try:
-            found = rule(PartOps(ops))
-        except HistoryError:
-            found = []  # a history with an op that cannot be read
-        ruled[run] = {offset for each in found for first, end in each.ranges for offset in range(first, end)}
-    assert any(ruled.values())
-    assert {run for run in RUNS if not ruled[run] <= searched[run]} == set()
-    assert not searched[f"{name}-ok"]
-
-
-def _searched(session: Any, parquet_paths: Sequence[Path], name: str) -> dict[str, set[int]]:
-    """Return the suspicious offsets of every run that has any."""
-    ops = session.read.parquet(*map(str, parquet_paths))
-    found: dict[str, set[int]] = {}
-    for row in suspicious_offsets(ops, survey(ops).toArrow().to_pylist()).where(name).collect():
-        found.setdefault(row.run, set()).add(row.offset)
-    return found
-
-
-def test_search_counts_of_a_log_what_follows_its_last_snapshot(session: Any, tmp_path: Path) -> None:
-    values = ["x", "a"]
-    stale, kept = Story({"m1": values}, "kip101"), Story({"m1": values}, "kip101")
-    for story in (stale, kept):
-        story.started("A", "B").elected("A", 0).leads("A", 0, 0).sends("m1").acked("m1", 0).healed()
-    # B's first snapshot is not its final log: it agrees with A's in `stale` only, the final log in `kept` only.
-    stale.log("A", [(0, values)]).log("B", [(0, values)]).log("B", [(0, ["x", "b"])]).read(*values).done()
-    kept.log("A", [(0, values)]).log("B", [(0, ["x", "b"])]).log("B", [(0, values)]).read(*values).done()
-    paths = [*_suite(tmp_path, {"stale": stale.ops, "kept": kept.ops}).values()]
-    assert [{"stale": {1}}] * len(SUSPECTS) == [_searched(session, paths, name) for name in SUSPECTS]
-
-
-def test_search_wants_an_acknowledged_record_in_every_log_and_every_read(session: Any, tmp_path: Path) -> None:
-    def story(a: list[str], b: list[str], read: list[str]) -> Story:
-        begun = Story({"m1": ["x", "y"]}, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0)
-        begun.sends("m1").acked("m1", 0).healed()
-        return begun.log("A", [(0, a)]).log("B", [(0, b)]).read(*read).done()
-
-    runs = {
-        "held": story(["x", "y"], ["x", "y"], ["x", "y"]),
-        "not-in-a": story(["x"], ["x", "y"], ["x", "y"]),
-        "not-in-b": story(["x", "y"], ["x"], ["x", "y"]),
-        "not-read": story(["x", "y"], ["x", "y"], ["x"]),
-        "another": story(["x", "z"], ["x", "z"], ["x", "z"]),
-        "nowhere": story(["x"], ["x"], ["x"]),
-    }
-    paths = [*_suite(tmp_path, {name: story.ops for name, story in runs.items()}).values()]
-    assert {name: {1} for name in runs if name != "held"} == _searched(session, paths, "lost")
-
-
-def test_every_search_spares_a_checker_that_there_is() -> None:
-    assert SUSPECTS.keys() <= CHECKERS.keys()
-
-
-def test_search_spares_the_rule_where_nothing_is_suspicious(session: Any, suite: dict[str, Path]) -> None:
-    blunt = {"lost": replace(CHECKERS["lost"], rule=_crashes)}
-    found = check_runs(session, [suite["lost-ok"], suite["lost-bad"]], blunt)
-    assert {"lost-ok": [], "lost-bad": [Kind.UNCHECKED]} == {
-        run: [anomaly.kind for anomaly in anomalies] for run, anomalies in found.items()
-    }
 
 
 def test_spark_is_unchecked_when_a_rule_crashes(session: Any, suite: dict[str, Path]) -> None:
@@ -200,7 +114,7 @@ def test_spark_reads_what_the_history_writer_wrote(session: Any, tmp_path: Path)
     with History(run.history) as history:
         for op in RUNS["diverged-bad"]:
             history.record_line(op.source, op.process, op.type, op.f, op.value)
-    found = check_runs(session, [write_parquet(run)], CHECKERS)["written"]
+    found = check_runs(session, [run.path], CHECKERS)["written"]
     assert [Kind.PERMITTED, Kind.DIVERGED] == [anomaly.kind for anomaly in found]
 
 
@@ -234,15 +148,92 @@ def test_what_cannot_be_read_in_one_run_touches_no_other_and_is_the_same_without
 def test_two_runs_of_one_name_in_two_suites_are_two_runs(session: Any, tmp_path: Path) -> None:
     suites = {name: _suite(tmp_path / name, {"run": RUNS[name]})["run"] for name in ("lost-bad", "lost-ok")}
     found = check_runs(session, [*suites.values()], CHECKERS)
-    assert {str(path.parent): _without_spark(RUNS[name]) for name, path in suites.items()} == found
+    assert {str(path): _without_spark(RUNS[name]) for name, path in suites.items()} == found
 
 
 def test_line_that_is_no_op_makes_its_own_run_unknown(session: Any, tmp_path: Path) -> None:
     paths = _suite(tmp_path, {"broken": RUNS["lost-ok"], "whole": RUNS["lost-ok"]})
-    run = Run(path=paths["broken"].parent)
+    run = Run(path=paths["broken"])
     lines = run.history.read_text(encoding="utf-8").splitlines()
     run.history.write_text("\n".join([*lines[:5], lines[5][:-7], *lines[6:], ""]), encoding="utf-8")
-    found = check_runs(session, [write_parquet(run), paths["whole"]], CHECKERS)
+    found = check_runs(session, [run.path, paths["whole"]], CHECKERS)
     assert [] == found["whole"]
     assert {Kind.UNCHECKED} == {anomaly.kind for anomaly in found["broken"]}
     assert check_in_process(read_history(run.history)) == found["broken"]
+
+
+# --- runs that cannot be read ----------------------------------------------------------------------------------
+def _large(folder: Path, name: str) -> Run:
+    """Store a large run: one that is judged from its tables, since it has no lines."""
+    run = Run(path=folder / name)
+    Maker(Shape(sends=300, stretch=100)).make(run.tables)
+    return run
+
+
+def _with_other_column(path: Path) -> None:
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("offset")
+    text = table.column("offset").cast(pa.string())
+    pq.write_table(table.set_column(place, "offset", text), path)
+
+
+def _with_other_version(path: Path) -> None:
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({b"fencepost.tables": b"99"}), path)
+
+
+def _overwritten(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[200:1200] = bytes(1000)
+    path.write_bytes(content)
+
+
+BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:-100]), "records.parquet"),
+    "missing": (lambda path: path.unlink(), "records.parquet"),
+    "another-column": (_with_other_column, "column offset is string; expected int64"),
+    "another-version": (_with_other_version, "version 99 of the tables; expected 1"),
+    "fewer-rows": (
+        lambda path: pq.write_table(pq.read_table(path).slice(1), path),
+        "rows; expected",
+    ),
+    "overwritten": (_overwritten, "could not be read"),
+}
+
+
+def test_tables_that_cannot_be_read_make_their_own_run_unknown(session: Any, tmp_path: Path) -> None:
+    runs = {name: _large(tmp_path, name) for name in (*BROKEN, "sound")}
+    for name, (damage, _) in BROKEN.items():
+        damage(runs[name].tables / "records.parquet")
+    found = check_runs(session, [run.path for run in runs.values()], CHECKERS)
+    assert [] == found["sound"]
+    assert {name: [Kind.UNCHECKED] for name in BROKEN} == {
+        name: [each.kind for each in found[name]] for name in BROKEN
+    }
+    for name, (_, text) in BROKEN.items():
+        assert text in found[name][0].sentence, name
+
+
+def test_tables_that_cannot_be_read_are_made_again_from_the_lines(session: Any, tmp_path: Path) -> None:
+    path = _suite(tmp_path, {"run": RUNS["lost-bad"]})["run"]
+    run = Run(path=path)
+    expected = check_in_process(RUNS["lost-bad"])
+    assert {"run": expected} == check_runs(session, [path], CHECKERS, lines_max=0)
+    (run.tables / "records.parquet").write_bytes(b"")
+    assert {"run": expected} == check_runs(session, [path], CHECKERS, lines_max=0)
+    # A killed run has a torn last line; its tables are those of the lines before.
+    run.history.write_bytes(run.history.read_bytes()[:-7])
+    found = check_runs(session, [path], CHECKERS, lines_max=0)["run"]
+    assert check_in_process(read_history(run.history)) == found != expected
+
+
+def test_run_without_lines_and_tables_is_unknown(session: Any, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (found,) = check_runs(session, [tmp_path / "run"], CHECKERS)["run"]
+    assert found.kind is Kind.UNCHECKED
+    assert "manifest.json" in found.sentence
+
+
+def test_folder_with_letters_of_a_pattern_is_that_folder(session: Any, tmp_path: Path) -> None:
+    paths = _suite(tmp_path / "a[1]{b}*?=c", {"run=[1]": RUNS["lost-bad"]})
+    assert {"run=[1]": check_in_process(RUNS["lost-bad"])} == check_runs(session, [*paths.values()], CHECKERS)

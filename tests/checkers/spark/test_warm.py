@@ -15,9 +15,7 @@ from harness.model import Kind
 
 
 def test_one_run_kept_its_record_and_one_lost_it() -> None:
-    kinds = {
-        kept: [anomaly.kind for anomaly in check(_ops(kept), CHECKERS, frozenset())] for kept in (True, False)
-    }
+    kinds = {kept: [anomaly.kind for anomaly in check(_ops(kept), CHECKERS)] for kept in (True, False)}
     assert Kind.LOST not in kinds[True]
     assert Kind.LOST in kinds[False]
 

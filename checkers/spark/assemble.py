@@ -1,0 +1,168 @@
+"""
+Make the ops of a partition from rows of its tables, whole or abridged. This module imports nothing of Spark.
+
+An abridged partition has all of its events, and of produces, batches and reads what was selected. Batches that
+were not selected come as spans: what stands between two selected batches of one replica.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from checkers.facts.abridged import Abridged, AbridgedOps
+from checkers.facts.sequence import in_order
+from harness.events import Batch, Produce
+from harness.history.file import unreadable
+from harness.model import HistoryError, Op, OpType, Source
+from harness.tables.rows import digest_text
+
+Row: TypeAlias = Mapping[str, Any]
+
+EVENT: Final = "event"
+PRODUCE: Final = "produce"
+BATCH: Final = "batch"
+RECORD: Final = "record"
+READ: Final = "read"
+SPAN: Final = "span"
+SENDS: Final = "sends"
+DOUBTS: Final = "doubts"
+
+
+def assemble(rows: Iterable[Row], place: tuple[str, int]) -> AbridgedOps:
+    """
+    Return the ops of one partition in index order, with the global ones.
+
+    Args:
+        rows: the rows, in any order, each with its `piece`: what it is a row of.
+        place: the topic and partition.
+
+    Raises:
+        HistoryError: spans and batches of a log do not follow each other.
+    """
+    pieces: dict[str, list[Row]] = {}
+    for row in rows:
+        pieces.setdefault(row["piece"], []).append(row)
+    topic, partition = place
+    ops = [*_events(pieces.get(EVENT, ()), pieces.get(READ, ()))]
+    ops += [op for row in pieces.get(PRODUCE, ()) for op in _produce(row, topic, partition)]
+    ops += _logs(pieces, topic, partition)
+    found = AbridgedOps(in_order(ops))
+    sent = sum(row["count"] for row in pieces.get(SENDS, ()))
+    found.sends = max(0, sent - len(pieces.get(PRODUCE, ()))) if SENDS in pieces else 0
+    return found
+
+
+def event_of(row: Row) -> Op:
+    """Return the op in a row of events; a row that is no op makes its own run unknown, no other."""
+    try:
+        value = json.loads(row["value"])
+        if type(value) is not dict:
+            raise TypeError(f"value is {value!r:.80}")
+        return Op(
+            index=row["index"],
+            time_ns=row["time_ns"],
+            source=Source(row["source"]),
+            process=row["process"],
+            type=OpType(row["type"]),
+            f=row["f"],
+            value=value,
+        )
+    except (ValueError, TypeError, RecursionError) as error:
+        return unreadable(f"row {row['index']}: {error!r}; expected an op", None, row["index"])
+
+
+def _events(rows: Iterable[Row], shown: Iterable[Row]) -> Iterator[Op]:
+    """Yield the events; a read has the records that it showed again."""
+    records: dict[int, list[Row]] = {}
+    for row in shown:
+        records.setdefault(row["read"], []).append(row)
+    for row in rows:
+        op = event_of(row)
+        theirs = records.get(op.index)
+        if theirs is not None and op.source is Source.CLIENT:
+            theirs.sort(key=lambda each: int(each["place"]))
+            value = {**op.value, "records": [[each["offset"], each["value"]] for each in theirs]}
+            op = event_of({**row, "value": json.dumps(value)})
+        yield op
+
+
+def _produce(row: Row, topic: str, partition: int) -> tuple[Op, Op]:
+    """Return the two ops of a produce."""
+    about: dict[str, Any] = {"topic": topic, "partition": partition}
+    about |= {name: row[name] for name in ("name", "acks", "codec", "value")}
+    digest = "" if row["digest"] is None else digest_text(row["digest"])
+    sent = Produce(**about, digest=digest)
+    ended = Produce(**about, offset=row["offset"], error=row["error"])
+    process = row["process"]
+    return (
+        Op.of(sent, index=row["invoked"], time_ns=row["invoked_ns"], process=process, type=OpType.INVOKE),
+        Op.of(ended, index=row["done"], time_ns=row["done_ns"], process=process, type=OpType(row["outcome"])),
+    )
+
+
+def _logs(pieces: Mapping[str, Sequence[Row]], topic: str, partition: int) -> Iterator[Op]:
+    """Yield the batches of all logs; those that were not selected as few as possible."""
+    records: dict[int, list[Row]] = {}
+    for row in pieces.get(RECORD, ()):
+        records.setdefault(row["batch"], []).append(row)
+    logs: dict[tuple[str, int], list[Row]] = {}
+    for row in (*pieces.get(BATCH, ()), *pieces.get(SPAN, ())):
+        logs.setdefault((row["process"], row["log"]), []).append(row)
+    for rows in logs.values():
+        rows.sort(key=_number)
+        for row in _joined(rows):
+            theirs = sorted(records.get(row["index"], ()), key=_offset) if row["piece"] == BATCH else []
+            yield _batch(row, theirs, topic, partition)
+
+
+def _joined(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows of one log, spans of one epoch that follow each other as one."""
+    before: dict[str, Any] | None = None
+    for row in rows:
+        if before is not None and row["number"] != before["number"] + before["count"]:
+            raise HistoryError(
+                f"{row['process']}: batch {row['number']} of its log follows batch {before['number']} and "
+                f"{before['count'] - 1} more; expected no batch to be missing or to be there twice"
+            )
+        if (
+            before is not None
+            and before["piece"] == row["piece"] == SPAN
+            and before["last"] + 1 == row["base"]
+            and _SAME(before) == _SAME(row)
+        ):
+            before["last"], before["count"] = row["last"], before["count"] + row["count"]
+            continue
+        if before is not None:
+            yield before
+        before = dict(row)
+    if before is not None:
+        yield before
+
+
+def _batch(row: Row, records: Sequence[Row], topic: str, partition: int) -> Op:
+    about: dict[str, Any] = {"topic": topic, "partition": partition}
+    about |= {name: row[name] for name in ("base", "last", "epoch", "magic")}
+    if row["piece"] == SPAN:
+        about |= {"crc": 0, "codec": row["codec"], "position": 0, "segment": "", "records": ()}
+        batch: Batch = Abridged(**about, stands_for=row["count"])
+    else:
+        about |= {name: row[name] for name in ("crc", "codec", "position", "segment", "problem", "control")}
+        about["records"] = tuple((each["offset"], digest_text(each["digest"]), each["value"]) for each in records)
+        whole = row["odd"] or len(records) == row["last"] - row["base"] + 1
+        batch = Batch(**about) if whole else Abridged(**about)
+    return Op.of(batch, index=row["index"], time_ns=row["time_ns"], process=row["process"], type=OpType.OK)
+
+
+# What all batches of a span share.
+_SAME: Final = itemgetter("epoch", "magic", "codec")
+
+
+def _number(row: Row) -> int:
+    return int(row["number"])
+
+
+def _offset(row: Row) -> int:
+    return int(row["offset"])

@@ -1,0 +1,137 @@
+"""
+What a check must know of a partition before it looks at records: its logs, its leader, and where doubt begins.
+
+It is derived from the partition's events by the facts that the rules use. This module imports nothing of Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from checkers.facts.isr import isr_states
+from checkers.facts.moments import margin_ns
+from checkers.facts.view import final_leader, final_logs, setup_of
+from harness.events import Append, Fetch, Read
+from harness.model import HistoryError, Op, OpType, events_of
+
+Span: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """
+    A partition without its records.
+
+    Attributes:
+        why: why all of its ops must be judged, "" if those on which all evidence agrees may be left out.
+        logs: each replica's final log: the node, the index of its snapshot, its start and its end.
+        leader: the node whose log is compared with what was acknowledged and read.
+        reads: the index of each read that succeeded, and its high watermark.
+        doubts: [first, end) ranges of offsets that the rules must look at, whatever else agrees.
+    """
+
+    why: str = ""
+    logs: tuple[tuple[str, int, int, int], ...] = ()
+    leader: str = ""
+    reads: tuple[tuple[int, int], ...] = ()
+    doubts: tuple[Span, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        names = ("why", "logs", "leader", "reads", "doubts")
+        return {name: getattr(self, name) for name in names}
+
+
+def head_of(ops: Sequence[Op], floors: Mapping[int, int]) -> Head:
+    """
+    Return the head of a partition.
+
+    Args:
+        ops: the events of one partition and the global ones, without produces, batches and records.
+        floors: the index of each fetch and read -> the highest offset acknowledged with acks=all before it.
+    """
+    try:
+        why = _whole(ops)
+        if why:
+            return Head(why=why)
+        logs, leader = final_logs(ops), final_leader(ops)
+        assert leader is not None and leader.node in logs, "else all of it is judged"
+        reads = [(op, read) for op, read in events_of(ops, Read) if op.type is OpType.OK]
+        doubts = [*_edges(ops), *_fetches(ops, floors), *_short(ops, floors)]
+    except HistoryError as error:
+        return Head(why=str(error))
+    return Head(
+        logs=tuple((node, log.index, log.start, log.end) for node, log in logs.items()),
+        leader=leader.node,
+        reads=tuple((op.index, read.high_watermark or 0) for op, read in reads),
+        doubts=tuple(sorted({(max(first, 0), end) for first, end in doubts if end > max(first, 0)})),
+    )
+
+
+def _whole(ops: Sequence[Op]) -> str:
+    """Return why nothing of the partition may be left out, "" if something may."""
+    if setup_of(ops) is None:
+        return "the history has no set-up"
+    if any(True for _ in events_of(ops, Append)):
+        # Rules follow each record from append to append, and compare each acknowledgement with them.
+        return "brokers report their appends"
+    leader = final_leader(ops)
+    if leader is None or leader.node not in final_logs(ops):
+        return "the last leader's log is not known"
+    return ""
+
+
+def _edges(ops: Sequence[Op]) -> Iterator[Span]:
+    """Yield the ends of logs, the entries of checkpoints, and where reads ended."""
+    for log in final_logs(ops).values():
+        marks = [log.start, log.end - 1, log.end, log.snapshot.high_watermark or 0]
+        for offset in (*marks, *(start for _, start in log.snapshot.epochs or ())):
+            yield offset - 1, offset + 1
+    for op, read in events_of(ops, Read):
+        if op.type is not OpType.INVOKE:
+            for end in (read.position, read.high_watermark):
+                if end is not None:
+                    yield end - 1, end + 1
+
+
+def _fetches(ops: Sequence[Op], floors: Mapping[int, int]) -> Iterator[Span]:
+    """Yield what was acknowledged with acks=all before a member of the ISR fetched from below it."""
+    margin, states = margin_ns(ops), isr_states(ops)
+    last: dict[str, tuple[Op, Fetch]] = {}
+    place, current = 0, frozenset[str]()
+    for op, fetch in events_of(ops, Fetch):
+        while place < len(states) and states[place].op.index < op.index:
+            yield from _joined(states[place].joined, last, floors)
+            current = frozenset(states[place].isr)
+            place += 1
+        node = fetch.link[0]
+        last[node] = (op, fetch)
+        floor = floors.get(op.index, -1)
+        if fetch.offset > floor:
+            continue
+        around = (state.isr for state in states if abs(state.op.time_ns - op.time_ns) <= margin)
+        if node in current or any(node in isr for isr in around):
+            yield fetch.offset, floor + 1
+    for state in states[place:]:
+        yield from _joined(state.joined, last, floors)
+
+
+def _joined(
+    nodes: Sequence[str], last: Mapping[str, tuple[Op, Fetch]], floors: Mapping[int, int]
+) -> Iterator[Span]:
+    for node in nodes:
+        if node in last:
+            op, fetch = last[node]
+            yield fetch.offset, floors.get(op.index, -1) + 1
+
+
+def _short(ops: Sequence[Op], floors: Mapping[int, int]) -> Iterator[Span]:
+    """Yield what was acknowledged with acks=all before a read, and is not below its high watermark."""
+    begun: dict[str, int] = {}
+    for op, read in events_of(ops, Read):
+        if op.type is OpType.INVOKE:
+            begun[op.process] = op.index
+        elif op.type is OpType.OK:
+            yield read.high_watermark or 0, floors.get(begun.get(op.process, op.index), -1) + 1

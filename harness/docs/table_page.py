@@ -1,0 +1,73 @@
+"""Print docs/tables.md, from the columns of a run's tables."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from harness.docs import markdown
+from harness.tables.schema import COLUMNS, LINES_MAX, ROWS, VERSION
+
+_WHAT: Final = {
+    "events": "Everything that is not in the other tables: leadership, ISR, faults, links, snapshots, reads.",
+    "produces": "A produce and its completion. One that never ended is an event.",
+    "batches": "A batch of a final log.",
+    "records": "A record of a final log.",
+    "reads": "A record that a read showed.",
+}
+
+
+def run_tables() -> str:
+    """Return docs/tables.md."""
+    parts = [
+        part
+        for name, columns in COLUMNS.items()
+        for part in (
+            f"## {name}",
+            _WHAT[name],
+            markdown.table(
+                ("column", "type", "meaning"),
+                [
+                    (f"`{column.rstrip('_')}`", f"{kind}{' or null' if column.endswith('_') else ''}", doc)
+                    for column, (kind, doc) in columns.items()
+                ],
+            ),
+        )
+    ]
+    return markdown.page(
+        "Tables of a large run",
+        "harness/tables/schema.py",
+        f"A run with more than {LINES_MAX // 2**20} MiB of lines has its ops as tables too, in `RUN/tables`: one "
+        f"Parquet file for each table, in row groups of {ROWS} rows, and `manifest.json`, which is written last.\n"
+        f"This is version {VERSION} of them. "
+        "The lines of `history.jsonl` stay the durable record: tables are made again from them if a table is "
+        "missing, damaged, of another version or of another history. Without lines such a run is unknown.",
+        "What depends on the order of ops is decided when the tables are written, and stored with the row "
+        "(`floor`, `behind`, `rising`, `odd`, `stretch`), so that no query needs an order.",
+        "## How a large run is checked",
+        "Spark folds all rows into buckets of 4,096 offsets, compares logs with each other, and the leader's log "
+        "with what was acknowledged and read, and looks again, with smaller buckets, where they differ "
+        "(`checkers/spark/fold.py`).\n"
+        "The rules then judge each partition from all of its events, and from the produces, batches and records "
+        "that are in doubt; everything else is left out of all of them at once, so that no rule can miss it "
+        "(`checkers/facts/abridged.py`).\n"
+        "All of a partition is judged if its brokers report their appends, as ours do: the rules then follow each "
+        "record from append to append. The same holds for a partition whose ops do not fit the tables.",
+        *parts,
+        "## manifest.json",
+        markdown.table(
+            ("key", "meaning"),
+            (
+                ("`version`", "of the tables"),
+                ("`size`", "the bytes of the history that they were made from"),
+                ("`ops`", "how many ops it has"),
+                ("`rows`", "how many rows each table has"),
+                ("`skips`, `falls`", "the first breaks in the order of its ops, by index and by time"),
+                ("`parts`", "topic and partition of each partition"),
+                (
+                    "`logs`",
+                    "of each log that was read: the place of its partition, its node, its snapshot's index",
+                ),
+                ("`irregular`", "partitions with an op that does not fit the tables, and why"),
+            ),
+        ),
+    )

@@ -1,0 +1,211 @@
+"""
+The tables of a run: their columns, their files, and the manifest that says that they are complete.
+
+    RUN/tables/manifest.json    written last
+    RUN/tables/NAME.parquet     one file for each table, in row groups of ROWS rows, in the order of the history
+
+A produce and its completion are one row of `produces`, a batch one row of `batches`, and each of its records one
+row of `records`. A read is an event, and each record that it showed one row of `reads`. Every other op is one row
+of `events`, and so is an op that does not fit; its partition is then `irregular` in the manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from harness.model import FencepostError
+
+VERSION: Final = 1
+# Rows of one row group: what a writer has in memory of each table.
+ROWS: Final = 65_536
+# Histories up to this many bytes need no tables: they are judged whole, from their lines; some 60,000 ops.
+LINES_MAX: Final = 16 * 2**20
+FOLDER: Final = "tables"
+MANIFEST: Final = "manifest.json"
+_VERSION_KEY: Final = b"fencepost.tables"
+
+
+class TablesError(FencepostError):
+    """A run's tables are not there, not whole, or of another version; its history can always be read instead."""
+
+
+_INT: Final = pa.int64()
+_TEXT: Final = pa.string()
+# Column -> its type and what it is; a name that ends with an underscore is that of a column that may be null.
+_Columns: TypeAlias = Mapping[str, tuple[pa.DataType, str]]
+
+_PART_DOC: Final = "the place of the partition in the manifest's `parts`"
+_PLACE: Final[_Columns] = {
+    "topic": (_TEXT, ""),
+    "partition": (pa.int32(), ""),
+    "part": (pa.int32(), f"{_PART_DOC}: quicker to group by than a name"),
+}
+_LOG: Final[_Columns] = {
+    "replica": (_TEXT, "the node"),
+    "log": (pa.int32(), "the place in the manifest's `logs`"),
+}
+_VALUE: Final[_Columns] = {
+    "hash": (_INT, "64 bits of the value's text"),
+    "value": (_TEXT, ""),
+}
+
+COLUMNS: Final[Mapping[str, _Columns]] = {
+    "events": {
+        "index": (_INT, ""),
+        "time_ns": (_INT, ""),
+        "source": (_TEXT, ""),
+        "process": (_TEXT, ""),
+        "type": (_TEXT, ""),
+        "f": (_TEXT, ""),
+        "topic_": (_TEXT, ""),
+        "partition_": (pa.int32(), ""),
+        "part_": (pa.int32(), f"{_PART_DOC}; null for what is about the whole run, whatever partition it names"),
+        "floor_": (
+            _INT,
+            "of a fetch or a read: the highest offset acknowledged with acks=all before it, -1 for none",
+        ),
+        "value": (_TEXT, "JSON, as in the history's line; without the records that a read showed"),
+    },
+    "produces": {
+        **_PLACE,
+        "process": (_TEXT, "the client"),
+        "name": (_TEXT, "of the group of records"),
+        "acks": (_INT, ""),
+        "codec": (_TEXT, ""),
+        **_VALUE,
+        "digest_": (_INT, "of what was sent; null if the client did not say"),
+        "invoked": (_INT, "the index of its invoke"),
+        "invoked_ns": (_INT, ""),
+        "done": (_INT, "the index of its completion"),
+        "done_ns": (_INT, ""),
+        "outcome": (_TEXT, "`ok`, `info` or `fail`"),
+        "offset_": (_INT, "on ok, if the answer has one"),
+        "error": (_TEXT, ""),
+        "floor": (_INT, "the highest offset acknowledged, to anyone, before it was sent; -1 for none"),
+        "behind": (_INT, "the highest offset acknowledged to its process before it was itself; -1 for none"),
+        "rising": (pa.bool_(), "its number is above those of all values that begin alike, so that it is unique"),
+    },
+    "batches": {
+        **_PLACE,
+        **_LOG,
+        "number": (_INT, "0 for the first batch of its log"),
+        "stretch": (_INT, "how often its log went back before, or its epoch, format or codec changed"),
+        "index": (_INT, "the index of its op"),
+        "time_ns": (_INT, ""),
+        "base": (_INT, ""),
+        "last": (_INT, "inclusive"),
+        "epoch": (_INT, "-1 for none"),
+        "magic": (_INT, ""),
+        "crc": (_INT, ""),
+        "codec": (_TEXT, ""),
+        "position": (_INT, "in the segment, in bytes"),
+        "segment": (_TEXT, ""),
+        "control_": (pa.bool_(), "true for a control batch"),
+        "problem": (_TEXT, ""),
+        "odd": (pa.bool_(), "a rule may have something to say of it, or of the step from the batch before"),
+    },
+    "records": {
+        **_PLACE,
+        **_LOG,
+        "batch": (_INT, "the index of its batch's op"),
+        "offset": (_INT, ""),
+        "digest": (_INT, "the 64 bits of the digest's 16 hexadecimal digits"),
+        **_VALUE,
+    },
+    "reads": {
+        **_PLACE,
+        "read": (_INT, "the index of the read's op"),
+        "place": (_INT, "0 for the first record that it showed"),
+        "offset": (_INT, ""),
+        **_VALUE,
+    },
+}
+
+
+def _schema(columns: _Columns) -> pa.Schema:
+    fields = [pa.field(name.rstrip("_"), kind, nullable=name.endswith("_")) for name, (kind, _) in columns.items()]
+    return pa.schema(fields, metadata={_VERSION_KEY: str(VERSION).encode()})
+
+
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {name: _schema(columns) for name, columns in COLUMNS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """
+    What is known of a run's tables.
+
+    Attributes:
+        size: the bytes of the history that they were made from; other bytes are another history.
+        ops: how many ops it has.
+        rows: how many rows each table has.
+        skips: the first breaks of the ops' indexes: the last index, and the one that followed.
+        falls: the first breaks of the ops' times: the index, the last time and the one that followed.
+        parts: the topic and partition of all ops that are about one.
+        logs: the place of the partition, the replica and the index of the snapshot of each log that was read.
+        irregular: `topic-partition` -> why an op of that partition does not fit the tables.
+    """
+
+    version: int = VERSION
+    size: int
+    ops: int
+    rows: Mapping[str, int]
+    skips: tuple[tuple[int, int], ...] = ()
+    falls: tuple[tuple[int, int, int], ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
+    logs: tuple[tuple[int, str, int], ...] = ()
+    irregular: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write it to the folder of the tables."""
+        (folder / MANIFEST).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def read(folder: Path) -> Manifest:
+        """Read it from the folder of the tables; raise TablesError if it is not there, or of another version."""
+        path = folder / MANIFEST
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            if raw["version"] != VERSION:
+                raise TablesError(f"{path}: version {raw['version']!r:.20}; expected {VERSION}")
+            return Manifest(
+                size=raw["size"],
+                ops=raw["ops"],
+                rows=raw["rows"],
+                skips=tuple((last, index) for last, index in raw["skips"]),
+                falls=tuple((index, last, now) for index, last, now in raw["falls"]),
+                parts=tuple((topic, partition) for topic, partition in raw["parts"]),
+                logs=tuple((part, replica, snapshot) for part, replica, snapshot in raw["logs"]),
+                irregular=raw["irregular"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TablesError(f"{path}: {error!r:.200}; expected the manifest of a run's tables") from error
+
+
+def table_path(folder: Path, name: str) -> Path:
+    """Return the path of a table's file."""
+    return folder / f"{name}.parquet"
+
+
+def check_schema(path: Path, name: str, found: pa.Schema) -> None:
+    """Raise TablesError if a file's columns are not those of the table, or its version is another."""
+    version = (found.metadata or {}).get(_VERSION_KEY, b"none").decode(errors="replace")
+    if version != str(VERSION):
+        raise TablesError(f"{path}: version {version:.20} of the tables; expected {VERSION}")
+    wrong = _difference(SCHEMAS[name], found)
+    if wrong:
+        raise TablesError(f"{path}: {wrong}")
+
+
+def _difference(expected: pa.Schema, found: pa.Schema) -> str:
+    here: dict[str, Any] = {column.name: column.type for column in found}
+    for column in expected:
+        if here.get(column.name) != column.type:
+            return f"column {column.name} is {here.get(column.name, 'not there')}; expected {column.type}"
+    return ""
