@@ -69,6 +69,11 @@ bench-broker: $(STAMP) java  ## our broker beside Apache Kafka under librdkafka:
 bench-connections: $(STAMP) java  ## 2,000 connections at once, ours beside Apache Kafka: ARGS="--connections 2000 --seconds 300"
 	@$(BIN)/python -m benchmarks.connections $(ARGS)
 
+.PHONY: bench-checkers
+bench-checkers: $(STAMP) java $(CLASSES)  ## Spark's check of large runs beside DuckDB: ARGS="--records 1000000 --partitions 1 20 --everywhere"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt || echo "without DuckDB"
+	@$(BIN)/python -m benchmarks.checkers $(ARGS)
+
 .PHONY: storm
 storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: ARGS="--frames 300000 --against broker 3.9.1"
 	@$(BIN)/python -m tests.broker.storm $(ARGS)

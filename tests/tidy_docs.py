@@ -92,8 +92,8 @@ def unexplained(tree: Tree) -> list[str]:
     """Find requirements without a line in docs/dependencies.md, and lines there without a requirement."""
     wanted = {
         re.split(r"[<>=!~ ]", line)[0].lower().replace("_", "-")
-        for name in ("requirements.in", "requirements.txt", "requirements-java.txt")
-        for line in tree[name].splitlines()
+        for name in ("requirements.in", "requirements.txt", "requirements-java.txt", "requirements-bench.txt")
+        for line in tree.get(name, "").splitlines()
         if line and not line.startswith("#")
     }
     said = {

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.spark.evidence import LOG, Evidence
 from checkers.spark.fold import BUCKET, Folded, bucket_of, fold_claims, fold_records, fold_shown, unlike
-from checkers.spark.tables import PART, Near, joined, near
+from checkers.spark.tables import PART, near, ranges_of
 
 # Up to so many rows in doubt are compared offset by offset at once, and kept in memory meanwhile.
 _FEW_ROWS: Final = 2_000_000
@@ -34,12 +34,6 @@ def doubts_of(evidence: Evidence, most: int) -> DataFrame:
     found = _exact(evidence, buckets).union(spans).where("end > first")
     offsets = F.expr(f"explode(sequence(first, least(end - 1, first + {most}))) as offset")
     return found.select(*PART, offsets).distinct().localCheckpoint()
-
-
-def ranges_of(rows: DataFrame, column: str, size: int = 1) -> list[Near]:
-    """Return the offsets of buckets of that size as a few ranges, so that most row groups need not be read."""
-    raw: Iterable[dict[str, Any]] = rows.select(*PART, column).toArrow().to_pylist()
-    return joined((row["run"], row["part"], row[column] * size, (row[column] + 1) * size) for row in raw)
 
 
 def _known(evidence: Evidence) -> DataFrame:
@@ -103,11 +97,14 @@ def _exact(evidence: Evidence, buckets: DataFrame) -> DataFrame:
     claims = answered.where("offset >= leader_start").select(*PART, "offset", "digest", "hash")
     claims = claims.unionByName(_within(evidence.landed, "offset", coarse, buckets))
     shown = part("reads", "offset", "read", "offset", "hash")
-    few = buckets.count() * (_ROWS_OF_OFFSET << coarse) <= _FEW_ROWS
+    rows = buckets.count() * (_ROWS_OF_OFFSET << coarse)
+    few = rows <= _FEW_ROWS
+    evidence.tables.expect(rows)
     if few:
         records, claims, shown = (rows.localCheckpoint() for rows in (records, claims, shown))
     passes = [(coarse, 0)] if few else [(coarse, evidence.fine), (evidence.fine, 0)]
     offsets = _passes(evidence, (records, claims, shown), buckets, passes)
+    evidence.tables.expect(0)
     batches = part("batches", "base", "log", "base", "last", "epoch", "magic", "crc", "codec")
     return (
         offsets.selectExpr(*PART, "bucket as first", "bucket + 1 as end")

@@ -16,10 +16,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.spark.fold import SHIFTS, bucket_of
-from checkers.spark.tables import PART, RUN, Tables
+from checkers.spark.tables import PART, RUN, Tables, near, ranges_of
 
 # What a log is known by: the number of its run, and its place in the manifest of the run.
 LOG: Final = (RUN, "log")
+# More values than these are not sent to every executor.
+_BROADCAST_MAX: Final = 2_000_000
 # More logs than these are not told to the reader of Parquet.
 _LOGS_MAX: Final = 64
 _INT: Final = pa.int64()
@@ -156,7 +158,9 @@ class Evidence:
             F.min("first").alias("first"), F.max("last").alias("last")
         )
         picked = ends.select(*PART, F.explode(F.array("first", "last")).alias("invoked")).distinct()
-        produces = self.tables["produces"].join(F.broadcast(picked), [*PART, "invoked"], "left_semi")
+        picked = picked.localCheckpoint()
+        produces = near(self.tables["produces"], "invoked", ranges_of(picked, "invoked"))
+        produces = produces.join(F.broadcast(picked), [*PART, "invoked"], "left_semi")
         return produces.select(*PART, "hash", "offset").localCheckpoint()
 
     @cached_property
@@ -166,18 +170,26 @@ class Evidence:
 
         A value that it has twice is no claim, so that both places are in doubt.
         """
-        if not self.has_sorts("bucket is null and outcome <> 'fail'"):
+        counted = self.sorts.where("bucket is null and outcome <> 'fail'").agg(F.sum("n").alias("n")).first()
+        count = (counted and counted["n"]) or 0
+        if not count:
             return self.tables.small([], ("offset", _INT), ("digest", _INT), ("hash", _INT))
-        key = F.xxhash64(*PART, "hash").alias("key")
         unanswered = self.tables["produces"].where("outcome <> 'fail' and coalesce(offset, -1) < 0")
-        unanswered = unanswered.select(key, F.col("digest").alias("sent"))
+        unanswered = unanswered.select(
+            "hash", F.col("digest").alias("sent"), *(F.col(name).alias(f"its_{name}") for name in PART)
+        )
+        if count <= _BROADCAST_MAX:
+            unanswered = F.broadcast(unanswered)
         leading = self.logs.where("leads").select(*LOG, "start")
         logs = [(row["run"], row["log"]) for row in leading.toArrow().to_pylist()]
         theirs = " or ".join(f"(run = {run} and log = {log})" for run, log in logs)
         records = self.tables["records"].where(theirs if len(logs) <= _LOGS_MAX else "true")
-        records = records.join(leading, list(LOG)).where("offset >= start").select(*PART, "offset", "hash", key)
+        # One key is quicker to look up than three; few other partitions have the same value.
+        there = records.select(*PART, "log", "offset", "hash").join(unanswered, "hash")
+        there = there.where(" and ".join(f"{name} = its_{name}" for name in PART))
         once = (
-            records.join(unanswered, "key")
+            there.join(leading, list(LOG))
+            .where("offset >= start")
             .groupBy(*PART, "hash")
             .agg(F.count("*").alias("n"), F.first("offset").alias("offset"), F.first("sent").alias("digest"))
         )

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from checkers.spark import assemble
-from checkers.spark.doubts import doubts_of, ranges_of
+from checkers.spark.doubts import doubts_of
 from checkers.spark.evidence import LOG, Evidence, Part
 from checkers.spark.fold import SHIFTS, bucket_of
-from checkers.spark.tables import PART, RUN, Tables, near
+from checkers.spark.tables import PART, RUN, Tables, near, ranges_of
 
 # Offsets of one partition that are looked at; beyond, the partition is unknown at best.
 DOUBTS_MAX: Final = 200_000
@@ -82,9 +82,9 @@ def _in_doubt(evidence: Evidence) -> list[DataFrame]:
         lowest = doubts.withColumn("place", F.row_number().over(window)).where(f"place <= {DOUBTS_MAX}")
         doubts = lowest.drop("place").localCheckpoint()
     hashes = _values(evidence, doubts).localCheckpoint()
-    key = F.xxhash64(*_VALUE).alias("key")
-    sent = tables["produces"].withColumn("key", key).join(F.broadcast(hashes.select(key)), "key", "left_semi")
-    sent = sent.drop("key").localCheckpoint()
+    # One key is quicker to look up than three; few other partitions have the same value.
+    sent = tables["produces"].join(F.broadcast(hashes.select("hash").distinct()), "hash", "left_semi")
+    sent = sent.join(F.broadcast(hashes), list(_VALUE), "left_semi").localCheckpoint()
     landed = evidence.landed.join(hashes, list(_VALUE), "left_semi").select(*_AT)
     offsets = doubts.union(sent.where("offset >= 0").select(*_AT)).union(landed).distinct().localCheckpoint()
     ranges = ranges_of(offsets, "offset")
@@ -95,7 +95,10 @@ def _in_doubt(evidence: Evidence) -> list[DataFrame]:
     # A record may stand twice in an odd batch, and then counts twice.
     odd = F.broadcast(evidence.odd.select(RUN, F.col("index").alias("batch")))
     others = at(evidence.records).join(odd, [RUN, "batch"], "left_anti")
-    held = others.unionByName(evidence.records.join(odd, [RUN, "batch"], "left_semi")).localCheckpoint()
+    of_odd = near(evidence.records, "batch", ranges_of(evidence.odd, "index")).join(
+        odd, [RUN, "batch"], "left_semi"
+    )
+    held = others.unionByName(of_odd).localCheckpoint()
     counted = evidence.sorts.groupBy(*PART).agg(F.sum("n").alias("count"))
     return [
         _piece(sent, assemble.PRODUCE),
@@ -130,15 +133,20 @@ def _batches(evidence: Evidence, held: DataFrame) -> list[DataFrame]:
     """Return the batches of the chosen records with those around them, and spans of all others."""
     batches = evidence.batches.withColumn("fine", bucket_of("base", evidence.fine))
     batches = batches.withColumn("bucket", bucket_of("base", evidence.coarse))
-    index = held.select(RUN, F.col("batch").alias("index")).distinct()
+    index = held.select(*PART, F.col("batch").alias("index")).distinct().localCheckpoint()
     # An odd batch may have no record; what is odd may be the step from the batch before.
-    around = evidence.odd.selectExpr(*LOG, "explode(array(number - 1, number)) as number").distinct()
-    names = [*LOG, "bucket", "fine"]
-    wanted = batches.join(F.broadcast(index), [RUN, "index"], "left_semi").select(*names)
-    stepped = batches.join(F.broadcast(around), [*LOG, "number"], "left_semi").select(*names)
-    fine = wanted.union(stepped).distinct().localCheckpoint()
+    around = evidence.odd.selectExpr(*PART, "log", "explode(array(number - 1, number)) as number").distinct()
+    around = around.localCheckpoint()
+    names = [*PART, "log", "bucket", "fine"]
+    wanted = near(batches, "index", ranges_of(index, "index")).join(
+        F.broadcast(index), [*PART, "index"], "left_semi"
+    )
+    stepped = near(batches, "number", ranges_of(around, "number"))
+    stepped = stepped.join(F.broadcast(around), [*PART, "log", "number"], "left_semi")
+    fine = wanted.select(*names).union(stepped.select(*names)).distinct().localCheckpoint()
     coarse = F.broadcast(fine.select(*LOG, "bucket").distinct())
-    touched = batches.join(coarse, [*LOG, "bucket"], "left_semi")
+    touched = near(batches, "base", ranges_of(fine, "bucket", 1 << evidence.coarse))
+    touched = touched.join(coarse, [*LOG, "bucket"], "left_semi")
     chosen = touched.join(F.broadcast(fine), [*LOG, "fine"], "left_semi")
     others = touched.join(F.broadcast(fine), [*LOG, "fine"], "left_anti")
     spans = others.groupBy(*PART, "log", "replica", "stretch", "epoch", "magic", "codec", "fine").agg(

@@ -39,8 +39,6 @@ from harness.tables.writer import make_tables, read_manifest
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8
-# Row groups of tables that one task reads, by their number of rows.
-_TASK_ROWS: Final = 2_000_000
 
 
 def check_runs(
@@ -160,9 +158,7 @@ def _judge_tables(
 ) -> dict[Path, list[Anomaly]]:
     paths = [*manifests]
     tables = Tables(session, [_escaped(path / FOLDER) for path in paths])
-    cores = session.sparkContext.defaultParallelism
-    rows = sum(sum(manifest.rows.values()) for manifest in manifests.values())
-    session.conf.set("spark.sql.shuffle.partitions", min(200, cores * 2 + rows // _TASK_ROWS))
+    tables.expect(0)
     parts = _parts(tables, [manifests[path] for path in paths])
     places = {(part.run, part.part): (part.topic, part.partition) for part in parts}
     judge = rows_judge(checkers, places)

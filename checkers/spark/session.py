@@ -43,11 +43,13 @@ _SETTINGS: Final[Mapping[str, str]] = {
     # of a small query.
     "spark.sql.adaptive.enabled": "false",
 }
-# A check takes seconds, most of them Java's warm-up. One collector thread, and one compiler that skips rarely
-# called code, use half of the processor time of Java's defaults.
+# A check of small runs takes seconds, most of them Java's warm-up. One collector thread, and one compiler that
+# skips rarely called code, use half of the processor time of Java's defaults.
 _TUNING: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+# Queries of large runs take long enough for the other compiler: with it, they take half the time.
+_QUICK: Final = ("-XX:CompileThresholdScaling=4",)
+_LARGE: Final = ("-XX:TieredStopAtLevel=4",)
 _DRIVER_TUNING: Final = (
-    "-XX:CompileThresholdScaling=4",
     # No notices of Java, such as that it ignores a class archive of another Java.
     "-Xlog:disable",
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
@@ -60,7 +62,7 @@ exec {java} {options} "$@"
 
 @contextmanager
 def spark_session(
-    java_home: Path | None = None, cores: int = 2, *, keep_classes: Path | None = None
+    java_home: Path | None = None, cores: int = 2, *, keep_classes: Path | None = None, large: bool = False
 ) -> Iterator[SparkSession]:
     """
     Start the one Spark session of this process: on loopback, silent, with our packages importable in executors.
@@ -72,6 +74,7 @@ def spark_session(
         java_home: home of a Java 17 or later; None for the one that find_java returns.
         cores: threads of the local master.
         keep_classes: the file to which Java writes its class archive when it ends; None uses an existing archive.
+        large: compile for the queries of large runs, and not for a short life.
 
     Raises:
         UsageError: there is no Java, or it does not start.
@@ -80,7 +83,7 @@ def spark_session(
     if not java.exists():
         raise UsageError(f"Spark: {java}: no such file; expected a Java 17 or later that runs")
     builder = SparkSession.builder.master(f"local[{cores}]").appName("fencepost")
-    for name, value in {**_SETTINGS, **_settings_of(java, keep_classes)}.items():
+    for name, value in {**_SETTINGS, **_settings_of(java, keep_classes, large=large)}.items():
         builder = builder.config(name, value)
     with _surroundings(java):
         try:
@@ -113,10 +116,15 @@ def archive_options(java: Path) -> tuple[str, ...]:
     return (f"-XX:SharedArchiveFile={path}",) if path.exists() else ()
 
 
-def _settings_of(java: Path, keep_classes: Path | None) -> dict[str, str]:
+def _settings_of(java: Path, keep_classes: Path | None, *, large: bool) -> dict[str, str]:
     """Return the settings that depend on this process, its temporary folder and its Java."""
     classes = (f"-XX:ArchiveClassesAtExit={keep_classes}",) if keep_classes else archive_options(java)
-    options = (*_DRIVER_TUNING, *classes, f"-Djava.io.tmpdir={tempfile.gettempdir()}")
+    options = (
+        *(_LARGE if large else _QUICK),
+        *_DRIVER_TUNING,
+        *classes,
+        f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+    )
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {
         "spark.driver.extraJavaOptions": shlex.join(options),

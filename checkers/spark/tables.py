@@ -18,10 +18,12 @@ RUN: Final = "run"
 # What a partition is grouped by: the number of its run, and its place in the manifest of the run.
 PART: Final = (RUN, "part")
 PART_FIELDS: Final = ((RUN, pa.int32()), ("part", pa.int32()))
-# Offsets of a partition: (run, part, first, end).
+# Offsets of a partition, or its ops' indexes: (run, part, first, end).
 Near: TypeAlias = tuple[int, int, int, int]
 # More ranges than these are not told to the reader of Parquet, which compares each with each row group.
 _RANGES_MAX: Final = 64
+# Rows that one task of a query takes, if it shuffles many.
+_TASK_ROWS: Final = 1_000_000
 
 
 class Tables:
@@ -53,6 +55,11 @@ class Tables:
         found = self._read[name] = reduce(DataFrame.unionByName, each)
         return found
 
+    def expect(self, rows: int) -> None:
+        """Set the number of tasks of the next queries, which shuffle about so many rows; most shuffle few."""
+        tasks = 2 * self.session.sparkContext.defaultParallelism + rows // _TASK_ROWS
+        self.session.conf.set("spark.sql.shuffle.partitions", tasks)
+
     def small(self, rows: Sequence[Mapping[str, Any]], *fields: tuple[str, pa.DataType]) -> DataFrame:
         """Return a few rows about partitions as a DataFrame that every executor gets."""
         schema = pa.schema([*PART_FIELDS, *fields])
@@ -61,11 +68,11 @@ class Tables:
 
 def near(rows: DataFrame, column: str, ranges: Sequence[Near]) -> DataFrame:
     """
-    Return the rows whose offset may lie in the ranges, and perhaps others, so that few row groups are read.
+    Return the rows whose column may lie in the ranges, and perhaps others, so that few row groups are read.
 
     Args:
-        rows: rows of a table with `run`, `part` and that column.
-        column: the column that is compared.
+        rows: rows of a table with `run`, `part` and that column, of which neighbours have neighbouring values.
+        column: the column that is compared: an offset, an index or a number.
         ranges: see `joined`.
     """
     if len(ranges) > _RANGES_MAX:
@@ -75,6 +82,12 @@ def near(rows: DataFrame, column: str, ranges: Sequence[Near]) -> DataFrame:
         for run, part, first, end in ranges
     )
     return rows.where(" or ".join(each) or "false")
+
+
+def ranges_of(rows: DataFrame, column: str, size: int = 1) -> list[Near]:
+    """Return the values of a column, or the offsets of buckets of that size, as a few ranges for `near`."""
+    raw: Iterable[Mapping[str, Any]] = rows.select(*PART, column).distinct().toArrow().to_pylist()
+    return joined((row["run"], row["part"], row[column] * size, (row[column] + 1) * size) for row in raw)
 
 
 def joined(ranges: Iterable[Near]) -> list[Near]:

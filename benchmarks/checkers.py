@@ -1,0 +1,307 @@
+"""
+Measure how long Spark checks large runs, and what it needs: `python -m benchmarks.checkers [--records N …]`.
+
+Each run is made with one anomaly of every sort (benchmarks/made), checked in a process of its own, and must show
+these and no others. DuckDB folds the same files in the same run, if it is installed: the least that any engine has
+to do for `lost` and `diverged`. Wall times are only meaningful on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.cpu import load_average
+from benchmarks.made.history import Maker, Shape
+from benchmarks.made.plants import PLANTS, Plant
+from checkers import CHECKERS
+from checkers.spark.runs import check_runs
+from checkers.spark.session import spark_session
+from harness.ending import Parser, end, whole_number
+from harness.java import find_java
+from harness.model import Anomaly, UsageError
+from harness.run.store import Run
+
+REPLICAS: Final = 3
+RECORDS_MAX: Final = 1_000_000_000
+_RECORDS: Final = (1_000_000, 10_000_000)
+_LOOK_S: Final = 0.05
+_SHORT: Final = "short"
+_KIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """
+    A run that is made and checked.
+
+    Attributes:
+        records: replica records.
+        everywhere: one divergence in each bucket of 4,096 offsets, and no other anomaly.
+    """
+
+    records: int
+    partitions: int
+    batch: int
+    unanswered: float
+    everywhere: bool
+
+    @property
+    def sends(self) -> int:
+        """The produces of one partition."""
+        return max(1_000, self.records // REPLICAS // self.partitions)
+
+    @property
+    def plants(self) -> tuple[Plant, ...]:
+        """One anomaly of each sort, each in its own place."""
+        if self.everywhere:
+            places = range(1_000, self.sends, 4_096)
+            return tuple(
+                Plant(name="diverged", number=place, partition=part)
+                for part in range(self.partitions)
+                for place in places
+            )
+        step = self.sends // (len(PLANTS) + 2)
+        return tuple(
+            # A log that ends early is planted at its end.
+            Plant(
+                name=name,
+                number=self.sends - 50 if name == _SHORT else step * place,
+                partition=place % self.partitions,
+            )
+            for place, name in enumerate(PLANTS, start=1)
+        )
+
+    def __str__(self) -> str:
+        where = "one partition" if self.partitions == 1 else f"{self.partitions} partitions"
+        return f"{self.records / 1e6:g} M, {where}, batches of {self.batch}" + (
+            ", all buckets dirty" if self.everywhere else ""
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """
+    What a check took.
+
+    Attributes:
+        start_s: the start of Spark, in seconds.
+        check_s: the check, in seconds.
+        peak_mib: the most memory that all processes had together, in MiB.
+        duckdb_s: DuckDB's fold of the same files, None if it is not installed.
+        wrong: plants that were not found, and findings that were not planted.
+    """
+
+    start_s: float
+    check_s: float
+    peak_mib: float
+    duckdb_s: float | None
+    wrong: list[str] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make and check the runs, and print a table; return 1 if not exactly what was planted was found."""
+    parser = Parser(prog="python -m benchmarks.checkers", description="Measure how long Spark checks large runs.")
+    add = parser.add_argument
+    count = whole_number(3_000, RECORDS_MAX)
+    add("--records", type=count, nargs="+", default=list(_RECORDS), metavar="N", help="replica records of a run")
+    add("--partitions", type=whole_number(1, 1_000), nargs="+", default=[1], metavar="N")
+    add(
+        "--batch",
+        type=whole_number(1, 10_000),
+        nargs="+",
+        default=[3, 100],
+        metavar="N",
+        help="records of a batch",
+    )
+    add(
+        "--unanswered",
+        type=float,
+        default=0.01,
+        metavar="SHARE",
+        help="of produces without an answer (default: 0.01)",
+    )
+    add(
+        "--everywhere",
+        action="store_true",
+        help="one divergence in each 4,096 offsets, instead of one of each sort",
+    )
+    add(
+        "--folder", type=Path, metavar="FOLDER", help="where to make the runs, one after another (default: TMPDIR)"
+    )
+    return end("benchmarks.checkers", lambda: _measure(parser.parse_args(arguments)))
+
+
+def _measure(chosen: argparse.Namespace) -> int:
+    if chosen.folder is not None and not chosen.folder.is_dir():
+        raise UsageError(f"{chosen.folder}: no such folder; expected one with room for 60 bytes a record")
+    console, wrong = Console(), 0
+    java = find_java()
+    table = Table("run", "made s", "start s", "check s", "records/s", "peak MiB", "DuckDB s", "ratio")
+    for records in chosen.records:
+        for partitions in chosen.partitions:
+            for batch in chosen.batch:
+                job = Job(
+                    records=records,
+                    partitions=partitions,
+                    batch=batch,
+                    unanswered=chosen.unanswered,
+                    everywhere=chosen.everywhere,
+                )
+                with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+                    made_s = _make(job, Path(folder))
+                    with console.status(str(job)):
+                        outcome = _checked(job, Path(folder), java.home)
+                table.add_row(str(job), f"{made_s:.1f}", *_cells(job, outcome))
+                wrong += len(outcome.wrong)
+                for text in outcome.wrong:
+                    console.print(f"{job}: {text}", highlight=False, markup=False)
+    console.print(table)
+    console.print(f"load average {load_average():.1f}, {os.cpu_count()} cores")
+    return 1 if wrong else 0
+
+
+def _cells(job: Job, outcome: Outcome) -> list[str]:
+    duckdb = outcome.duckdb_s
+    return [
+        f"{outcome.start_s:.1f}",
+        f"{outcome.check_s:.1f}",
+        f"{job.records / outcome.check_s:,.0f}",
+        f"{outcome.peak_mib:,.0f}",
+        "-" if duckdb is None else f"{duckdb:.1f}",
+        "-" if duckdb is None else f"{outcome.check_s / duckdb:.1f}",
+    ]
+
+
+def _make(job: Job, folder: Path) -> float:
+    began = time.monotonic()
+    stretch = min(600_000, max(100, job.sends // 4))
+    shape = Shape(
+        sends=job.sends,
+        partitions=job.partitions,
+        batch=job.batch,
+        unanswered=job.unanswered,
+        stretch=stretch,
+        plants=job.plants,
+    )
+    with _in_another_process() as pool:
+        pool.submit(_made, shape, Run(path=folder).tables).result()
+    return time.monotonic() - began
+
+
+def _made(shape: Shape, folder: Path) -> None:
+    Maker(shape).make(folder)
+
+
+def _checked(job: Job, folder: Path, java_home: Path) -> Outcome:
+    with _in_another_process() as pool, _peak() as peak:
+        found, start_s, check_s = pool.submit(_check, folder, java_home).result()
+    with _in_another_process() as pool:
+        duckdb_s = pool.submit(_duckdb, Run(path=folder).tables).result() if find_spec("duckdb") else None
+    return Outcome(start_s=start_s, check_s=check_s, peak_mib=peak[0], duckdb_s=duckdb_s, wrong=_wrong(job, found))
+
+
+def _check(folder: Path, java_home: Path) -> tuple[list[Anomaly], float, float]:
+    began = time.monotonic()
+    with spark_session(java_home, large=True) as session:
+        up = time.monotonic()
+        (found,) = check_runs(session, [folder], CHECKERS).values()
+        return found, up - began, time.monotonic() - up
+
+
+def _wrong(job: Job, found: Sequence[Anomaly]) -> list[str]:
+    """Return the plants that were not found, and the findings that were not planted."""
+    expected = {(plant.partition, kind) for plant in job.plants for kind in PLANTS[plant.name].kinds}
+    shown = {(each.partition, each.kind) for each in found}
+    wrong = [f"{kind} of partition {partition} was not found" for partition, kind in sorted(expected - shown)]
+    wrong += [f"{kind} of partition {partition} was not planted" for partition, kind in sorted(shown - expected)]
+    if job.everywhere:
+        places = {each.ranges for each in found if each.kind == "diverged"}
+        wrong += (
+            [f"{len(places)} divergences; expected {len(job.plants)}"] if len(places) != len(job.plants) else []
+        )
+    return wrong
+
+
+def _duckdb(tables: Path) -> float:
+    """Fold records and produces in DuckDB, with two threads; return the seconds."""
+    import duckdb
+
+    began = time.monotonic()
+    fold = 'count(*), bit_xor(hash("offset", digest, hash))'
+    with duckdb.connect(config={"threads": 2}) as connection:
+        for name, key in (("records", "log"), ("produces", "part")):
+            rows = f"from '{tables}/{name}.parquet' group by 1, 2"
+            connection.execute(f'select {key}, "offset" >> 12, {fold} {rows}').fetchall()
+    return time.monotonic() - began
+
+
+# --- processes -------------------------------------------------------------------------------------------------
+def _in_another_process() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, get_context("spawn"))
+
+
+@contextmanager
+def _peak() -> Iterator[list[float]]:
+    """Yield a list whose only number is the most memory in MiB that our processes, but this one, had together."""
+    peak, over = [0.0], threading.Event()
+
+    def look() -> None:
+        while not over.wait(_LOOK_S):
+            peak[0] = max(peak[0], sum(map(_resident, _descendants())) / _KIB)
+
+    thread = threading.Thread(target=look, name="memory", daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        thread.join()
+
+
+def _descendants() -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        fields = _text(Path(f"/proc/{name}/stat")).rpartition(")")[2].split()
+        if len(fields) > 1:
+            children.setdefault(int(fields[1]), []).append(int(name))
+    found, left = [], [os.getpid()]
+    while left:
+        theirs = children.get(left.pop(), [])
+        found += theirs
+        left += theirs
+    return found
+
+
+def _resident(pid: int) -> int:
+    """Return the memory of a process in KiB, what it shares with others in parts."""
+    for line in _text(Path(f"/proc/{pid}/smaps_rollup")).splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""  # it has ended
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
