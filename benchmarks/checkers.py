@@ -34,7 +34,7 @@ from checkers.spark.runs import check_runs
 from checkers.spark.session import spark_session
 from harness.ending import Parser, end, whole_number
 from harness.java import find_java
-from harness.model import Anomaly, UsageError
+from harness.model import Anomaly, Kind, UsageError
 from harness.run.store import Run
 
 REPLICAS: Final = 3
@@ -152,7 +152,7 @@ def _measure(chosen: argparse.Namespace) -> int:
         raise UsageError(f"{chosen.folder}: no such folder; expected one with room for 60 bytes a record")
     console, wrong = Console(), 0
     java = find_java()
-    table = Table("run", "made s", "start s", "check s", "records/s", "peak MiB", "DuckDB s", "ratio")
+    table = Table("M", "parts", "batch", "start s", "check s", "records/s", "peak MiB", "DuckDB s", "ratio")
     for records in chosen.records:
         for partitions in chosen.partitions:
             for batch in chosen.batch:
@@ -164,10 +164,11 @@ def _measure(chosen: argparse.Namespace) -> int:
                     everywhere=chosen.everywhere,
                 )
                 with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-                    made_s = _make(job, Path(folder))
-                    with console.status(str(job)):
+                    with console.status(f"making {job}"):
+                        _make(job, Path(folder))
+                    with console.status(f"checking {job}"):
                         outcome = _checked(job, Path(folder), java.home)
-                table.add_row(str(job), f"{made_s:.1f}", *_cells(job, outcome))
+                table.add_row(*_cells(job, outcome))
                 wrong += len(outcome.wrong)
                 for text in outcome.wrong:
                     console.print(f"{job}: {text}", highlight=False, markup=False)
@@ -179,6 +180,9 @@ def _measure(chosen: argparse.Namespace) -> int:
 def _cells(job: Job, outcome: Outcome) -> list[str]:
     duckdb = outcome.duckdb_s
     return [
+        f"{job.records / 1e6:g}",
+        str(job.partitions),
+        str(job.batch),
         f"{outcome.start_s:.1f}",
         f"{outcome.check_s:.1f}",
         f"{job.records / outcome.check_s:,.0f}",
@@ -188,9 +192,9 @@ def _cells(job: Job, outcome: Outcome) -> list[str]:
     ]
 
 
-def _make(job: Job, folder: Path) -> float:
-    began = time.monotonic()
-    stretch = min(600_000, max(100, job.sends // 4))
+def _make(job: Job, folder: Path) -> None:
+    # Whole stretches, so that the last one is not too short for a plant at its end.
+    stretch = -(-job.sends // max(4, job.sends // 600_000))
     shape = Shape(
         sends=job.sends,
         partitions=job.partitions,
@@ -201,7 +205,6 @@ def _make(job: Job, folder: Path) -> float:
     )
     with _in_another_process() as pool:
         pool.submit(_made, shape, Run(path=folder).tables).result()
-    return time.monotonic() - began
 
 
 def _made(shape: Shape, folder: Path) -> None:
@@ -231,7 +234,7 @@ def _wrong(job: Job, found: Sequence[Anomaly]) -> list[str]:
     wrong = [f"{kind} of partition {partition} was not found" for partition, kind in sorted(expected - shown)]
     wrong += [f"{kind} of partition {partition} was not planted" for partition, kind in sorted(shown - expected)]
     if job.everywhere:
-        places = {each.ranges for each in found if each.kind == "diverged"}
+        places = {(each.partition, each.ranges) for each in found if each.kind is Kind.DIVERGED}
         wrong += (
             [f"{len(places)} divergences; expected {len(job.plants)}"] if len(places) != len(job.plants) else []
         )

@@ -21,7 +21,7 @@ PART_FIELDS: Final = ((RUN, pa.int32()), ("part", pa.int32()))
 # Offsets of a partition, or its ops' indexes: (run, part, first, end).
 Near: TypeAlias = tuple[int, int, int, int]
 # More ranges than these are not told to the reader of Parquet, which compares each with each row group.
-_RANGES_MAX: Final = 64
+_RANGES_MAX: Final = 12
 # Rows that one task of a query takes, if it shuffles many.
 _TASK_ROWS: Final = 1_000_000
 

@@ -246,4 +246,6 @@ MODULES: Final = (
     use("benchmarks.executors {missing}", "missing: no such folder; expected a suite's"),
     use("benchmarks.checking x", "'x': expected a whole number from 1 to 100000"),
     use("benchmarks.checking 1 {missing}", "missing: no history there; expected a suite's folder"),
+    use("benchmarks.checkers --records 1", "'1': expected a whole number from 3000 to 1000000000"),
+    use("benchmarks.checkers --folder {missing}", "missing: no such folder; expected one with room"),
 )
