@@ -9,6 +9,7 @@ rules judge each partition from its events and what is in doubt. Only the rules 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -67,9 +68,11 @@ def check_runs(
     if not folders:
         return {}
     names = _names(folders)
-    runs = {folder: Run(path=folder) for folder in folders}
-    small = [run for run in runs.values() if run.history.exists() and run.history.stat().st_size <= lines_max]
-    large = [run for run in runs.values() if run not in small]
+    small: list[Run] = []
+    large: list[Run] = []
+    for run in (Run(path=folder) for folder in folders):
+        is_small = run.history.exists() and run.history.stat().st_size <= lines_max
+        (small if is_small else large).append(run)
     found = _check_lines(session, small, checkers)
     for place in range(0, len(large), _TOGETHER):
         found |= _check_tables(session, large[place : place + _TOGETHER], checkers)
@@ -133,9 +136,7 @@ def _check_tables(
     except Exception as error:
         if len(manifests) == 1:
             (path,) = manifests
-            return found | {path: [_unreadable(f"{path}: {error!s:.300}")]}
-    finally:
-        session.catalog.clearCache()
+            return found | {path: [_unreadable(f"{path}: {_said(error)}")]}
     for run in runs:
         if run.path in manifests:
             found |= _check_tables(session, [run], checkers)
@@ -223,6 +224,12 @@ def _unreadable(why: str) -> Anomaly:
         sentence=f"The run could not be read: {why}.",
         checker="whole",
     )
+
+
+def _said(error: Exception) -> str:
+    """Return what Spark says of an error in one line, without the calls that it came from."""
+    said = re.split(r"\sat (?:org|java|scala)\.", str(error))[0]
+    return re.sub(r"^An error occurred while calling \w+\.\w+\. : (?:\w+\.)*", "", " ".join(said.split()))[:300]
 
 
 def _escaped(path: Path) -> str:

@@ -212,6 +212,8 @@ def test_tables_that_cannot_be_read_make_their_own_run_unknown(session: Any, tmp
     }
     for name, (_, text) in BROKEN.items():
         assert text in found[name][0].sentence, name
+        assert "\n" not in found[name][0].sentence
+    assert "SparkException: [FAILED_READ_FILE" in found["overwritten"][0].sentence
 
 
 def test_tables_that_cannot_be_read_are_made_again_from_the_lines(session: Any, tmp_path: Path) -> None:
@@ -235,5 +237,5 @@ def test_run_without_lines_and_tables_is_unknown(session: Any, tmp_path: Path) -
 
 
 def test_folder_with_letters_of_a_pattern_is_that_folder(session: Any, tmp_path: Path) -> None:
-    paths = _suite(tmp_path / "a[1]{b}*?=c", {"run=[1]": RUNS["lost-bad"]})
+    paths = _suite(tmp_path / "a[1]{b}*?=c d%20#é", {"run=[1]": RUNS["lost-bad"]})
     assert {"run=[1]": check_in_process(RUNS["lost-bad"])} == check_runs(session, [*paths.values()], CHECKERS)
