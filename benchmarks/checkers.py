@@ -2,8 +2,8 @@
 Measure how long Spark checks large runs, and what it needs: `python -m benchmarks.checkers [--records N …]`.
 
 Each run is made with one anomaly of every sort (benchmarks/made), checked in a process of its own, and must show
-these and no others. DuckDB folds the same files in the same run, if it is installed: the least that any engine has
-to do for `lost` and `diverged`. Wall times are only meaningful on an idle machine.
+these and no others. DuckDB folds the same files in the same run, if it is installed: what the first of Spark's
+looks does, without the rest of the check. Wall times are only meaningful on an idle machine.
 """
 
 from __future__ import annotations
@@ -23,24 +23,31 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import load_average
+from benchmarks.duckdb_folds import seconds
 from benchmarks.made.history import Maker, Shape
 from benchmarks.made.plants import PLANTS, Plant
 from checkers import CHECKERS
-from checkers.spark.runs import check_runs
+from checkers.checker import check
+from checkers.spark.assemble import assemble
+from checkers.spark.runs import check_runs, need_quick_queries, selected
 from checkers.spark.session import spark_session
 from harness.ending import Parser, end, whole_number
 from harness.java import find_java
 from harness.model import Anomaly, Kind, UsageError
 from harness.run.store import Run
+from harness.tables.schema import Manifest
 
 REPLICAS: Final = 3
 RECORDS_MAX: Final = 1_000_000_000
 _RECORDS: Final = (1_000_000, 10_000_000)
 _LOOK_S: Final = 0.05
+# A rule that takes less is among others.
+_SHOWN_S: Final = 0.005
 _SHORT: Final = "short"
 _KIB: Final = 1024
 
@@ -103,7 +110,8 @@ class Outcome:
         start_s: the start of Spark, in seconds.
         check_s: the check, in seconds.
         peak_mib: the most memory that all processes had together, in MiB.
-        duckdb_s: DuckDB's fold of the same files, None if it is not installed.
+        duckdb_s: DuckDB's folds of the same files, None if it is not installed.
+        rules: how long each rule takes, in seconds; nothing if that was not asked for.
         wrong: plants that were not found, and findings that were not planted.
     """
 
@@ -112,6 +120,7 @@ class Outcome:
     peak_mib: float
     duckdb_s: float | None
     wrong: list[str] = field(default_factory=list)
+    rules: dict[str, float] = field(default_factory=dict)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -141,6 +150,7 @@ def main(arguments: Sequence[str]) -> int:
         action="store_true",
         help="one divergence in each 4,096 offsets, instead of one of each sort",
     )
+    add("--rules", action="store_true", help="print how long each rule takes with what is selected for it")
     add(
         "--folder", type=Path, metavar="FOLDER", help="where to make the runs, one after another (default: TMPDIR)"
     )
@@ -167,8 +177,13 @@ def _measure(chosen: argparse.Namespace) -> int:
                     with console.status(f"making {job}"):
                         _make(job, Path(folder))
                     with console.status(f"checking {job}"):
-                        outcome = _checked(job, Path(folder), java.home)
+                        outcome = _checked(job, Path(folder), java.home, rules=chosen.rules)
                 table.add_row(*_cells(job, outcome))
+                if outcome.rules:
+                    slow = {name: spent for name, spent in outcome.rules.items() if spent >= _SHOWN_S}
+                    slow["all others"] = sum(outcome.rules.values()) - sum(slow.values())
+                    longest = sorted(slow.items(), key=lambda rule: -rule[1])
+                    console.print(f"{job}: " + ", ".join(f"{name} {spent:.2f} s" for name, spent in longest))
                 wrong += len(outcome.wrong)
                 for text in outcome.wrong:
                     console.print(f"{job}: {text}", highlight=False, markup=False)
@@ -211,20 +226,49 @@ def _made(shape: Shape, folder: Path) -> None:
     Maker(shape).make(folder)
 
 
-def _checked(job: Job, folder: Path, java_home: Path) -> Outcome:
+def _checked(job: Job, folder: Path, java_home: Path, *, rules: bool) -> Outcome:
     with _in_another_process() as pool, _peak() as peak:
         found, start_s, check_s = pool.submit(_check, folder, java_home).result()
     with _in_another_process() as pool:
-        duckdb_s = pool.submit(_duckdb, Run(path=folder).tables).result() if find_spec("duckdb") else None
-    return Outcome(start_s=start_s, check_s=check_s, peak_mib=peak[0], duckdb_s=duckdb_s, wrong=_wrong(job, found))
+        duckdb_s = pool.submit(seconds, Run(path=folder).tables).result() if find_spec("duckdb") else None
+    spent: dict[str, float] = {}
+    if rules:
+        with _in_another_process() as pool:
+            spent = pool.submit(_rules, folder, java_home).result()
+    return Outcome(
+        start_s=start_s,
+        check_s=check_s,
+        peak_mib=peak[0],
+        duckdb_s=duckdb_s,
+        wrong=_wrong(job, found),
+        rules=spent,
+    )
 
 
 def _check(folder: Path, java_home: Path) -> tuple[list[Anomaly], float, float]:
     began = time.monotonic()
-    with spark_session(java_home, large=True) as session:
+    with spark_session(java_home, large=need_quick_queries([folder])) as session:
         up = time.monotonic()
         (found,) = check_runs(session, [folder], CHECKERS).values()
         return found, up - began, time.monotonic() - up
+
+
+def _rules(folder: Path, java_home: Path) -> dict[str, float]:
+    """Return how long each rule takes in all partitions together, with what Spark selects for it, in seconds."""
+    run = Run(path=folder)
+    manifest = Manifest.read(run.tables)
+    spent = dict.fromkeys(CHECKERS, 0.0)
+    with spark_session(java_home) as session:
+        parts, rows, about = selected(session, {folder: manifest})
+        collected = rows.toArrow()
+    for part in parts:
+        mine = collected.filter(pc.equal(collected.column("part"), part.part)).to_pylist()
+        ops = assemble(mine, about[part.key])
+        for name, checker in CHECKERS.items():
+            began = time.monotonic()
+            check(ops, {name: checker})
+            spent[name] += time.monotonic() - began
+    return spent
 
 
 def _wrong(job: Job, found: Sequence[Anomaly]) -> list[str]:
@@ -239,19 +283,6 @@ def _wrong(job: Job, found: Sequence[Anomaly]) -> list[str]:
             [f"{len(places)} divergences; expected {len(job.plants)}"] if len(places) != len(job.plants) else []
         )
     return wrong
-
-
-def _duckdb(tables: Path) -> float:
-    """Fold records and produces in DuckDB, with two threads; return the seconds."""
-    import duckdb
-
-    began = time.monotonic()
-    fold = 'count(*), bit_xor(hash("offset", digest, hash))'
-    with duckdb.connect(config={"threads": 2}) as connection:
-        for name, key in (("records", "log"), ("produces", "part")):
-            rows = f"from '{tables}/{name}.parquet' group by 1, 2"
-            connection.execute(f'select {key}, "offset" >> 12, {fold} {rows}').fetchall()
-    return time.monotonic() - began
 
 
 # --- processes -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from checkers.definition import Definition
 from checkers.facts.unread import unread
-from checkers.facts.view import key_of
+from checkers.facts.view import key_of, unchecked
 from harness.events import LineUnreadable
 from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source, Verdict, events_of
 
@@ -127,10 +127,5 @@ def _apply(checker: Checker, ops: Sequence[Op], sources: frozenset[Source]) -> l
 
 def _unchecked(checker: Checker, ops: Sequence[Op], why: str) -> Anomaly:
     topic, partition = key_of(ops)
-    return Anomaly(
-        kind=Kind.UNCHECKED,
-        topic=topic,
-        partition=partition,
-        sentence=f"Checker {checker.name} could not judge {topic}-{partition}: {why}.",
-        checker=checker.name,
-    )
+    text = f"Checker {checker.name} could not judge {topic}-{partition}: {why}."
+    return unchecked((topic, partition), text, checker.name)

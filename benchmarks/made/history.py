@@ -1,9 +1,9 @@
 """
 Make the tables of a large run: three replicas whose brokers emit no events, as Apache Kafka's, and one producer.
 
-A partition is made stretch by stretch, so that memory does not grow with it. Each stretch is sound: what was sent
-is acknowledged, every replica holds it, and the last read shows it. Plants (benchmarks/made/plants.py) change a
-stretch afterwards, each in one place, and are the only anomalies. Leadership changes between stretches.
+A partition is made stretch by stretch. Each stretch is sound: what was sent is acknowledged, every replica holds
+it, and the last read shows it. Plants (benchmarks/made/plants.py) change a stretch afterwards, each in one place,
+and are the only anomalies. Leadership changes between stretches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from benchmarks.made.columns import NODES, Held, Sent, mixed
 from benchmarks.made.plants import Plant
@@ -34,7 +33,8 @@ from harness.events import (
     Snapshot,
 )
 from harness.model import Op, Source
-from harness.tables.schema import SCHEMAS, Manifest
+from harness.tables.places import SHIFT
+from harness.tables.schema import Manifest
 from harness.tables.writer import TableWriter
 
 _IDS: Final = {"A": 1, "B": 2, "C": 3, "D": 4}
@@ -89,35 +89,38 @@ class Maker:
 
     def make(self, folder: Path) -> Manifest:
         """Write the tables to a new folder with their manifest, and return it."""
-        shape, writer = self.shape, TableWriter(folder)
-        self._begin()
-        parts = [_Part(number) for number in range(shape.partitions)]
-        for part in parts:
-            self._elect(part)
-            for place, first in enumerate(range(0, shape.sends, shape.stretch)):
-                if place and place % shape.elections == 0:
-                    self._elect(part)
-                self._stretch(writer, part, first, min(shape.sends, first + shape.stretch))
-        self._event("runner", OpType.OK, Healed())
-        for part in parts:
-            self._snapshots(writer, part)
-        if shape.reads:
+        shape = self.shape
+        with TableWriter(folder) as writer:
+            self._begin()
+            parts = [_Part(number) for number in range(shape.partitions)]
             for part in parts:
-                self._read(writer, part)
-        self._event("runner", OpType.INFO, Done())
-        columns = list(zip(*self._events, strict=True))
-        names = SCHEMAS["events"].names
-        writer.write_table("events", pa.table(dict(zip(names, columns, strict=True)), schema=SCHEMAS["events"]))
-        writer.close()
+                self._sends(writer, part)
+            self._event("runner", OpType.OK, Healed())
+            for part in parts:
+                self._snapshots(writer, part)
+            if shape.reads:
+                for part in parts:
+                    self._read(writer, part)
+            self._event("runner", OpType.INFO, Done())
+            writer.write("events", self._events)
         manifest = Manifest(
             size=0,
             ops=self._index,
             rows=writer.written,
             parts=tuple((TOPIC, number) for number in range(shape.partitions)),
             logs=tuple(self._logs),
+            reach=1 + (shape.batch >> SHIFT),
         )
         manifest.write(folder)
         return manifest
+
+    def _sends(self, writer: TableWriter, part: _Part) -> None:
+        shape = self.shape
+        self._elect(part)
+        for place, first in enumerate(range(0, shape.sends, shape.stretch)):
+            if place and place % shape.elections == 0:
+                self._elect(part)
+            self._stretch(writer, part, first, min(shape.sends, first + shape.stretch))
 
     # --- events ------------------------------------------------------------------------------------------------
     def _event(self, process: str, type_: OpType, event: Event, floor: int | None = None) -> int:
@@ -245,14 +248,14 @@ class Maker:
         stretches = [held for whose, held in part.held if whose == leader]
         end = max((int(held.lasts.max()) + 1 for held in stretches if len(held.lasts)), default=0)
         read = self._event("client-2", OpType.OK, Read(**about, records=(), high_watermark=end), part.acked)
-        place = 0
+        rank = 0
         for held in stretches:
             offset, number = held.offset, held.number
             for plant in self.shape.plants:
                 if plant.partition == part.number:
                     offset, number = plant.read(offset, number)
-            writer.write_table("reads", read_rows(part.number, read, place, (offset, number)))
-            place += len(offset)
+            writer.write_table("reads", read_rows(part.number, read, rank, (offset, number)))
+            rank += len(offset)
 
 
 def _held(number: Any, offset: Any, digest: Any, group: Any, part: _Part) -> Held:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.made.columns import Held, Sent, highest_before, mixed, texts, words
-from harness.tables.schema import SCHEMAS
+from harness.tables.writer import placed
 
 TOPIC: Final = "made"
 NS: Final = 1_000
@@ -26,7 +25,7 @@ def produce_rows(partition: int, sent: Sent, acked: int) -> pa.Table:
     # All of a batch were sent before the first of it was answered.
     begun = np.searchsorted(sent.done, sent.invoked, side="left")
     before = np.maximum.accumulate(np.concatenate(([acked], told)))
-    return _table(
+    return placed(
         "produces",
         {
             **_about(partition, count),
@@ -50,12 +49,12 @@ def produce_rows(partition: int, sent: Sent, acked: int) -> pa.Table:
     )
 
 
-def read_rows(partition: int, read: int, place: int, shown: tuple[Any, Any]) -> pa.Table:
-    """Return the rows of what a read showed, from that place on: offsets and numbers of values."""
+def read_rows(partition: int, read: int, rank: int, shown: tuple[Any, Any]) -> pa.Table:
+    """Return the rows of what a read showed, from that rank on: offsets and numbers of values."""
     offset, number = shown
     count = len(offset)
-    about = {"read": np.full(count, read), "place": place + np.arange(count), "offset": offset}
-    return _table("reads", {**_about(partition, count), **about, **_values(partition, number)})
+    about = {"read": np.full(count, read), "rank": rank + np.arange(count), "offset": offset}
+    return placed("reads", {**_about(partition, count), **about, **_values(partition, number)})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,6 +73,7 @@ class LogRows:
     high: int = -1
     newest: int = -1
     epoch: int = -1
+    before: int = -1
     stretch: int = 0
 
     def rows(self, held: Held, index: Any) -> tuple[pa.Table, pa.Table]:
@@ -87,8 +87,9 @@ class LogRows:
         changes = held.epochs != np.concatenate(([self.epoch], held.epochs))[:-1]
         stretches = self.stretch + np.cumsum((held.bases <= high) | changes)
         log = np.int32(self.place)
+        before = np.concatenate(([self.before], held.bases))[:-1]
         found = (
-            _table(
+            placed(
                 "batches",
                 {
                     **_about(self.partition, batches),
@@ -99,6 +100,7 @@ class LogRows:
                     "index": index,
                     "time_ns": index * NS,
                     "base": held.bases,
+                    "before": pa.array(before, mask=before < 0),
                     "last": held.lasts,
                     "epoch": held.epochs,
                     "magic": np.full(batches, 2),
@@ -111,7 +113,7 @@ class LogRows:
                     "odd": (held.bases != high + 1) | ~whole | ((held.epochs < newest) & changes),
                 },
             ),
-            _table(
+            placed(
                 "records",
                 {
                     **_about(self.partition, records),
@@ -128,6 +130,7 @@ class LogRows:
             self.number += batches
             self.high = max(self.high, int(held.lasts.max()))
             self.newest = max(self.newest, int(held.epochs.max()))
+            self.before = int(held.bases[-1])
             self.stretch, self.epoch = int(stretches[-1]), int(held.epochs[-1])
         return found
 
@@ -143,7 +146,3 @@ def _about(partition: int, count: int) -> dict[str, Any]:
 
 def _same(text: str, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(text), count)
-
-
-def _table(name: str, columns: Mapping[str, Any]) -> pa.Table:
-    return pa.table(dict(columns), schema=SCHEMAS[name])

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from checkers.facts.view import NO_KEY
-from harness.history.sequence import Sequence
-from harness.model import Anomaly, Kind, Op
+from checkers.facts.view import NO_KEY, unchecked
+from harness.history.sequence import Breaks
+from harness.model import Anomaly, Op
 
 # The checker that has these findings.
 CHECKER: Final = "whole"
@@ -20,7 +20,7 @@ CHECKER: Final = "whole"
 
 def breaks_in(ops: Iterable[Op]) -> list[Anomaly]:
     """Return one UNCHECKED anomaly for each of the first breaks in a run's ops, [] if they follow each other."""
-    found = Sequence()
+    found = Breaks()
     for op in ops:
         found.add(op.index, op.time_ns)
     return breaks_of(found.skips, found.falls)
@@ -49,12 +49,4 @@ def _index_text(last: int, index: int) -> str:
 
 
 def _anomaly(text: str, index: int) -> Anomaly:
-    topic, partition = NO_KEY
-    return Anomaly(
-        kind=Kind.UNCHECKED,
-        topic=topic,
-        partition=partition,
-        sentence=f"The history is not whole: {text}.",
-        proof=(index,),
-        checker=CHECKER,
-    )
+    return unchecked(NO_KEY, f"The history is not whole: {text}.", CHECKER, (index,))

@@ -11,12 +11,9 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from harness.events import Batch, Leader, LeaderAndIsr, Setup, Snapshot, Started
-from harness.model import HistoryError, Op, Source, events_of
+from harness.model import Anomaly, HistoryError, Kind, Op, Source, events_of
 
 NO_KEY: Final = ("", -1)
-
-# The first message format that stores a leader epoch.
-WITH_EPOCHS: Final = 2
 
 # How a sentence says why a replica truncated its log.
 REASONS: Final[dict[str, str]] = {
@@ -160,6 +157,14 @@ def final_leader(ops: Sequence[Op]) -> Leadership | None:
     if newest is None:
         return None
     return Leadership(node=newest[0].process, epoch=newest[1].epoch, index=newest[0].index)
+
+
+def unchecked(place: tuple[str, int], sentence: str, checker: str, proof: tuple[int, ...] = ()) -> Anomaly:
+    """Return what is found where something could not be judged: nothing is proven, and nothing is valid."""
+    topic, partition = place
+    return Anomaly(
+        kind=Kind.UNCHECKED, topic=topic, partition=partition, sentence=sentence, proof=proof, checker=checker
+    )
 
 
 def at(op: Op) -> str:

@@ -9,8 +9,8 @@ from checkers.definition import Definition
 from checkers.facts.abridged import Abridged, sends_left_out
 from checkers.facts.outages import outages
 from checkers.facts.sent import sent_values
-from checkers.facts.view import WITH_EPOCHS, FinalLog, final_logs, key_of, offsets_text, setup_of
-from harness.events import Append, Batch, Follower, Leader, Printed, Recovered, Truncate
+from checkers.facts.view import FinalLog, final_logs, key_of, offsets_text, setup_of
+from harness.events import WITH_EPOCHS, Append, Batch, Follower, Leader, Printed, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, events_of
 
 KINDS: Final = (
@@ -74,7 +74,7 @@ def _in_batches(log: FinalLog) -> Iterator[_Lack]:
                 f"batch at {offsets_text([span])} claims epoch {batch.epoch}, which message format {batch.magic}"
             )
             yield span, f"{text} cannot hold", (index,)
-        first = _segment_start(batch)
+        first = batch.segment_start
         if first is not None and batch.base < first:
             text = f"batch at {offsets_text([span])} stands in a segment that begins at {first}"
             yield span, text, (log.index, index)
@@ -98,12 +98,6 @@ def _lack(batch: Batch, held: Sequence[int]) -> str:
     if missing:
         return f"has no record at {offsets_text(missing)}"
     return f"claims {max(0, batch.last - batch.base + 1)} records and holds {len(held)}"
-
-
-def _segment_start(batch: Batch) -> int | None:
-    """Return the first offset of the batch's segment, which is its file's name; None for another name."""
-    name = batch.segment.partition(".")[0]
-    return int(name) if name.isdecimal() else None
 
 
 def _in_snapshot(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from checkers.definition import Definition
@@ -62,20 +62,17 @@ def order(ops: Sequence[Op]) -> list[Anomaly]:
 _Complaint = tuple[int, list[tuple[int, Batch]], str]
 
 
-def _joined(complaints: Iterable[tuple[int, tuple[int, Batch], str]]) -> Iterator[_Complaint]:
-    """Yield complaints, those of batches that follow each other and contradict the same batch as one."""
-    joined: _Complaint | None = None
+def _joined(complaints: Iterable[tuple[int, tuple[int, Batch], str]]) -> list[_Complaint]:
+    """Return complaints, those of batches that follow each other and contradict the same batch as one."""
+    groups: list[_Complaint] = []
     for before, here, complaint in complaints:
-        if joined is not None and (before, complaint) == (joined[0], joined[2]):
-            last = joined[1][-1][1]
+        if groups and (groups[-1][0], groups[-1][2]) == (before, complaint):
+            last = groups[-1][1][-1][1]
             if (last.last + 1, last.epoch) == (here[1].base, here[1].epoch):
-                joined[1].append(here)
+                groups[-1][1].append(here)
                 continue
-        if joined is not None:
-            yield joined
-        joined = (before, [here], complaint)
-    if joined is not None:
-        yield joined
+        groups.append((before, [here], complaint))
+    return groups
 
 
 def _complaints(log: FinalLog) -> list[tuple[int, tuple[int, Batch], str]]:

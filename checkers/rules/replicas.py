@@ -16,9 +16,9 @@ from checkers.facts.acked import acked_records
 from checkers.facts.copies import Replay, copies_of
 from checkers.facts.moments import anomaly, never_stood, states_of_epoch
 from checkers.facts.outages import outages
-from checkers.facts.view import WITH_EPOCHS, FinalLog, at, final_leader, final_logs, key_of, offsets_text
+from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
-from harness.events import Append, Healed, Produce
+from harness.events import WITH_EPOCHS, Append, Healed, Produce
 from harness.model import Anomaly, Kind, Op, OpType, events_of, ranges_of
 
 KINDS: Final = (

@@ -214,7 +214,7 @@ def _completions(ops: PartOps) -> Iterator[_Lack]:
 
 # What an invoke and its completion share.
 def _produced(op: Op, sent: Produce) -> _Asked:
-    return op.process, sent.topic, sent.partition, sent.name, sent.acks, sent.codec, sent.value
+    return op.process, *sent.asked
 
 
 def _read(op: Op, read: Read) -> _Asked:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
@@ -27,17 +28,33 @@ BATCH: Final = "batch"
 RECORD: Final = "record"
 READ: Final = "read"
 SPAN: Final = "span"
-SENDS: Final = "sends"
-DOUBTS: Final = "doubts"
 
 
-def assemble(rows: Iterable[Row], place: tuple[str, int]) -> AbridgedOps:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """
+    What is said of a partition beside its rows.
+
+    Attributes:
+        place: its topic and partition.
+        replicas: the replica of each log of which rows are used, by the log's place in the manifest.
+        sends: how many produces it has in all; None if its rows have all of them.
+        beyond: why a part of what is in doubt was not selected, "" if all of it was.
+    """
+
+    place: tuple[str, int]
+    replicas: Mapping[int, str]
+    sends: int | None = None
+    beyond: str = ""
+
+
+def assemble(rows: Iterable[Row], part: Context) -> AbridgedOps:
     """
     Return the ops of one partition in index order, with the global ones.
 
     Args:
         rows: the rows, in any order, each with its `piece`: what it is a row of.
-        place: the topic and partition.
+        part: what else is known of it.
 
     Raises:
         HistoryError: spans and batches of a log do not follow each other.
@@ -45,13 +62,13 @@ def assemble(rows: Iterable[Row], place: tuple[str, int]) -> AbridgedOps:
     pieces: dict[str, list[Row]] = {}
     for row in rows:
         pieces.setdefault(row["piece"], []).append(row)
-    topic, partition = place
+    topic, partition = part.place
     ops = [*_events(pieces.get(EVENT, ()), pieces.get(READ, ()))]
     ops += [op for row in pieces.get(PRODUCE, ()) for op in _produce(row, topic, partition)]
-    ops += _logs(pieces, topic, partition)
+    ops += _logs(pieces, part)
     found = AbridgedOps(in_order(ops))
-    sent = sum(row["count"] for row in pieces.get(SENDS, ()))
-    found.sends = max(0, sent - len(pieces.get(PRODUCE, ()))) if SENDS in pieces else 0
+    if part.sends is not None:
+        found.sends = part.sends - len(pieces.get(PRODUCE, ()))
     return found
 
 
@@ -83,9 +100,9 @@ def _events(rows: Iterable[Row], shown: Iterable[Row]) -> Iterator[Op]:
         op = event_of(row)
         theirs = records.get(op.index)
         if theirs is not None and op.source is Source.CLIENT:
-            theirs.sort(key=lambda each: int(each["place"]))
+            theirs.sort(key=_RANK)
             value = {**op.value, "records": [[each["offset"], each["value"]] for each in theirs]}
-            op = event_of({**row, "value": json.dumps(value)})
+            op = replace(op, value=value)
         yield op
 
 
@@ -103,28 +120,28 @@ def _produce(row: Row, topic: str, partition: int) -> tuple[Op, Op]:
     )
 
 
-def _logs(pieces: Mapping[str, Sequence[Row]], topic: str, partition: int) -> Iterator[Op]:
+def _logs(pieces: Mapping[str, Sequence[Row]], part: Context) -> Iterator[Op]:
     """Yield the batches of all logs; those that were not selected as few as possible."""
     records: dict[int, list[Row]] = {}
     for row in pieces.get(RECORD, ()):
         records.setdefault(row["batch"], []).append(row)
-    logs: dict[tuple[str, int], list[Row]] = {}
+    logs: dict[int, list[Row]] = {log: [] for log in part.replicas}
     for row in (*pieces.get(BATCH, ()), *pieces.get(SPAN, ())):
-        logs.setdefault((row["process"], row["log"]), []).append(row)
-    for rows in logs.values():
-        rows.sort(key=_number)
-        for row in _joined(rows):
-            theirs = sorted(records.get(row["index"], ()), key=_offset) if row["piece"] == BATCH else []
-            yield _batch(row, theirs, topic, partition)
+        if row["log"] in logs:
+            logs[row["log"]].append(row)
+    for log, replica in part.replicas.items():
+        for row in _joined(sorted(logs[log], key=_NUMBER), replica):
+            theirs = sorted(records.get(row["index"], ()), key=_OFFSET) if row["piece"] == BATCH else []
+            yield _batch(row, theirs, replica, part.place)
 
 
-def _joined(rows: Sequence[Row]) -> Iterator[Row]:
+def _joined(rows: Sequence[Row], replica: str) -> Iterator[Row]:
     """Yield the rows of one log, spans of one epoch that follow each other as one."""
     before: dict[str, Any] | None = None
     for row in rows:
         if before is not None and row["number"] != before["number"] + before["count"]:
             raise HistoryError(
-                f"{row['process']}: batch {row['number']} of its log follows batch {before['number']} and "
+                f"{replica}: batch {row['number']} of its log follows batch {before['number']} and "
                 f"{before['count'] - 1} more; expected no batch to be missing or to be there twice"
             )
         if (
@@ -142,8 +159,8 @@ def _joined(rows: Sequence[Row]) -> Iterator[Row]:
         yield before
 
 
-def _batch(row: Row, records: Sequence[Row], topic: str, partition: int) -> Op:
-    about: dict[str, Any] = {"topic": topic, "partition": partition}
+def _batch(row: Row, records: Sequence[Row], replica: str, place: tuple[str, int]) -> Op:
+    about: dict[str, Any] = dict(zip(("topic", "partition"), place, strict=True))
     about |= {name: row[name] for name in ("base", "last", "epoch", "magic")}
     if row["piece"] == SPAN:
         about |= {"crc": 0, "codec": row["codec"], "position": 0, "segment": "", "records": ()}
@@ -153,16 +170,12 @@ def _batch(row: Row, records: Sequence[Row], topic: str, partition: int) -> Op:
         about["records"] = tuple((each["offset"], digest_text(each["digest"]), each["value"]) for each in records)
         whole = row["odd"] or len(records) == row["last"] - row["base"] + 1
         batch = Batch(**about) if whole else Abridged(**about)
-    return Op.of(batch, index=row["index"], time_ns=row["time_ns"], process=row["process"], type=OpType.OK)
+    return Op.of(batch, index=row["index"], time_ns=row["time_ns"], process=replica, type=OpType.OK)
 
 
 # What all batches of a span share.
 _SAME: Final = itemgetter("epoch", "magic", "codec")
 
-
-def _number(row: Row) -> int:
-    return int(row["number"])
-
-
-def _offset(row: Row) -> int:
-    return int(row["offset"])
+_NUMBER: Final = itemgetter("number")
+_OFFSET: Final = itemgetter("offset")
+_RANK: Final = itemgetter("rank")

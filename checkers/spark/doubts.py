@@ -1,159 +1,170 @@
-"""Find the offsets of large partitions at which the rules must look, whatever the rest of the history is."""
+"""
+Find the offsets of a large partition at which the rules must look, from its folded rows.
+
+The first look is at buckets of 4,096 offsets and says where to look again; the last one is at single offsets, so
+that it is exact. This module imports nothing of Spark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
 
-from checkers.spark.evidence import LOG, Evidence
-from checkers.spark.fold import BUCKET, Folded, bucket_of, fold_claims, fold_records, fold_shown, unlike
-from checkers.spark.tables import PART, near, ranges_of
+from checkers.spark.compare import Bools, Ints, Rows, together, unlike
+from checkers.spark.head import Part, Span
 
-# Up to so many rows in doubt are compared offset by offset at once, and kept in memory meanwhile.
-_FEW_ROWS: Final = 2_000_000
-# Rows of one offset: those of three logs, of what was acknowledged and of a read.
-_ROWS_OF_OFFSET: Final = 5
+# What a finding says; [first, end) are offsets, unless it says something else.
+LOOK: Final = "look"  # look again here
+DOUBT: Final = "doubt"  # the rules must look here, whatever evidence says
+FIRST: Final = "first"  # the index of a read, and the first offset that it showed
+SAMPLE: Final = "sample"  # the index of the invoke of one produce of its sort
+OFFSET: Final = "offset"  # in doubt
+HASH: Final = "hash"  # of a value that is in doubt
+BEFORE: Final = "before"  # the base of the batch before an odd one
+# What rows of produces come from that were picked as samples.
+SAMPLED: Final = "sampled"
+BEYOND: Final = "beyond"  # how many offsets are in doubt, if they are too many
+
+Finding: TypeAlias = tuple[str, int, int]
 
 
-def doubts_of(evidence: Evidence, most: int) -> DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
     """
-    Return (PART, offset) of all that is in doubt, each once; of one range at most so many offsets, and one more.
+    What the first look found in one partition, which later ones need.
 
-    In doubt are the offsets at which not all evidence agrees; those at which something is late (a record below one
-    that was acknowledged before it was sent) or odd; those at which logs, epochs and reads begin and end; and one
-    produce of each sort.
+    Attributes:
+        firsts: the index of each read that showed a record -> the first offset that it showed.
+        doubts: [first, end) ranges of offsets at which the rules must look, whatever evidence says.
+        samples: the indexes of invokes.
     """
-    spans = _known(evidence).localCheckpoint()
-    shift = evidence.coarse
-    ends = f"explode(array(shiftright(first, {shift}), shiftright(end - 1, {shift}))) as bucket"
-    buckets = _coarse(evidence).union(spans.selectExpr(*PART, ends)).distinct().localCheckpoint()
-    found = _exact(evidence, buckets).union(spans).where("end > first")
-    offsets = F.expr(f"explode(sequence(first, least(end - 1, first + {most}))) as offset")
-    return found.select(*PART, offsets).distinct().localCheckpoint()
+
+    firsts: Mapping[int, int] = field(default_factory=dict)
+    doubts: tuple[Span, ...] = ()
+    samples: frozenset[int] = frozenset()
 
 
-def _known(evidence: Evidence) -> DataFrame:
-    """Return (PART, first, end) of what is in doubt whether evidence agrees or not."""
-    ends = evidence.stretches.groupBy(*PART, "log", "epoch", "magic", "codec").agg(
-        F.min("base").alias("low"), F.max("last").alias("high")
-    )
-    here = "first + 1 as end"
-    spans = [
-        evidence.spans("doubts"),
-        ends.select(*PART, F.explode(F.array("low", "high")).alias("first")).selectExpr(*PART, "first", here),
-        evidence.reads.where("first is not null").selectExpr(*PART, "first", here),
-        evidence.samples.where("offset >= 0").selectExpr(*PART, "offset as first", "offset + 1 as end"),
-        _of_batches(evidence.odd),
+def first_look(table: pa.Table, part: Part, shift: int) -> list[Finding]:
+    """Return where to look again, and what is in doubt whatever evidence says, from rows of `fold`."""
+    rows = Rows(table)
+    shown = rows.of("reads").table.group_by("read").aggregate([("first", "min")])
+    firsts = dict(zip(shown.column("read").to_pylist(), shown.column("first_min").to_pylist(), strict=True))
+    sorts = _final(rows, part).table.group_by(["log", "epoch", "magic", "codec"])
+    ends = sorts.aggregate([("base", "min"), ("last", "max")])
+    edges = [*ends.column("base_min").to_pylist(), *ends.column("last_max").to_pylist(), *firsts.values()]
+    sorts = rows.of("produces").table.group_by(["acks", "codec", "outcome"])
+    samples = sorts.aggregate([("invoked", "min"), ("invoked_last", "max")])
+    picked = {*samples.column("invoked_min").to_pylist(), *samples.column("invoked_last_max").to_pylist()}
+    return [
+        *look(table, part, Known(firsts=firsts), shift),
+        *((FIRST, read, first) for read, first in firsts.items()),
+        *((DOUBT, offset, offset + 1) for offset in edges),
+        *((DOUBT, first, end) for first, end in part.head.doubts),
+        *((SAMPLE, invoked, 0) for invoked in picked),
     ]
-    return reduce(DataFrame.unionByName, spans)
 
 
-def _of_batches(batches: DataFrame) -> DataFrame:
-    return batches.selectExpr(*PART, "base as first", "greatest(base, last) + 1 as end")
+def look(table: pa.Table, part: Part, known: Known, shift: int) -> list[Finding]:
+    """Return where to look again: where evidence differs, and where something is late or odd."""
+    rows = Rows(table)
+    differs = unlike(rows, part, known.firsts, shift)
+    spans = [(first << shift, end << shift) for first, end in spans_of(differs)]
+    late, batches = _late(rows), _final(rows, part)
+    spans += zip((late["bucket"] << shift).tolist(), late["late"].tolist(), strict=True)
+    # Batches may end in other buckets than they begin.
+    begun = batches.where((batches["odd"] > 0) | np.isin(batches["bucket"], differs))
+    spans += zip((begun["bucket"] << shift).tolist(), (begun["last"] + 1).tolist(), strict=True)
+    # Something odd may end before it begins, and is looked at all the same.
+    return [(LOOK, first, max(first + 1, end)) for first, end in spans]
 
 
-def _coarse(evidence: Evidence) -> DataFrame:
-    """Return the buckets of the first pass that are in doubt."""
-    shift, tables = evidence.coarse, evidence.tables
-    logs = fold_records(tables["records"], shift).join(evidence.logs, list(LOG))
-    claims = evidence.sorts.where("bucket is not null").select(*BUCKET, "n", "full", "plain", "told")
-    claims = claims.unionByName(fold_claims(evidence.landed, shift)).join(evidence.leaders, list(PART))
-    batches = evidence.stretches.where("last >= start").groupBy(*BUCKET, "log", "leads")
-    marks = batches.agg(F.sum("n").alias("n"), F.bit_xor("full").alias("full"))
-    found = unlike(
-        Folded(
-            shift=shift,
-            logs=logs.where(f"bucket >= shiftright(start, {shift})").select(
-                *BUCKET, "n", "full", "plain", "leads"
-            ),
-            claims=claims.where(f"bucket >= shiftright(leader_start, {shift})").drop("leader_start"),
-            shown=fold_shown(tables["reads"], shift).join(evidence.keys, list(PART), "left_semi"),
-            reads=evidence.reads,
-            batches=marks.select(*BUCKET, "n", "full", "leads"),
-        )
-    )
-    return found.union(evidence.sorts.where("late").select(*BUCKET))
+def last_look(table: pa.Table, part: Part, known: Known, most: int) -> list[Finding]:
+    """Return the offsets that are in doubt, at most so many, and the values there, from rows of `each`."""
+    rows = Rows(table)
+    sampled, batches = rows.of(SAMPLED), _final(rows, part)
+    differs = unlike(rows, part, known.firsts, 0)
+    late, odd = _late(rows), batches.where(batches["odd"] > 0)
+    begun = batches.where((batches["odd"] > 0) | np.isin(batches["base"], differs))
+    there = sampled.where(sampled.known("bucket"))["bucket"].tolist()
+    spans = [
+        *spans_of(differs),
+        *known.doubts,
+        *zip(late["bucket"].tolist(), late["late"].tolist(), strict=True),
+        *zip(begun["base"].tolist(), (np.maximum(begun["base"], begun["last"]) + 1).tolist(), strict=True),
+        *((offset, offset + 1) for offset in there),
+    ]
+    offsets = joined(spans)
+    count = sum(end - first for first, end in offsets)
+    kept = lowest(offsets, most)
+    held = rows.of("records", "produces", "landed", "reads")
+    values = held.where(_within(held["bucket"], kept) & held.known("bucket"))["hash"]
+    return [
+        *((OFFSET, first, end) for first, end in kept),
+        *((HASH, value, 0) for value in together([values, sampled["hash"]]).tolist()),
+        *((BEFORE, base, 0) for base in odd.where(odd.known("before"))["before"].tolist()),
+        *([(BEYOND, count, 0)] if count > most else []),
+    ]
 
 
-def _exact(evidence: Evidence, buckets: DataFrame) -> DataFrame:
-    """Return (PART, first, end) of all that is in doubt within these buckets of the first pass."""
-    coarse = evidence.coarse
-    ranges = ranges_of(buckets, "bucket", 1 << coarse)
-
-    def part(name: str, column: str, *columns: str) -> DataFrame:
-        found = _within(near(evidence.tables[name], column, ranges), column, coarse, buckets)
-        return found.select(*PART, *columns)
-
-    logs = evidence.logs.drop("part")
-    records = part("records", "offset", "log", "offset", "digest", "hash")
-    records = records.join(logs, list(LOG)).where("offset >= start")
-    answered = part("produces", "offset", "offset", "digest", "hash", "floor", "behind", "outcome")
-    answered = answered.where("outcome = 'ok' and offset >= 0").join(evidence.leaders, list(PART))
-    late = answered.where("offset < floor or offset < behind")
-    claims = answered.where("offset >= leader_start").select(*PART, "offset", "digest", "hash")
-    claims = claims.unionByName(_within(evidence.landed, "offset", coarse, buckets))
-    shown = part("reads", "offset", "read", "offset", "hash")
-    rows = buckets.count() * (_ROWS_OF_OFFSET << coarse)
-    few = rows <= _FEW_ROWS
-    evidence.tables.expect(rows)
-    if few:
-        records, claims, shown = (rows.localCheckpoint() for rows in (records, claims, shown))
-    passes = [(coarse, 0)] if few else [(coarse, evidence.fine), (evidence.fine, 0)]
-    offsets = _passes(evidence, (records, claims, shown), buckets, passes)
-    evidence.tables.expect(0)
-    batches = part("batches", "base", "log", "base", "last", "epoch", "magic", "crc", "codec")
-    return (
-        offsets.selectExpr(*PART, "bucket as first", "bucket + 1 as end")
-        .union(late.selectExpr(*PART, "offset as first", "greatest(floor, behind) + 1 as end"))
-        .union(_of_batches(_unlike_batches(batches.join(logs, list(LOG)).where("last >= start"))))
-    )
+def _late(rows: Rows) -> Rows:
+    produces = rows.of("produces")
+    return produces.where(produces.known("late") & produces.known("bucket"))
 
 
-def _passes(
-    evidence: Evidence,
-    rows: tuple[DataFrame, DataFrame, DataFrame],
-    buckets: DataFrame,
-    passes: Sequence[tuple[int, int]],
-) -> DataFrame:
-    """Compare records, claims and what was shown in smaller and smaller buckets; return those of the last pass."""
-    records, claims, shown = rows
-    left = buckets
-    for before, shift in passes:
-        logs = fold_records(_within(records, "offset", before, left), shift).join(evidence.logs, list(LOG))
-        found = unlike(
-            Folded(
-                shift=shift,
-                logs=logs.select(*BUCKET, "n", "full", "plain", "leads"),
-                claims=fold_claims(_within(claims, "offset", before, left), shift),
-                shown=fold_shown(_within(shown, "offset", before, left), shift),
-                reads=evidence.reads,
-            )
-        )
-        left = found.localCheckpoint()
-    return left
+def _final(rows: Rows, part: Part) -> Rows:
+    """Return the batches of final logs."""
+    batches = rows.of("batches")
+    return batches.where(np.isin(batches["log"], [*part.starts]))
 
 
-def _within(rows: DataFrame, column: str, shift: int, buckets: DataFrame) -> DataFrame:
-    """Return the rows whose offset is in one of the buckets."""
-    kept = rows.withColumn("bucket", bucket_of(column, shift))
-    return kept.join(F.broadcast(buckets), list(BUCKET), "left_semi").drop("bucket")
+# --- ranges of offsets -----------------------------------------------------------------------------------------
+def spans_of(numbers: Ints) -> list[Span]:
+    """Return rising numbers as [first, end) ranges."""
+    if not len(numbers):
+        return []
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    first = numbers[np.concatenate(([0], breaks + 1))]
+    last = numbers[np.concatenate((breaks, [len(numbers) - 1]))]
+    return [*zip(first.tolist(), (last + 1).tolist(), strict=True)]
 
 
-def _unlike_batches(batches: DataFrame) -> DataFrame:
-    """Return (PART, base, last) of batches that are not the same in every log that has a batch there."""
-    code = F.xxhash64("last", "epoch", "magic", "crc", "codec")
-    same = (
-        batches.withColumn("code", code)
-        .groupBy(*PART, "base")
-        .agg(
-            F.min("code").alias("one"),
-            F.max("code").alias("other"),
-            F.bool_or("leads").alias("led"),
-            F.max("last").alias("last"),
-        )
-    )
-    return same.where("not led or one <> other")
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return ranges in order, those that touch each other as one."""
+    found: list[Span] = []
+    for first, end in sorted(spans):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((first, end))
+    return found
+
+
+def lowest(spans: Iterable[Span], most: int) -> list[Span]:
+    """Return the ranges up to so many numbers, the lowest."""
+    found: list[Span] = []
+    for first, end in spans:
+        if most <= 0:
+            break
+        found.append((first, min(end, first + most)))
+        most -= end - first
+    return found
+
+
+def numbers_in(spans: Iterable[Span], shift: int = 0) -> Iterator[int]:
+    """Yield the numbers in ranges, or of their buckets; one that two ranges share may come twice."""
+    for first, end in spans:
+        yield from range(first >> shift, ((end - 1) >> shift) + 1)
+
+
+def _within(numbers: Ints, spans: Sequence[Span]) -> Bools:
+    """Return for each number whether it is in one of the ranges, which are in order."""
+    if not spans:
+        return np.zeros(len(numbers), dtype=bool)
+    firsts, ends = np.array(spans, dtype=np.int64).T
+    place = np.searchsorted(firsts, numbers, side="right") - 1
+    found: Bools = (place >= 0) & (numbers < ends[np.maximum(place, 0)])
+    return found

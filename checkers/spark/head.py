@@ -6,9 +6,11 @@ It is derived from the partition's events by the facts that the rules use. This 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 from checkers.facts.isr import isr_states
 from checkers.facts.moments import margin_ns
@@ -36,12 +38,62 @@ class Head:
     logs: tuple[tuple[str, int, int, int], ...] = ()
     leader: str = ""
     reads: tuple[tuple[int, int], ...] = ()
-    doubts: tuple[Span, ...] = field(default=())
+    doubts: tuple[Span, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data."""
-        names = ("why", "logs", "leader", "reads", "doubts")
-        return {name: getattr(self, name) for name in names}
+    def to_json(self) -> str:
+        """Return it as text."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Head:
+        """Return the head in that text."""
+        raw = json.loads(text)
+        rows = {name: tuple(map(tuple, raw[name])) for name in ("logs", "reads", "doubts")}
+        return Head(why=raw["why"], leader=raw["leader"], **rows)
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property stores its value in the instance's dictionary
+class Part:
+    """
+    One partition of one run.
+
+    Attributes:
+        run: the number of the run.
+        part: the partition's place in the run's manifest.
+        logs: each log's replica and the index of its snapshot, by its place in the manifest.
+    """
+
+    run: int
+    part: int
+    topic: str
+    partition: int
+    head: Head
+    logs: Mapping[int, tuple[str, int]]
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """What its rows are grouped by."""
+        return self.run, self.part
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its topic and partition."""
+        return self.topic, self.partition
+
+    def replicas(self, logs: Iterable[int]) -> dict[int, str]:
+        """Return the replica of each of these logs."""
+        return {log: self.logs[log][0] for log in logs}
+
+    @cached_property
+    def starts(self) -> dict[int, int]:
+        """The start of each final log."""
+        of_snapshot = {index: log for log, (_, index) in self.logs.items()}
+        return {of_snapshot[index]: start for _, index, start, _ in self.head.logs}
+
+    @cached_property
+    def leads(self) -> int:
+        """The log that is compared with what was acknowledged and read."""
+        return next(log for log in self.starts if self.logs[log][0] == self.head.leader)
 
 
 def head_of(ops: Sequence[Op], floors: Mapping[int, int]) -> Head:

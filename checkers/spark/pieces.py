@@ -1,173 +1,284 @@
 """
 Select the rows by which the rules judge partitions of large runs: all of a partition, or what is in doubt of it.
 
-With what is in doubt (checkers/spark/doubts.py) go all produces of the values there, wherever they were
+With what is in doubt (checkers/spark/search.py) go all produces of the values there, wherever they were
 acknowledged, and the records at those offsets. Everything else is left out; of the batches there remain spans
 (checkers/facts/abridged.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, Window
+import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from checkers.spark import assemble
-from checkers.spark.doubts import doubts_of
-from checkers.spark.evidence import LOG, Evidence, Part
-from checkers.spark.fold import SHIFTS, bucket_of
-from checkers.spark.tables import PART, RUN, Tables, near, ranges_of
+from checkers.spark.assemble import Context
+from checkers.spark.doubts import numbers_in
+from checkers.spark.fold import fold
+from checkers.spark.head import Part
+from checkers.spark.landed import UNANSWERED, landed
+from checkers.spark.search import TABLES, Doubts, Key, Limits, search
+from checkers.spark.tables import PART, RUN, Tables, union
+from harness.tables.places import LAST, SHIFT, place_of
+from harness.tables.schema import Manifest
 
-# Offsets of one partition that are looked at; beyond, the partition is unknown at best.
-DOUBTS_MAX: Final = 200_000
 _AT: Final = (*PART, "offset")
 _VALUE: Final = (*PART, "hash")
+_INT: Final = pa.int64()
+# How far offsets are shifted to say which batches are chosen, and into which spans others are folded.
+_FINE: Final = 6
+_BATCH: Final = ("index", "time_ns", "base", "last", "epoch", "magic", "crc", "codec", "position", "segment")
 
 
-def pieces(tables: Tables, parts: Sequence[Part], shifts: Sequence[int] = SHIFTS) -> DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """
+    How many produces a partition has.
+
+    Attributes:
+        sends: all.
+        unanswered: without an offset, and not refused.
+        told: acknowledged without an offset.
+        unsaid: of which the client did not say what it sent.
+        again: in buckets of which one value was perhaps sent before.
+    """
+
+    sends: int
+    unanswered: int
+    told: int
+    unsaid: int
+    again: int
+
+
+def pieces(
+    tables: Tables, parts: Sequence[Part], rows: DataFrame, manifests: Sequence[Manifest], limits: Limits
+) -> tuple[DataFrame, dict[Key, Context]]:
     """
     Return all rows by which the partitions are judged, each with its `piece` (checkers/spark/assemble.py).
 
     Args:
         tables: the tables of the runs.
         parts: every partition of the runs.
-        shifts: see checkers/spark/fold.py; in tests, buckets have fewer offsets.
+        rows: those of `folded`, of all runs.
+        manifests: of the runs.
+        limits: how far to look for what is in doubt.
+
+    Returns:
+        The rows, and what is known of each partition beside them.
     """
-    keys = tables.small([part.key for part in parts])
-    found = [_piece(events_by_part(tables["events"], keys), assemble.EVENT)]
-    whole = [part.key for part in parts if part.head["why"]]
-    abridged = [part for part in parts if not part.head["why"]]
+    sums = _sums(rows)
+    parts = [_with_digests(part, sums) for part in parts]
+    whole = [part for part in parts if part.head.why]
+    abridged = [part for part in parts if not part.head.why]
+    found = [_piece(events_by_part(tables, parts), assemble.EVENT)]
+    about = {part.key: Context(place=part.place, replicas=part.replicas(part.logs)) for part in whole}
     if whole:
         found += _all_of(tables, whole)
     if abridged:
-        found += _in_doubt(Evidence(tables, abridged, shifts))
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), found)
+        claims = landed(tables, abridged, {key: each.unanswered for key, each in sums.items()})
+        doubts = search(tables, abridged, rows, claims, limits)
+        choice = _Choice(tables=tables, parts=abridged, sums=sums, folded=rows, claims=claims, limits=limits)
+        found += choice.rows(doubts, {run: manifest.reach for run, manifest in enumerate(manifests)})
+        about |= {part.key: _context(part, sums, doubts.beyond) for part in abridged}
+    return union(found), about
 
 
-def events_by_part(events: DataFrame, keys: DataFrame) -> DataFrame:
+def events_by_part(tables: Tables, parts: Sequence[Part]) -> DataFrame:
     """Return events once for each partition that they are about; those about none for all of their run."""
-    chosen = keys.select(RUN, F.col("part").alias("its_part"))
+    chosen = tables.keys(parts).select(RUN, F.col("part").alias("its_part"))
+    events = tables.all("events", {part.run for part in parts})
     found = events.join(chosen, RUN).where("part is null or part = its_part")
     return found.drop("part").withColumnRenamed("its_part", "part")
+
+
+def folded(tables: Tables, runs: Collection[int], shift: int) -> DataFrame:
+    """Return all rows of these runs, folded into buckets (checkers/spark/fold.py)."""
+    return union(fold(name, tables.all(name, runs), shift) for name in TABLES).localCheckpoint()
+
+
+def _sums(folded: DataFrame) -> dict[Key, Sums]:
+    counted = (
+        folded.where("who = 'produces'")
+        .groupBy(*PART)
+        .agg(
+            *(
+                F.expr(f"sum({value}) as {name}")
+                for name, value in {
+                    "sends": "n",
+                    "unanswered": "if(bucket is null and outcome <> 'fail', n, 0)",
+                    "told": "if(bucket is null and outcome = 'ok', n, 0)",
+                    "unsaid": "if(told, 0, n)",
+                    "again": "if(rising, 0, n)",
+                }.items()
+            )
+        )
+    )
+    rows = counted.toArrow().to_pylist()
+    return {(row.pop("run"), row.pop("part")): Sums(**row) for row in rows}
+
+
+def _with_digests(part: Part, sums: Mapping[Key, Sums]) -> Part:
+    """Return the partition; all of it must be judged if clients did not say what they sent."""
+    # What the raw client sent can be guessed of older histories, from all values at once (checkers/facts/sent.py).
+    if part.head.why or part.key not in sums or not sums[part.key].unsaid:
+        return part
+    return replace(part, head=replace(part.head, why="clients did not say what they sent"))
+
+
+def _context(part: Part, sums: Mapping[Key, Sums], beyond: Mapping[Key, int]) -> Context:
+    text = ""
+    if part.key in beyond:
+        text = (
+            f"evidence differs at {beyond[part.key]} offsets or more; the lowest of them were judged, others not"
+        )
+    return Context(
+        place=part.place,
+        replicas=part.replicas(part.starts),
+        sends=sums[part.key].sends if part.key in sums else 0,
+        beyond=text,
+    )
 
 
 def _piece(rows: DataFrame, name: str) -> DataFrame:
     return rows.withColumn("piece", F.lit(name))
 
 
-def _all_of(tables: Tables, keys: Sequence[Mapping[str, Any]]) -> list[DataFrame]:
-    chosen = tables.small(keys)
+def _all_of(tables: Tables, parts: Sequence[Part]) -> list[DataFrame]:
+    runs = {part.run for part in parts}
 
-    def of(name: str, piece: str) -> DataFrame:
-        return _piece(tables[name].join(chosen, list(PART), "left_semi"), piece)
+    def of(name: str) -> DataFrame:
+        return tables.all(name, runs).join(tables.keys(parts), list(PART), "left_semi")
 
     return [
-        of("produces", assemble.PRODUCE),
-        _as_batches(of("batches", assemble.BATCH)),
-        of("records", assemble.RECORD),
-        of("reads", assemble.READ),
+        _piece(of("produces"), assemble.PRODUCE),
+        _as_batches(of("batches")),
+        _piece(of("records"), assemble.RECORD),
+        _piece(of("reads"), assemble.READ),
     ]
 
 
-def _in_doubt(evidence: Evidence) -> list[DataFrame]:
-    """Return the rows of partitions of which most is left out."""
-    tables = evidence.tables
-    doubts = doubts_of(evidence, DOUBTS_MAX)
-    many = doubts.groupBy(*PART).agg(F.count("*").alias("count")).where(f"count > {DOUBTS_MAX}")
-    if many.count():
-        window = Window.partitionBy(*PART).orderBy("offset")
-        lowest = doubts.withColumn("place", F.row_number().over(window)).where(f"place <= {DOUBTS_MAX}")
-        doubts = lowest.drop("place").localCheckpoint()
-    hashes = _values(evidence, doubts).localCheckpoint()
-    # One key is quicker to look up than three; few other partitions have the same value.
-    sent = tables["produces"].join(F.broadcast(hashes.select("hash").distinct()), "hash", "left_semi")
-    sent = sent.join(F.broadcast(hashes), list(_VALUE), "left_semi").localCheckpoint()
-    landed = evidence.landed.join(hashes, list(_VALUE), "left_semi").select(*_AT)
-    offsets = doubts.union(sent.where("offset >= 0").select(*_AT)).union(landed).distinct().localCheckpoint()
-    ranges = ranges_of(offsets, "offset")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choice:
+    """The rows of partitions of which most is left out."""
 
-    def at(rows: DataFrame) -> DataFrame:
-        return near(rows, "offset", ranges).join(F.broadcast(offsets), list(_AT), "left_semi")
+    tables: Tables
+    parts: Sequence[Part]
+    sums: Mapping[Key, Sums]
+    folded: DataFrame
+    claims: DataFrame
+    limits: Limits
 
-    # A record may stand twice in an odd batch, and then counts twice.
-    odd = F.broadcast(evidence.odd.select(RUN, F.col("index").alias("batch")))
-    others = at(evidence.records).join(odd, [RUN, "batch"], "left_anti")
-    of_odd = near(evidence.records, "batch", ranges_of(evidence.odd, "index")).join(
-        odd, [RUN, "batch"], "left_semi"
-    )
-    held = others.unionByName(of_odd).localCheckpoint()
-    counted = evidence.sorts.groupBy(*PART).agg(F.sum("n").alias("count"))
-    return [
-        _piece(sent, assemble.PRODUCE),
-        _piece(counted, assemble.SENDS),
-        _piece(held, assemble.RECORD),
-        _piece(at(tables["reads"]), assemble.READ),
-        _piece(many, assemble.DOUBTS),
-        *_batches(evidence, held),
-    ]
+    def rows(self, doubts: Doubts, reach: Mapping[int, int]) -> list[DataFrame]:
+        """Return all of them; reach is that of each run's manifest."""
+        offsets: dict[Key, set[int]] = {key: {*numbers_in(spans)} for key, spans in doubts.offsets.items()}
+        invoked: dict[int, set[int]] = {}
+        for row in self._sent(self._values(doubts)):
+            if row["offset"] is not None:
+                offsets.setdefault((row["run"], row["part"]), set()).add(row["offset"])
+            if row["invoked"] is not None:
+                invoked.setdefault(row["run"], set()).add(row["invoked"])
+        chosen = self._numbers("offset", offsets)
+        places: dict[int, set[int]] = {}
+        for (run, part), numbers in offsets.items():
+            places.setdefault(run, set()).update(place_of(part, number) for number in numbers)
+
+        def at(name: str) -> DataFrame:
+            return self.tables.among(name, {"place": places}).join(chosen, list(_AT), "left_semi")
+
+        return [
+            _piece(self.tables.among("produces", {"invoked": invoked}), assemble.PRODUCE),
+            _piece(at("records"), assemble.RECORD),
+            _piece(at("reads"), assemble.READ),
+            *self._batches(offsets, doubts.befores, reach),
+        ]
+
+    def _sent(self, hashes: DataFrame) -> list[dict[str, Any]]:
+        """
+        Return where these values were sent and landed: the invoke of each produce, and offsets that it was told.
+
+        Of all produces only these columns are read; their rows are read afterwards, by their invokes.
+        """
+        # One key is quicker to look up than three; few other partitions have the same value.
+        sent = self._produces().join(F.broadcast(hashes.select("hash").distinct()), "hash", "left_semi")
+        sent = sent.join(F.broadcast(hashes), list(_VALUE), "left_semi")
+        told = sent.selectExpr(*PART, "if(offset >= 0, offset, null) as offset", "invoked")
+        landed = self.claims.join(F.broadcast(hashes), list(_VALUE), "left_semi").select(*_AT)
+        found: list[dict[str, Any]] = union([told, landed]).toArrow().to_pylist()
+        return found
+
+    def _produces(self) -> DataFrame:
+        return self.tables.all("produces", {part.run for part in self.parts})
+
+    def _numbers(self, column: str, numbers: Mapping[Key, Iterable[int]]) -> DataFrame:
+        rows = [{"run": run, "part": part, column: each} for (run, part), of in numbers.items() for each in of]
+        return self.tables.small(rows, (column, _INT))
+
+    def _values(self, doubts: Doubts) -> DataFrame:
+        """Return (PART, hash) of the values that are in doubt, and of those that are so wherever they stand."""
+        found = self._numbers("hash", doubts.hashes)
+        told = [part for part in self.parts if part.key in self.sums and self.sums[part.key].told]
+        again = [part for part in self.parts if part.key in self.sums and self.sums[part.key].again]
+        more: list[DataFrame] = []
+        if told:
+            # Acknowledged without an offset, and not in the leader's log.
+            mine = self._produces().where(f"outcome = 'ok' and {UNANSWERED}").select(*_VALUE)
+            mine = mine.join(self.tables.keys(told), list(PART), "left_semi")
+            more.append(mine.join(self.claims, list(_VALUE), "left_anti"))
+        if again:
+            mine = self._produces().join(self.tables.keys(again), list(PART), "left_semi")
+            more.append(mine.groupBy(*_VALUE).agg(F.count("*").alias("n")).where("n > 1").select(*_VALUE))
+        if not more:
+            return found
+        most = self.limits.offsets
+        some = union(more).distinct().limit(most + 1).localCheckpoint()
+        if some.count() > most:
+            doubts.beyond |= {part.key: most for part in (*told, *again)}
+        return found.union(some).distinct().localCheckpoint()
+
+    def _batches(
+        self, offsets: Mapping[Key, Iterable[int]], befores: Mapping[Key, Sequence[int]], reach: Mapping[int, int]
+    ) -> list[DataFrame]:
+        """Return the batches of these offsets and before odd ones, and all others as spans."""
+        fines = {key: {each >> _FINE for each in of} for key, of in offsets.items()}
+        places: dict[Key, set[int]] = {}
+        for key, of in offsets.items():
+            own = {each >> SHIFT for each in of}
+            places[key] = {max(0, place - back) for place in own for back in range(reach[key[0]] + 1)}
+        for key, bases in befores.items():
+            fines.setdefault(key, set()).update(base >> _FINE for base in bases)
+            places.setdefault(key, set()).update(base >> SHIFT for base in bases)
+        by_run: dict[int, set[int]] = {}
+        for (run, part), of_part in places.items():
+            by_run.setdefault(run, set()).update(place_of(part, each << SHIFT) for each in of_part)
+        touched = self.tables.among("batches", {"place": by_run})
+        for edge in ("base", "last"):
+            fine = self._numbers(f"fine_{edge}", fines).withColumn(f"at_{edge}", F.lit(True))
+            touched = touched.withColumn(f"fine_{edge}", F.expr(f"shiftright({edge}, {_FINE})"))
+            touched = touched.join(fine, [*PART, f"fine_{edge}"], "left")
+        # A batch of several ranges may have its chosen record in any.
+        is_chosen = "at_base or at_last or fine_last > fine_base + 1"
+        touched = touched.withColumn("chosen", F.expr(f"coalesce({is_chosen}, false)"))
+        others = fold("batches", touched.where("not chosen"), _FINE)
+        mine = self.folded.where("who = 'batches'").join(self.tables.keys(self.parts), list(PART), "left_semi")
+        down = SHIFT - self.limits.coarse
+        mine = mine.withColumn("near", F.expr(f"least(shiftright(bucket, {down}), {LAST}L)"))
+        clamped = {key: {min(each, LAST) for each in of} for key, of in places.items()}
+        untouched = mine.join(self._numbers("near", clamped), [*PART, "near"], "left_anti")
+        spans = [each.withColumnRenamed("n", "count").drop("who") for each in (others, untouched)]
+        return [
+            _as_batches(touched.where("chosen")),
+            *(_piece(each.select(*_SPAN), assemble.SPAN) for each in spans),
+        ]
 
 
-def _values(evidence: Evidence, doubts: DataFrame) -> DataFrame:
-    """Return (PART, hash) of the values at these offsets, of one of each sort, and of some that stand nowhere."""
-    tables, ranges = evidence.tables, ranges_of(doubts, "offset")
-    found = [
-        near(rows, "offset", ranges).join(F.broadcast(doubts), list(_AT), "left_semi").select(*_VALUE)
-        for rows in (evidence.records, tables["produces"], tables["reads"])
-    ]
-    found.append(evidence.samples.select(*_VALUE))
-    mine = tables["produces"].join(evidence.keys, list(PART), "left_semi")
-    if evidence.has_sorts("bucket is null and outcome = 'ok'"):
-        # Acknowledged without an offset, and not in the leader's log.
-        told = mine.where("outcome = 'ok' and coalesce(offset, -1) < 0").select(*_VALUE)
-        found.append(told.join(evidence.landed, list(_VALUE), "left_anti"))
-    if evidence.has_sorts("not rising"):
-        again = mine.groupBy(*_VALUE).agg(F.count("*").alias("n")).where("n > 1")
-        found.append(again.select(*_VALUE))
-    return reduce(DataFrame.union, found).distinct()
-
-
-def _batches(evidence: Evidence, held: DataFrame) -> list[DataFrame]:
-    """Return the batches of the chosen records with those around them, and spans of all others."""
-    batches = evidence.batches.withColumn("fine", bucket_of("base", evidence.fine))
-    batches = batches.withColumn("bucket", bucket_of("base", evidence.coarse))
-    index = held.select(*PART, F.col("batch").alias("index")).distinct().localCheckpoint()
-    # An odd batch may have no record; what is odd may be the step from the batch before.
-    around = evidence.odd.selectExpr(*PART, "log", "explode(array(number - 1, number)) as number").distinct()
-    around = around.localCheckpoint()
-    names = [*PART, "log", "bucket", "fine"]
-    wanted = near(batches, "index", ranges_of(index, "index")).join(
-        F.broadcast(index), [*PART, "index"], "left_semi"
-    )
-    stepped = near(batches, "number", ranges_of(around, "number"))
-    stepped = stepped.join(F.broadcast(around), [*PART, "log", "number"], "left_semi")
-    fine = wanted.select(*names).union(stepped.select(*names)).distinct().localCheckpoint()
-    coarse = F.broadcast(fine.select(*LOG, "bucket").distinct())
-    touched = near(batches, "base", ranges_of(fine, "bucket", 1 << evidence.coarse))
-    touched = touched.join(coarse, [*LOG, "bucket"], "left_semi")
-    chosen = touched.join(F.broadcast(fine), [*LOG, "fine"], "left_semi")
-    others = touched.join(F.broadcast(fine), [*LOG, "fine"], "left_anti")
-    spans = others.groupBy(*PART, "log", "replica", "stretch", "epoch", "magic", "codec", "fine").agg(
-        F.count("*").alias("count"),
-        *(F.min(name).alias(name) for name in ("number", "base", "index", "time_ns")),
-        F.max("last").alias("last"),
-    )
-    untouched = evidence.stretches.join(coarse, [*LOG, "bucket"], "left_anti").withColumnRenamed("n", "count")
-    columns = [*PART, "log", "number", "count", "base", "last", "epoch", "magic", "codec", "index", "time_ns"]
-    return [
-        _as_batches(_piece(chosen, assemble.BATCH)),
-        *(
-            _piece(each.select(F.col("replica").alias("process"), *columns), assemble.SPAN)
-            for each in (spans, untouched)
-        ),
-    ]
+_SPAN: Final = (*PART, "log", "number", "count", "base", "last", "epoch", "magic", "codec", "index", "time_ns")
 
 
 def _as_batches(batches: DataFrame) -> DataFrame:
-    names = ["index", "time_ns", "base", "last", "epoch", "magic", "crc", "codec", "position", "segment"]
-    names += ["log", "number", "control", "problem", "odd", "piece"]
-    return batches.select(*PART, F.col("replica").alias("process"), *names).withColumn(
-        "count", F.lit(1).cast("long")
-    )
+    rows = batches.select(*PART, *_BATCH, "log", "number", "control", "problem", "odd")
+    return _piece(rows.withColumn("count", F.lit(1).cast("long")), assemble.BATCH)

@@ -11,17 +11,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from checkers.checker import Checker, check, unproven
+from checkers.checker import Checker, unproven
 from checkers.facts.sequence import breaks_of
-from checkers.facts.view import NO_KEY
+from checkers.facts.view import NO_KEY, unchecked
 from checkers.judge import check_in_process
-from checkers.spark.evidence import Part
+from checkers.spark.assemble import Context
 from checkers.spark.executor import (
     ANOMALY_SCHEMA,
     HEAD_SCHEMA,
@@ -31,15 +34,19 @@ from checkers.spark.executor import (
     lines_judge,
     rows_judge,
 )
-from checkers.spark.pieces import events_by_part, pieces
+from checkers.spark.head import Head, Part
+from checkers.spark.pieces import events_by_part, folded, pieces
+from checkers.spark.search import LIMITS, Limits
 from checkers.spark.tables import PART, Tables
-from harness.model import Anomaly, Kind
+from harness.model import Anomaly
 from harness.run.store import Run
 from harness.tables.schema import FOLDER, LINES_MAX, Manifest, TablesError
 from harness.tables.writer import make_tables, read_manifest
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8
+# With tables of 100 M records (5.4 GB), the better compiler saves 15 s of 68; with those of 10 M it costs 3 of 16.
+_QUICK_BYTES: Final = 2 * 2**30
 
 
 def check_runs(
@@ -48,6 +55,7 @@ def check_runs(
     checkers: Mapping[str, Checker],
     *,
     lines_max: int = LINES_MAX,
+    limits: Limits = LIMITS,
 ) -> dict[str, list[Anomaly]]:
     """
     Apply the checkers to every run, and return each run's anomalies.
@@ -60,6 +68,7 @@ def check_runs(
         folders: the runs' folders, each once.
         checkers: the checkers by name.
         lines_max: the size in bytes of a history up to which it is judged from its lines.
+        limits: how far to look for what is in doubt in larger ones.
 
     Returns:
         An entry for each run by its name, or by its folder's path if two runs have one name; [] if nothing was
@@ -67,6 +76,8 @@ def check_runs(
     """
     if not folders:
         return {}
+    # Few rows are shuffled; more tasks than cores, so that one with many does not keep the others waiting.
+    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     names = _names(folders)
     small: list[Run] = []
     large: list[Run] = []
@@ -75,8 +86,20 @@ def check_runs(
         (small if is_small else large).append(run)
     found = _check_lines(session, small, checkers)
     for place in range(0, len(large), _TOGETHER):
-        found |= _check_tables(session, large[place : place + _TOGETHER], checkers)
+        found |= _check_tables(session, large[place : place + _TOGETHER], checkers, limits)
     return {name: found[folder] for folder, name in sorted(names.items(), key=lambda item: item[1])}
+
+
+def need_quick_queries(folders: Sequence[Path]) -> bool:
+    """Return True if so much is to be read that it pays to let Spark compile its queries better."""
+    runs = [Run(path=folder) for folder in folders]
+    sizes = [
+        path.stat().st_size
+        for run in runs
+        for path in ([*run.tables.glob("*.parquet")] or [run.history])
+        if path.exists()
+    ]
+    return sum(sizes) > _QUICK_BYTES
 
 
 def _names(folders: Sequence[Path]) -> dict[Path, str]:
@@ -99,9 +122,7 @@ def _check_lines(
     session.conf.set("spark.sql.files.minPartitionNum", min(len(runs), 4 * cores))
     files = session.read.format("binaryFile").load([_escaped(run.history) for run in runs])
     judged = files.select("path", "content").mapInArrow(lines_judge(checkers), from_arrow_schema(LINES_SCHEMA))
-    by_path: dict[str, list[Anomaly]] = {}
-    for row in sorted(judged.toArrow().to_pylist(), key=_place):
-        _add(by_path.setdefault(_local(row["path"]), []), row)
+    by_path = {_local(path): anomalies for path, anomalies in _anomalies(judged, "path").items()}
     for run in runs:
         judged_here = by_path.get(run.history.absolute().as_posix())
         if judged_here is not None:
@@ -114,7 +135,7 @@ def _check_lines(
 
 
 def _check_tables(
-    session: SparkSession, runs: Sequence[Run], checkers: Mapping[str, Checker]
+    session: SparkSession, runs: Sequence[Run], checkers: Mapping[str, Checker], limits: Limits
 ) -> dict[Path, list[Anomaly]]:
     """Judge runs from their tables; if those of one cannot be read, it alone is unknown."""
     found: dict[Path, list[Anomaly]] = {}
@@ -128,18 +149,18 @@ def _check_tables(
         if manifest.ops:
             manifests[run.path] = manifest
         else:
-            found[run.path] = check([], checkers)  # it has no row to judge, and lacks all evidence
+            found[run.path] = check_in_process([], checkers)  # it has no row to judge, and lacks all evidence
     if not manifests:
         return found
     try:
-        return found | _judge_tables(session, manifests, checkers)
+        return found | _judge_tables(session, manifests, checkers, limits)
     except Exception as error:
         if len(manifests) == 1:
             (path,) = manifests
             return found | {path: [_unreadable(f"{path}: {_said(error)}")]}
     for run in runs:
         if run.path in manifests:
-            found |= _check_tables(session, [run], checkers)
+            found |= _check_tables(session, [run], checkers, limits)
     return found
 
 
@@ -155,58 +176,70 @@ def _tables_of(run: Run) -> Manifest:
 
 
 def _judge_tables(
-    session: SparkSession, manifests: Mapping[Path, Manifest], checkers: Mapping[str, Checker]
+    session: SparkSession, manifests: Mapping[Path, Manifest], checkers: Mapping[str, Checker], limits: Limits
 ) -> dict[Path, list[Anomaly]]:
     paths = [*manifests]
-    tables = Tables(session, [_escaped(path / FOLDER) for path in paths])
-    tables.expect(0)
-    parts = _parts(tables, [manifests[path] for path in paths])
-    places = {(part.run, part.part): (part.topic, part.partition) for part in parts}
-    judge = rows_judge(checkers, places)
-    judged = pieces(tables, parts).groupBy(*PART).applyInArrow(judge, from_arrow_schema(ANOMALY_SCHEMA))
-    by_part: dict[tuple[int, int], list[Anomaly]] = {}
-    for row in sorted(judged.toArrow().to_pylist(), key=_place):
-        _add(by_part.setdefault((row["run"], row["part"]), []), row)
+    parts, rows, about = selected(session, manifests, limits)
+    judged = rows.groupBy(*PART).applyInArrow(rows_judge(checkers, about), from_arrow_schema(ANOMALY_SCHEMA))
+    by_part = _anomalies(judged, *PART)
     found: dict[Path, list[Anomaly]] = {path: [] for path in paths}
-    for key, place in sorted(places.items(), key=lambda item: item[1]):
-        found[paths[key[0]]] += by_part.get(key, [_unreadable(f"{place[0]}-{place[1]}: Spark did not judge it")])
+    for part in sorted(parts, key=lambda part: part.place):
+        unjudged = [_unreadable(f"{part.topic}-{part.partition}: Spark did not judge it")]
+        found[paths[part.run]] += by_part.get(part.key, unjudged)
     return {path: _whole(manifests[path], found[path]) for path in paths}
 
 
-def _place(row: Mapping[str, Any]) -> int:
-    return int(row["place"])
+def selected(
+    session: SparkSession, manifests: Mapping[Path, Manifest], limits: Limits = LIMITS
+) -> tuple[list[Part], DataFrame, dict[tuple[int, int], Context]]:
+    """Return all partitions of runs with the rows by which they are judged, and what is known beside these."""
+    tables = Tables(session, [_escaped(path / FOLDER) for path in manifests])
+    with ThreadPoolExecutor(1) as pool:
+        # Heads are a few rows, and take their time to start executors' Pythons; meanwhile the cores can fold.
+        folding = pool.submit(folded, tables, range(len(manifests)), limits.coarse)
+        parts = _parts(tables, [*manifests.values()])
+    rows, about = pieces(tables, parts, folding.result(), [*manifests.values()], limits)
+    return parts, rows, about
 
 
-def _add(found: list[Anomaly], row: Mapping[str, Any]) -> None:
-    if row["place"] != JUDGED:
-        found.append(Anomaly.from_dict(json.loads(row["anomaly"])))
+def _anomalies(judged: DataFrame, *key: str) -> dict[Any, list[Anomaly]]:
+    """Return the anomalies of all that was judged, by those columns (by their tuple, if they are several)."""
+    found: dict[Any, list[Anomaly]] = {}
+    of = itemgetter(*key)
+    for row in sorted(judged.toArrow().to_pylist(), key=itemgetter("place")):
+        anomalies = found.setdefault(of(row), [])
+        if row["place"] != JUDGED:
+            anomalies.append(Anomaly.from_dict(json.loads(row["anomaly"])))
+    return found
 
 
 def _parts(tables: Tables, manifests: Sequence[Manifest]) -> list[Part]:
     """Return every partition with its head."""
-    keys = [
-        {"run": run, "part": part}
+    parts = [
+        Part(
+            run=run,
+            part=number,
+            topic=topic,
+            partition=partition,
+            head=Head(),
+            logs={
+                log: (replica, index) for log, (part, replica, index) in enumerate(manifest.logs) if part == number
+            },
+        )
         for run, manifest in enumerate(manifests)
-        for part, _ in enumerate(manifest.parts or (NO_KEY,))
+        for number, (topic, partition) in enumerate(manifest.parts or (NO_KEY,))
     ]
-    events = events_by_part(tables["events"], tables.small(keys))
-    heads = events.groupBy(*PART).applyInArrow(head_of_rows, from_arrow_schema(HEAD_SCHEMA))
-    # What the raw client sent can be guessed of older histories, from all values at once (checkers/facts/sent.py).
-    untold = tables["produces"].where("digest is null").select(*PART).distinct().toArrow().to_pylist()
-    found: list[Part] = []
-    rows = heads.toArrow().to_pylist()
-    if len(rows) != len(keys):
-        raise TablesError(f"{len(rows)} of {len(keys)} partitions have events; expected all to have some")
-    for row in rows:
-        manifest, key = manifests[row["run"]], {name: row[name] for name in PART}
-        topic, partition = (manifest.parts or (NO_KEY,))[row["part"]]
-        head = json.loads(row["head"])
-        irregular = manifest.irregular.get(f"{topic}-{partition}", "")
-        unsaid = "clients did not say what they sent" if key in untold else ""
-        head["why"] = head["why"] or irregular or unsaid
-        logs = {index: log for log, (part, _, index) in enumerate(manifest.logs) if part == row["part"]}
-        found.append(Part(**key, topic=topic, partition=partition, head=head, logs=logs))
-    return found
+    heads = events_by_part(tables, parts).groupBy(*PART)
+    rows = heads.applyInArrow(head_of_rows, from_arrow_schema(HEAD_SCHEMA)).toArrow().to_pylist()
+    by_key = {(row["run"], row["part"]): Head.from_json(row["head"]) for row in rows}
+    if len(by_key) != len(parts):
+        raise TablesError(f"{len(by_key)} of {len(parts)} partitions have events; expected all to have some")
+    return [_with_head(part, by_key[part.key], manifests[part.run]) for part in parts]
+
+
+def _with_head(part: Part, head: Head, manifest: Manifest) -> Part:
+    irregular = manifest.irregular.get(f"{part.topic}-{part.partition}", "")
+    return replace(part, head=replace(head, why=head.why or irregular))
 
 
 def _whole(manifest: Manifest, anomalies: list[Anomaly]) -> list[Anomaly]:
@@ -216,14 +249,7 @@ def _whole(manifest: Manifest, anomalies: list[Anomaly]) -> list[Anomaly]:
 
 
 def _unreadable(why: str) -> Anomaly:
-    topic, partition = NO_KEY
-    return Anomaly(
-        kind=Kind.UNCHECKED,
-        topic=topic,
-        partition=partition,
-        sentence=f"The run could not be read: {why}.",
-        checker="whole",
-    )
+    return unchecked(NO_KEY, f"The run could not be read: {why}.", "whole")
 
 
 def _said(error: Exception) -> str:

@@ -39,9 +39,11 @@ _SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
-    # check_runs sets the number of tasks by the number of ops; planning again between stages is the slowest part
-    # of a small query.
+    # Few rows are shuffled; planning again between stages is the slowest part of a small query.
     "spark.sql.adaptive.enabled": "false",
+    # Places (harness/tables/places.py) that are told to the reader of Parquet, which compares each with each row
+    # group; of more, only the lowest and the highest.
+    "spark.sql.parquet.pushdown.inFilterThreshold": "500",
 }
 # A check of small runs takes seconds, most of them Java's warm-up. One collector thread, and one compiler that
 # skips rarely called code, use half of the processor time of Java's defaults.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -12,18 +11,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from checkers.spark.executor import PART_FIELDS
+from checkers.spark.head import Part
 from harness.tables.schema import SCHEMAS
 
 RUN: Final = "run"
-# What a partition is grouped by: the number of its run, and its place in the manifest of the run.
-PART: Final = (RUN, "part")
-PART_FIELDS: Final = ((RUN, pa.int32()), ("part", pa.int32()))
-# Offsets of a partition, or its ops' indexes: (run, part, first, end).
-Near: TypeAlias = tuple[int, int, int, int]
-# More ranges than these are not told to the reader of Parquet, which compares each with each row group.
-_RANGES_MAX: Final = 12
-# Rows that one task of a query takes, if it shuffles many.
-_TASK_ROWS: Final = 1_000_000
+PART: Final = tuple(name for name, _ in PART_FIELDS)
+# The number of a run -> values of a column in it.
+Chosen: TypeAlias = Mapping[int, Collection[int]]
 
 
 class Tables:
@@ -38,27 +33,36 @@ class Tables:
     def __init__(self, session: SparkSession, folders: Sequence[str]) -> None:
         self.session = session
         self._folders = folders
-        self._read: dict[str, DataFrame] = {}
 
-    def __getitem__(self, name: str) -> DataFrame:
-        """Return a table of all runs."""
-        if name in self._read:
-            return self._read[name]
-        schema = from_arrow_schema(SCHEMAS[name])
+    def all(self, name: str, runs: Collection[int]) -> DataFrame:
+        """Return a table of these runs."""
+        return union(self._of(name, run) for run in sorted(runs))
+
+    def among(self, name: str, chosen: Mapping[str, Chosen]) -> DataFrame:
+        """
+        Return the rows of which one of these columns has one of these values; few row groups are read.
+
+        Args:
+            name: of the table.
+            chosen: column -> the values in each run.
+        """
+        texts: dict[int, list[str]] = {}
+        for column, values in chosen.items():
+            for run, numbers in values.items():
+                if numbers:
+                    texts.setdefault(run, []).append(f"{column} in ({', '.join(map(str, sorted(numbers)))})")
+        if not texts:
+            return self._of(name, 0).where("false")
+        return union(self._of(name, run).where(" or ".join(of_run)) for run, of_run in sorted(texts.items()))
+
+    def _of(self, name: str, run: int) -> DataFrame:
+        rows = self.session.read.schema(from_arrow_schema(SCHEMAS[name]))
         # A number for each run costs nothing a row; a name in each row would have to be hashed for each.
-        each = [
-            self.session.read.schema(schema)
-            .parquet(f"{folder}/{name}.parquet")
-            .withColumn(RUN, F.lit(number).cast("int"))
-            for number, folder in enumerate(self._folders)
-        ]
-        found = self._read[name] = reduce(DataFrame.unionByName, each)
-        return found
+        return rows.parquet(f"{self._folders[run]}/{name}.parquet").withColumn(RUN, F.lit(run).cast("int"))
 
-    def expect(self, rows: int) -> None:
-        """Set the number of tasks of the next queries, which shuffle about so many rows; most shuffle few."""
-        tasks = 2 * self.session.sparkContext.defaultParallelism + rows // _TASK_ROWS
-        self.session.conf.set("spark.sql.shuffle.partitions", tasks)
+    def keys(self, parts: Iterable[Part]) -> DataFrame:
+        """Return PART of partitions."""
+        return self.small([dict(zip(PART, part.key, strict=True)) for part in parts])
 
     def small(self, rows: Sequence[Mapping[str, Any]], *fields: tuple[str, pa.DataType]) -> DataFrame:
         """Return a few rows about partitions as a DataFrame that every executor gets."""
@@ -66,52 +70,6 @@ class Tables:
         return F.broadcast(self.session.createDataFrame(pa.Table.from_pylist(list(rows), schema=schema)))
 
 
-def near(rows: DataFrame, column: str, ranges: Sequence[Near]) -> DataFrame:
-    """
-    Return the rows whose column may lie in the ranges, and perhaps others, so that few row groups are read.
-
-    Args:
-        rows: rows of a table with `run`, `part` and that column, of which neighbours have neighbouring values.
-        column: the column that is compared: an offset, an index or a number.
-        ranges: see `joined`.
-    """
-    if len(ranges) > _RANGES_MAX:
-        return rows
-    each = (
-        f"({RUN} = {run} and part = {part} and {column} >= {first} and {column} < {end})"
-        for run, part, first, end in ranges
-    )
-    return rows.where(" or ".join(each) or "false")
-
-
-def ranges_of(rows: DataFrame, column: str, size: int = 1) -> list[Near]:
-    """Return the values of a column, or the offsets of buckets of that size, as a few ranges for `near`."""
-    raw: Iterable[Mapping[str, Any]] = rows.select(*PART, column).distinct().toArrow().to_pylist()
-    return joined((row["run"], row["part"], row[column] * size, (row[column] + 1) * size) for row in raw)
-
-
-def joined(ranges: Iterable[Near]) -> list[Near]:
-    """Return ranges in order, those that touch each other as one; beyond a number, those nearest to each other."""
-    found: list[Near] = []
-    for run, part, first, end in sorted(ranges):
-        if found and found[-1][:2] == (run, part) and first <= found[-1][3]:
-            found[-1] = (*found[-1][:3], max(end, found[-1][3]))
-        else:
-            found.append((run, part, first, end))
-    while len(found) > _RANGES_MAX:
-        gaps = [
-            (later[2] - earlier[3], place)
-            for place, (earlier, later) in enumerate(pairwise(found))
-            if earlier[:2] == later[:2]
-        ]
-        if not gaps:
-            break
-        limit = sorted(gaps)[min(len(gaps), len(found) - _RANGES_MAX) - 1][0]
-        closed: list[Near] = []
-        for each in found:
-            if closed and closed[-1][:2] == each[:2] and each[2] - closed[-1][3] <= limit:
-                closed[-1] = (*closed[-1][:3], each[3])
-            else:
-                closed.append(each)
-        found = closed
-    return found
+def union(rows: Iterable[DataFrame]) -> DataFrame:
+    """Return all rows, with null in the columns that they lack."""
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows)

@@ -23,7 +23,7 @@ from harness.run.store import Run
 def warm_up(session: SparkSession) -> None:
     """Check runs that kept their one record and a run that lost it, and discard the result."""
     with tempfile.TemporaryDirectory(dir=session.sparkContext._temp_dir) as folder:
-        # Three runs on two cores are joined into fewer files, as a suite's runs are.
+        # More runs than cores, as a suite has.
         paths = [_stored(Path(folder) / name, kept=name != "lost") for name in ("kept", "lost", "again")]
         check_runs(session, paths, CHECKERS)
 

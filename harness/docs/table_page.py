@@ -42,11 +42,12 @@ def run_tables() -> str:
         "The lines of `history.jsonl` stay the durable record: tables are made again from them if a table is "
         "missing, damaged, of another version or of another history. Without lines such a run is unknown.",
         "What depends on the order of ops is decided when the tables are written, and stored with the row "
-        "(`floor`, `behind`, `rising`, `odd`, `stretch`), so that no query needs an order.",
+        "(`floor`, `behind`, `rising`, `odd`, `before`, `stretch`), so that no query needs an order.",
         "## How a large run is checked",
         "Spark folds all rows into buckets of 4,096 offsets, compares logs with each other, and the leader's log "
-        "with what was acknowledged and read, and looks again, with smaller buckets, where they differ "
-        "(`checkers/spark/fold.py`).\n"
+        "with what was acknowledged and read, and looks again, at single offsets, where they differ "
+        "(`checkers/spark/fold.py`, `checkers/spark/compare.py`). No record is shuffled, and what is looked at "
+        "again is read by its `place`.\n"
         "The rules then judge each partition from all of its events, and from the produces, batches and records "
         "that are in doubt; everything else is left out of all of them at once, so that no rule can miss it "
         "(`checkers/facts/abridged.py`).\n"
@@ -68,6 +69,7 @@ def run_tables() -> str:
                     "of each log that was read: the place of its partition, its node, its snapshot's index",
                 ),
                 ("`irregular`", "partitions with an op that does not fit the tables, and why"),
+                ("`reach`", "how many places after its own the records of a batch lie at most"),
             ),
         ),
     )

@@ -55,7 +55,7 @@ from harness.events.fabric import (
     OfLinkAndPartition,
     Release,
 )
-from harness.events.log import Batch, Snapshot, SnapshotFailed
+from harness.events.log import WITH_EPOCHS, Batch, Snapshot, SnapshotFailed
 from harness.events.nemesis import Injection
 from harness.events.runner import Done, Exited, Healed, LineUnreadable, RunnerNote, Setup, Step
 from harness.events.simulator import OracleViolation, World
@@ -64,6 +64,7 @@ from harness.events.zookeeper import ControllerNode, LeaderAndIsr, Registrations
 __all__ = [
     "EVENTS",
     "FAILED",
+    "WITH_EPOCHS",
     "Append",
     "Awaiting",
     "Batch",

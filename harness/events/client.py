@@ -25,6 +25,11 @@ class Produce(OfPartition):
         default="", metadata=key("on invoke: of what was sent, as in a log's `batch`; absent in older histories")
     )
 
+    @property
+    def asked(self) -> tuple[str, int, str, int, str, str]:
+        """What its invoke and its completion have in common."""
+        return self.topic, self.partition, self.name, self.acks, self.codec, self.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read(OfPartition):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from harness.events.base import OfPartition, OpType, key
+
+# The first message format that stores a leader epoch.
+WITH_EPOCHS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,3 +53,9 @@ class Batch(OfPartition):
     control: bool | None = field(
         default=None, metadata=key("true for a control batch, whose value is `commit marker` or `abort marker`")
     )
+
+    @property
+    def segment_start(self) -> int | None:
+        """The first offset of its segment, which is its file's name; None for another name."""
+        name = self.segment.partition(".")[0]
+        return int(name) if name.isdecimal() else None

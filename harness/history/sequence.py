@@ -8,7 +8,7 @@ from typing import Final
 NAMED_MAX: Final = 3
 
 
-class Sequence:
+class Breaks:
     """
     The ops of a history so far, in the order in which they were written.
 

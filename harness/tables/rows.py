@@ -8,21 +8,20 @@ before a produce, a batch that does not continue its log. Queries then need no o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
-from harness.events import Batch, Produce, Read, Snapshot
+from harness.events import WITH_EPOCHS, Batch, Produce, Read, Snapshot
+from harness.kafka_errors import ACKS_ALL
 from harness.model import HistoryError, Op, OpType, Source
+from harness.tables.places import SHIFT
 from harness.tables.schema import SCHEMAS
 
 Key: TypeAlias = tuple[str, int]
 Row: TypeAlias = tuple[Any, ...]
 
 _INT64_MAX: Final = 2**63 - 1
-# The first message format that stores a leader epoch.
-_WITH_EPOCHS: Final = 2
-_ALL: Final = -1
 _DIGITS: Final = "0123456789"
 # Beginnings of values that are remembered; values that begin in more ways may not be unique.
 _BEGINNINGS_MAX: Final = 10_000
@@ -39,6 +38,7 @@ class _Log:
     log: int
     next: int
     number: int = 0
+    before: int | None = None
     stretch: int = 0
     newest: int = -1
     like: tuple[int, int, str] | None = None
@@ -61,10 +61,11 @@ class Rows:
     The rows of the ops so far.
 
     Attributes:
-        rows: the rows of each table that were not taken yet, as tuples in the order of its columns without hashes.
+        rows: the rows of each table that were not taken yet, as tuples of its columns but the DERIVED.
         irregular: `topic-partition` -> why an op of that partition does not fit.
         parts: the topic and partition of all ops that are about one.
         logs: the partition's place in parts, the replica and the snapshot's index of each log.
+        reach: how many places after its own the records of a batch that is not odd lie at most.
     """
 
     def __init__(self) -> None:
@@ -72,6 +73,7 @@ class Rows:
         self.irregular: dict[str, str] = {}
         self.parts: list[Key] = []
         self.logs: list[tuple[int, str, int]] = []
+        self.reach = 0
         self._parts: dict[Key, _Part] = {}
         self._waiting: dict[tuple[Any, ...], tuple[Op, Produce, int, bool]] = {}
 
@@ -119,7 +121,7 @@ class Rows:
 
     def _produce(self, op: Op, sent: Produce) -> None:
         part = self._part((sent.topic, sent.partition))
-        key = (op.process, sent.topic, sent.partition, sent.name, sent.acks, sent.codec, sent.value)
+        key = (op.process, *sent.asked)
         if op.type is OpType.INVOKE:
             if key in self._waiting:
                 raise _IrregularError("was invoked before")
@@ -151,14 +153,14 @@ class Rows:
             self._event(op)
             return
         here = (read.topic, read.partition, self._part((read.topic, read.partition)).id)
-        rows = [(*here, op.index, place, offset, value) for place, (offset, value) in enumerate(read.records)]
+        rows = [(*here, op.index, rank, offset, value) for rank, (offset, value) in enumerate(read.records)]
         offsets = [offset for offset, _ in read.records]
         if any(later <= earlier for earlier, later in pairwise(offsets)):
             raise _IrregularError("goes back")
         if offsets and not 0 <= offsets[0] <= offsets[-1] < min(read.high_watermark or 0, _INT64_MAX):
             raise _IrregularError("shows what is not below its high watermark")
         self.rows["reads"] += rows
-        self._event(_with_records(op, []))
+        self._event(replace(op, value={**op.value, "records": []}))
 
     def _snapshot(self, op: Op, event: Any) -> None:
         if isinstance(event, Snapshot):
@@ -174,22 +176,26 @@ class Rows:
             raise _IrregularError("comes before its snapshot")
         if max(abs(batch.base), abs(batch.last), abs(batch.crc), abs(batch.epoch)) >= _INT64_MAX:
             raise _IrregularError("has a number beyond 64 bits")
+        if batch.base < 0 or any(not batch.base <= offset <= batch.last for offset, _, _ in batch.records):
+            raise _IrregularError("holds a record outside of the offsets that it claims")
         where = (batch.topic, batch.partition, part.id, op.process, log.log)
         records = [
             (*where, op.index, offset, _digest(digest), _text(value)) for offset, digest, value in batch.records
         ]
         odd = _is_odd(batch, log)
+        if not odd:
+            self.reach = max(self.reach, (batch.last >> SHIFT) - (batch.base >> SHIFT))
         like = (batch.epoch, batch.magic, batch.codec)
         log.stretch += batch.base < log.next or like != log.like
         self.rows["records"] += records
         self.rows["batches"].append(
             (
                 *(*where, log.number, log.stretch, op.index, op.time_ns),
-                *(batch.base, batch.last, batch.epoch, batch.magic, batch.crc, batch.codec),
+                *(batch.base, log.before, batch.last, batch.epoch, batch.magic, batch.crc, batch.codec),
                 *(batch.position, batch.segment, batch.control, batch.problem, odd),
             )
         )
-        log.number += 1
+        log.number, log.before = log.number + 1, batch.base
         log.next = max(log.next, batch.last + 1)
         log.newest, log.like = max(log.newest, batch.epoch), like
 
@@ -211,7 +217,7 @@ def _outcome(part: _Part, invoke: Op, op: Op, sent: Produce) -> int:
         raise _IrregularError("has an offset beyond 64 bits")
     part.by_process[op.process] = (invoke.index, max(highest, offset))
     part.acked = max(part.acked, offset)
-    if sent.acks == _ALL:
+    if sent.acks == ACKS_ALL:
         part.promised = max(part.promised, offset)
     return highest
 
@@ -230,15 +236,15 @@ def _rises(part: _Part, value: str) -> bool:
 
 def _is_odd(batch: Batch, log: _Log) -> bool:
     """Return True if a rule may have something to say of the batch, or of the step from the one before."""
-    first = batch.segment.partition(".")[0]
+    first = batch.segment_start
     offsets = [offset for offset, _, _ in batch.records]
     return (
         batch.base != log.next
         or offsets != list(range(batch.base, batch.base + len(offsets)))
         or batch.last != batch.base + len(offsets) - 1
         or (0 <= batch.epoch < log.newest and (log.like is None or batch.epoch != log.like[0]))
-        or (batch.magic < _WITH_EPOCHS and batch.epoch >= 0)
-        or (first.isdecimal() and batch.base < int(first))
+        or (batch.magic < WITH_EPOCHS and batch.epoch >= 0)
+        or (first is not None and batch.base < first)
         or bool(batch.problem)
         or batch.control is not None
     )
@@ -262,19 +268,6 @@ def _text(value: str | None) -> str:
     if value is None:
         raise _IrregularError("has a record without a value")
     return value
-
-
-def _with_records(op: Op, records: list[Any]) -> Op:
-    value = {**op.value, "records": records}
-    return Op(
-        index=op.index,
-        time_ns=op.time_ns,
-        source=op.source,
-        process=op.process,
-        type=op.type,
-        f=op.f,
-        value=value,
-    )
 
 
 _BULK: Final[dict[tuple[Source, str], Any]] = {

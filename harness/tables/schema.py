@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from harness.model import FencepostError
 
-VERSION: Final = 1
+VERSION: Final = 2
 # Rows of one row group: what a writer has in memory of each table.
 ROWS: Final = 65_536
 # Histories up to this many bytes need no tables: they are judged whole, from their lines; some 60,000 ops.
@@ -29,6 +29,10 @@ LINES_MAX: Final = 16 * 2**20
 FOLDER: Final = "tables"
 MANIFEST: Final = "manifest.json"
 _VERSION_KEY: Final = b"fencepost.tables"
+
+
+# Columns that are made of the others: of the value, and of the partition with the offset or the base.
+DERIVED: Final = ("hash", "place")
 
 
 class TablesError(FencepostError):
@@ -46,6 +50,8 @@ _PLACE: Final[_Columns] = {
     "partition": (pa.int32(), ""),
     "part": (pa.int32(), f"{_PART_DOC}: quicker to group by than a name"),
 }
+_NEAR_DOC: Final = "where it lies, to read few row groups: `part << 40 | offset >> 12`"
+_NEAR: Final[_Columns] = {"place": (_INT, _NEAR_DOC)}
 _LOG: Final[_Columns] = {
     "replica": (_TEXT, "the node"),
     "log": (pa.int32(), "the place in the manifest's `logs`"),
@@ -86,6 +92,7 @@ COLUMNS: Final[Mapping[str, _Columns]] = {
         "done_ns": (_INT, ""),
         "outcome": (_TEXT, "`ok`, `info` or `fail`"),
         "offset_": (_INT, "on ok, if the answer has one"),
+        "place_": (_INT, f"{_NEAR_DOC}; null without an offset"),
         "error": (_TEXT, ""),
         "floor": (_INT, "the highest offset acknowledged, to anyone, before it was sent; -1 for none"),
         "behind": (_INT, "the highest offset acknowledged to its process before it was itself; -1 for none"),
@@ -99,6 +106,8 @@ COLUMNS: Final[Mapping[str, _Columns]] = {
         "index": (_INT, "the index of its op"),
         "time_ns": (_INT, ""),
         "base": (_INT, ""),
+        **_NEAR,
+        "before_": (_INT, "the base of the batch before it in its log"),
         "last": (_INT, "inclusive"),
         "epoch": (_INT, "-1 for none"),
         "magic": (_INT, ""),
@@ -115,14 +124,16 @@ COLUMNS: Final[Mapping[str, _Columns]] = {
         **_LOG,
         "batch": (_INT, "the index of its batch's op"),
         "offset": (_INT, ""),
+        **_NEAR,
         "digest": (_INT, "the 64 bits of the digest's 16 hexadecimal digits"),
         **_VALUE,
     },
     "reads": {
         **_PLACE,
         "read": (_INT, "the index of the read's op"),
-        "place": (_INT, "0 for the first record that it showed"),
+        "rank": (_INT, "0 for the first record that it showed"),
         "offset": (_INT, ""),
+        **_NEAR,
         **_VALUE,
     },
 }
@@ -150,6 +161,7 @@ class Manifest:
         parts: the topic and partition of all ops that are about one.
         logs: the place of the partition, the replica and the index of the snapshot of each log that was read.
         irregular: `topic-partition` -> why an op of that partition does not fit the tables.
+        reach: how many places after its own the records of a batch that is not odd lie at most.
     """
 
     version: int = VERSION
@@ -161,6 +173,7 @@ class Manifest:
     parts: tuple[tuple[str, int], ...] = ()
     logs: tuple[tuple[int, str, int], ...] = ()
     irregular: Mapping[str, str] = field(default_factory=dict)
+    reach: int = 0
 
     def write(self, folder: Path) -> None:
         """Write it to the folder of the tables."""
@@ -183,6 +196,7 @@ class Manifest:
                 parts=tuple((topic, partition) for topic, partition in raw["parts"]),
                 logs=tuple((part, replica, snapshot) for part, replica, snapshot in raw["logs"]),
                 irregular=raw["irregular"],
+                reach=raw["reach"],
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TablesError(f"{path}: {error!r:.200}; expected the manifest of a run's tables") from error

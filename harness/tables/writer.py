@@ -7,20 +7,31 @@ The lines stay the durable record. Tables can be made from them at any time, als
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.history.file import history_ops
-from harness.history.sequence import Sequence
+from harness.history.sequence import Breaks
 from harness.model import Op
+from harness.tables.places import places_of
 from harness.tables.rows import Row, Rows
-from harness.tables.schema import FOLDER, ROWS, SCHEMAS, Manifest, TablesError, check_schema, table_path
+from harness.tables.schema import (
+    DERIVED,
+    FOLDER,
+    ROWS,
+    SCHEMAS,
+    Manifest,
+    TablesError,
+    check_schema,
+    table_path,
+)
 
 # Row groups compress to a third of their size, at no cost that could be measured.
 _COMPRESSION: Final = "zstd"
@@ -29,7 +40,7 @@ _HASH_KEY: Final = "fencepost-tables"
 
 
 class TableWriter:
-    """Writes tables to a folder, row group by row group; `tables_of` decides when it is whole."""
+    """Writes tables to a folder, row group by row group, until its block ends. The manifest is for others."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -52,8 +63,12 @@ class TableWriter:
             self._files[name].write_table(table, row_group_size=ROWS)
             self.written[name] += table.num_rows
 
-    def close(self) -> None:
-        """Write the files' ends."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._stack.close()
 
 
@@ -75,27 +90,28 @@ def make_tables(history: Path) -> Path:
 
 def write_tables(ops: Iterable[Op], folder: Path, size: int) -> Manifest:
     """Write the tables of these ops to a new folder, without the manifest, which is returned."""
-    rows, sequence, writer = Rows(), Sequence(), TableWriter(folder)
-    for op in ops:
-        sequence.add(op.index, op.time_ns)
-        rows.add(op)
+    rows, breaks = Rows(), Breaks()
+    with TableWriter(folder) as writer:
+        for op in ops:
+            breaks.add(op.index, op.time_ns)
+            rows.add(op)
+            for name, waiting in rows.rows.items():
+                if len(waiting) >= ROWS:
+                    writer.write(name, waiting)
+                    rows.rows[name] = []
+        rows.end()
         for name, waiting in rows.rows.items():
-            if len(waiting) >= ROWS:
-                writer.write(name, waiting)
-                rows.rows[name] = []
-    rows.end()
-    for name, waiting in rows.rows.items():
-        writer.write(name, waiting)
-    writer.close()
+            writer.write(name, waiting)
     return Manifest(
         size=size,
-        ops=sequence.count,
+        ops=breaks.count,
         rows=writer.written,
-        skips=tuple(sequence.skips),
-        falls=tuple(sequence.falls),
+        skips=tuple(breaks.skips),
+        falls=tuple(breaks.falls),
         parts=tuple(rows.parts),
         logs=tuple(rows.logs),
         irregular=rows.irregular,
+        reach=rows.reach,
     )
 
 
@@ -125,16 +141,21 @@ def read_manifest(history: Path) -> Manifest:
 
 
 def as_table(name: str, rows: list[Row]) -> pa.Table:
-    """Return rows as a table, with the hashes of their values."""
+    """Return rows as a table, with the columns that are DERIVED."""
     schema = SCHEMAS[name]
-    columns = iter(zip(*rows, strict=True)) if rows else iter([()] * (len(schema) - ("hash" in schema.names)))
-    found: dict[str, Any] = {}
-    for column in schema:
-        if column.name != "hash":
-            found[column.name] = next(columns)
+    given = [column for column in schema.names if column not in DERIVED]
+    found: dict[str, Any] = dict(zip(given, zip(*rows, strict=True) if rows else [()] * len(given), strict=True))
     if "hash" in schema.names:
         found["hash"] = hashes(found["value"])
-    return pa.table(found, schema=schema)
+    return placed(name, found)
+
+
+def placed(name: str, columns: Mapping[str, Any]) -> pa.Table:
+    """Return columns as a table, with that of the places, if it has one."""
+    found = dict(columns)
+    if "place" in SCHEMAS[name].names:
+        found["place"] = places_of(found["part"], found["base" if name == "batches" else "offset"])
+    return pa.table(found, schema=SCHEMAS[name])
 
 
 def hashes(values: Any) -> Any:

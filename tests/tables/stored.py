@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from checkers.spark import assemble as names
-from checkers.spark.assemble import assemble
+from checkers.spark.assemble import Context, assemble
 from harness.model import Op, PartOps, Source
 from harness.tables.schema import SCHEMAS, Manifest, table_path
 from harness.tables.writer import write_tables
@@ -47,11 +47,11 @@ def all_ops(folder: Path) -> PartOps:
     rows = [row for name in SCHEMAS for row in _rows(folder, name)]
     for part, place in enumerate(manifest.parts):
         mine = [row for row in rows if row["part"] in (None, part)]
-        found |= {op.index: op for op in assemble(mine, place)}
+        replicas = {log: replica for log, (of, replica, _) in enumerate(manifest.logs) if of == part}
+        found |= {op.index: op for op in assemble(mine, Context(place=place, replicas=replicas))}
     return PartOps(found[index] for index in sorted(found))
 
 
 def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
     rows = pq.read_table(table_path(folder, name)).to_pylist()
-    about = {"piece": _PIECES[name], "count": 1}
-    return [{**row, **about, "process": row.get("replica", row.get("process"))} for row in rows]
+    return [{**row, "piece": _PIECES[name], "count": 1} for row in rows]

@@ -14,6 +14,7 @@ from benchmarks.made.plants import PLANTS, Plant
 from checkers import CHECKERS
 from checkers.judge import check_in_process
 from checkers.spark.runs import check_runs
+from checkers.spark.search import Limits
 from harness.model import Anomaly, Kind, PartOps
 from harness.tables.schema import FOLDER, Manifest
 from tests.checkers.golden import STORIES, ops_of
@@ -23,7 +24,9 @@ from tests.tables.stored import all_ops, silent, stored
 
 pytestmark = pytest.mark.spark
 
-SHIFTS = (3, 1, 0)
+# So many buckets that there is a look between the first and the last, and so few that there is none.
+LIMITS = Limits(coarse=3, fine=1, few=0)
+FEW = Limits(coarse=4)
 RUNS = {name: ops_of(name) for name in STORIES} | {name: plant.ops for name, plant in CHANGES.items()}
 MADE = 120
 
@@ -75,7 +78,7 @@ def _assert_same(expected: Sequence[Sequence[Anomaly]], found: Found) -> None:
 def test_what_is_left_out_changes_nothing_of_what_the_rules_find(
     session: Any, made: list[tuple[Path, Manifest]], expected: list[list[Anomaly]], tmp_path: Path
 ) -> None:
-    found = check_together(session, made, tmp_path / "all", SHIFTS)
+    found = check_together(session, made, tmp_path / "all", LIMITS)
     _assert_same(expected, found)
     # Most was left out, and most runs have something to find.
     assert found.rows["produce"] < found.made["produces"] / 3
@@ -86,14 +89,14 @@ def test_what_is_left_out_changes_nothing_of_what_the_rules_find(
 def test_order_of_rows_changes_nothing(
     session: Any, made: list[tuple[Path, Manifest]], expected: list[list[Anomaly]], tmp_path: Path
 ) -> None:
-    _assert_same(expected[::3], check_together(session, made[::3], tmp_path / "all", (4, 2, 0), backwards=True))
+    _assert_same(expected[::3], check_together(session, made[::3], tmp_path / "all", FEW, backwards=True))
 
 
 def test_goldens_and_plants_of_brokers_that_emit_no_events_are_judged_alike(session: Any, tmp_path: Path) -> None:
     histories = [silent(ops) for ops in RUNS.values()]
     paths = [tmp_path / str(number) for number in range(len(histories))]
     runs = [(path, stored(ops, path)) for path, ops in zip(paths, histories, strict=True)]
-    found = check_together(session, runs, tmp_path / "all", SHIFTS)
+    found = check_together(session, runs, tmp_path / "all", LIMITS)
     expected = [check_in_process(PartOps(ops)) for ops in histories]
     _assert_same(expected, found)
     assert 300 <= sum(map(bool, expected))
@@ -104,7 +107,7 @@ def test_goldens_of_brokers_that_emit_events_are_judged_whole_from_their_tables(
     session: Any, tmp_path: Path
 ) -> None:
     runs = [(tmp_path / name, stored(ops_of(name), tmp_path / name)) for name in STORIES]
-    found = check_together(session, runs, tmp_path / "all", SHIFTS)
+    found = check_together(session, runs, tmp_path / "all", LIMITS)
     _assert_same([check_in_process(PartOps(ops_of(name))) for name in STORIES], found)
     assert (found.made["produces"], 0) == (found.rows["produce"], found.rows.get("span", 0))
 
@@ -135,8 +138,7 @@ def test_every_plant_is_found_and_nothing_else(session: Any, tmp_path: Path, par
 def test_more_doubts_than_can_be_looked_at_make_a_run_unknown_at_best(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.spark.pieces.DOUBTS_MAX", 1)
     Maker(Shape(sends=300, stretch=100)).make(tmp_path / "run" / FOLDER)
-    found = check_runs(session, [tmp_path / "run"], CHECKERS)["run"]
+    found = check_runs(session, [tmp_path / "run"], CHECKERS, limits=Limits(offsets=1))["run"]
     assert {Kind.UNCHECKED} == {each.kind for each in found}
     assert "evidence differs at" in found[0].sentence
