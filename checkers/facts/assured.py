@@ -7,6 +7,7 @@ answer. A follower also counts, with its leader, if it was seen to fetch the rec
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from checkers.facts.acked import Acked, acked_records
 from checkers.facts.fact import fact
 from checkers.facts.isr import IsrState, isr_states
 from checkers.facts.moments import margin_ns
-from checkers.facts.sightings import sightings
+from checkers.facts.sightings import Sighting, sightings
 from harness.events import Produce
 from harness.model import Op, OpType, events_of
 
@@ -56,22 +57,31 @@ def _members(ops: Sequence[Op], acked: Acked, begun_ns: int) -> frozenset[str]:
 def _copied(ops: Sequence[Op], acked: Acked, around: Sequence[IsrState]) -> frozenset[str]:
     """Return the followers in the ISR that copied the offset from the leader that answered, and that leader."""
     before = [state for state in around if state.op.index < acked.index]
-    ends: dict[tuple[str, str], int] = {}
     copied: dict[str, set[str]] = {}
-    for sighting in sightings(ops):
+    steps = _steps(ops)
+    for sighting, last in steps[bisect_right(steps, acked.invoked, key=_index) :]:
         if sighting.op.index >= acked.index:
             break
-        link = (sighting.node, sighting.leader)
-        passed = ends.get(link, 0) <= acked.offset < sighting.end
-        if passed and sighting.fresh and sighting.op.index > acked.invoked:
+        if sighting.fresh and last <= acked.offset < sighting.end:
             copied.setdefault(sighting.leader, set()).add(sighting.node)
-        ends[link] = sighting.end
     # A leader that is not alone in its ISR answers once a follower has copied the record from it.
     certain = len({state.leader for state in before}) == 1 or all(len(state.isr) > 1 for state in around)
     if len(copied) != 1 or not certain or not before:
         return frozenset()
     ((leader, followers),) = copied.items()
     return frozenset({leader, *followers}) & frozenset(before[-1].isr)
+
+
+@fact
+def _steps(ops: Sequence[Op]) -> list[tuple[Sighting, int]]:
+    """Return the ends of followers' logs, each with the one that was seen before on its link."""
+    ends: dict[tuple[str, str], int] = {}
+    found = []
+    for sighting in sightings(ops):
+        link = (sighting.node, sighting.leader)
+        found.append((sighting, ends.get(link, 0)))
+        ends[link] = sighting.end
+    return found
 
 
 def _between(states: Sequence[IsrState], since_ns: int, until_ns: int) -> list[IsrState]:
@@ -81,3 +91,7 @@ def _between(states: Sequence[IsrState], since_ns: int, until_ns: int) -> list[I
         # The first state of a run is seen before any client begins, if only just.
         first = 0
     return [state for state in states[first:] if state.op.time_ns <= until_ns]
+
+
+def _index(step: tuple[Sighting, int]) -> int:
+    return step[0].op.index

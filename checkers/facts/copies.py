@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from checkers.facts.fact import fact, select
 from checkers.facts.view import names_of
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
@@ -126,6 +128,20 @@ class Replay:
             self._next = next(self._changes, None)
 
 
+class Ranges:
+    """[first, end) ranges of offsets, in any order, which may overlap."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Take the ranges; a run that loses thousands of records asks for each of them, so they are columns."""
+        self._firsts, self._ends = np.array([*ranges], dtype=np.int64).reshape(-1, 2).T
+
+    def at(self, offset: int, first: int = 0, end: int | None = None) -> list[int]:
+        """Return the places of those, from place `first` on and before place `end`, that have the offset."""
+        here = slice(first, end)
+        found: list[int] = np.flatnonzero((self._firsts[here] <= offset) & (offset < self._ends[here])).tolist()
+        return [first + place for place in found] if first else found
+
+
 class Copies:
     """The replicas' logs over time: every change, in index order."""
 
@@ -145,6 +161,7 @@ class Copies:
             (op, step) for op, step in self._steps if isinstance(step, Append) and step.role == "leader"
         ]
         self._wrote_at = [op.index for op, _ in self._wrote]
+        self._wrote_to = Ranges((step.base, step.end) for _, step in self._wrote)
         self._names = names
         self._logs: dict[str, ReplicaLog] = {}
         self._undone: dict[str, list[Piece]] = {}
@@ -153,13 +170,14 @@ class Copies:
         self.in_order: list[Change] = []
         for place, (op, step) in enumerate(self._steps):
             self.in_order += self._apply(place, op, step)
+        self._changed = Ranges((change.first, change.end) for change in self.in_order)
 
     def changes(self, offset: int) -> dict[str, list[Change]]:
         """Return the changes at the offset in each node's log, in index order."""
         found: dict[str, list[Change]] = {}
-        for change in self.in_order:
-            if change.first <= offset < change.end:
-                found.setdefault(change.node, []).append(change)
+        for place in self._changed.at(offset):
+            change = self.in_order[place]
+            found.setdefault(change.node, []).append(change)
         return found
 
     def written(self, offset: int, after: int, until: int) -> list[Op]:
@@ -174,15 +192,9 @@ class Copies:
             after: the index of the record's invoke.
             until: the index of the record's ok.
         """
-        found: list[Op] = []
-        for op, step in self._wrote[bisect_right(self._wrote_at, after) :]:
-            if op.index > until and found:
-                break
-            if step.base <= offset < step.end:
-                found.append(op)
-                if op.index > until:
-                    break
-        return found
+        first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
+        places = self._wrote_to.at(offset, first, end) or self._wrote_to.at(offset, max(first, end))[:1]
+        return [self._wrote[place][0] for place in places]
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -243,11 +255,9 @@ class Copies:
 
     def _later(self, place: int, leader: str, offset: int) -> int:
         """Return the origin of a leader's append that reaches the collector after its follower's copy."""
-        here = self._steps[place][0].index
-        for op, step in self._wrote[bisect_right(self._wrote_at, here) :]:
-            if op.process == leader and step.base <= offset < step.end:
-                return op.index
-        return UNKNOWN
+        here = bisect_right(self._wrote_at, self._steps[place][0].index)
+        later = (self._wrote[each][0] for each in self._wrote_to.at(offset, here))
+        return next((op.index for op in later if op.process == leader), UNKNOWN)
 
     def _remove(self, op: Op, log: ReplicaLog, to: int) -> list[Change]:
         removed = log.cut(to)

@@ -14,11 +14,14 @@ from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Final
 
+import numpy as np
+
 from checkers.facts.assured import Assured, assured_records
 from checkers.facts.durable import flushed
 from checkers.facts.fact import fact
 from checkers.facts.keeping import Keeping, Standing, Why
 from checkers.facts.moments import margin_ns
+from checkers.facts.refuters import Ints, Refuters, refuters
 from checkers.facts.seen import Away, Back, Deleted, Lead, Obeyed, Seen, timeline
 from checkers.facts.sightings import Sighting
 from checkers.facts.view import at, final_logs, setup_of
@@ -45,14 +48,19 @@ class Keepers:
         self._back: dict[str, int] = {}
         for node in setup.replicas if setup else ():
             self._set(node, Keeping(since_ns=-1, standing=Standing.EXCUSED, why=Why.OUTSIDE))
-        begun = False
-        for seen in timeline(ops):
-            if not begun and seen.time_ns >= assured.begun_ns:
-                begun = True
-                self._promise()
+        self._begun = False
+        others = refuters(ops)
+        rest = others.of(assured)
+        places, done = others.places[rest], 0
+        for place, seen in enumerate(timeline(ops)):
+            if done < len(rest) and places[done] <= place:
+                end = int(np.searchsorted(places, place, side="right"))
+                self._refuted(others, rest[done:end])
+                done = end
+            self._begin(seen.time_ns)
             self._take(seen)
-        if not begun:
-            self._promise()
+        self._refuted(others, rest[done:])
+        self._begin(assured.begun_ns)
         self._read_logs()
 
     @property
@@ -97,8 +105,12 @@ class Keepers:
             yield from ((node, each) for each in past if each.standing is Standing.GONE)
 
     # --- one thing after another -----------------------------------------------------------------------------
-    def _promise(self) -> None:
+    def _begin(self, now: int) -> None:
+        """The record is promised once it was asked for."""
         assured = self.assured
+        if self._begun or now < assured.begun_ns:
+            return
+        self._begun = True
         for node in sorted(assured.members & self._now.keys() - self._down):
             due = Keeping(since_ns=assured.begun_ns, standing=Standing.DUE, begun=assured.acked.index)
             self._set(node, due)
@@ -126,8 +138,18 @@ class Keepers:
                 self._follow(node, leader, seen.time_ns)
             case Sighting() as sighting:
                 self._see(sighting)
-            case Assured() as other:
-                self._refuted_by(other)
+
+    def _refuted(self, others: Refuters, rest: Ints) -> None:
+        """Take those other acknowledgements into account, one after another; nothing is seen between them."""
+        while len(rest):
+            other = others.assured[rest[0]]
+            self._begin(other.acked.ok.time_ns)
+            self._refuted_by(other)
+            if any(map(self._is_due, other.members)):
+                rest = rest[1:]
+            else:
+                # None of these members has the record any more: what else they promised says no more.
+                rest = rest[others.groups[rest] != others.groups[rest[0]]]
 
     def _elect(self, lead: Lead, now: int) -> None:
         leader, state = lead.state.leader, lead.state
@@ -184,11 +206,7 @@ class Keepers:
 
     def _refuted_by(self, other: Assured) -> None:
         """Another record is acknowledged at or below the offset: whoever promised that one lacks this one."""
-        mine, acked = self.assured.acked, other.acked
-        below = acked.offset < self._offset and acked.invoked > mine.index
-        same = acked.offset == self._offset and acked.value != mine.value and acked.index > mine.index
-        if not below and not same:
-            return
+        acked = other.acked
         due = {node: self._now[node] for node in sorted(other.members) if self._is_due(node)}
         for node, now in due.items():
             if now.since_ns < other.begun_ns:

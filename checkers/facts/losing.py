@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
+from operator import attrgetter
 
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
@@ -72,7 +74,7 @@ def _must_have_had(
     if keepers is None:
         return None
     now = takeover.op.time_ns
-    end = None if until is None else next(op.time_ns for op in ops if op.index == until)
+    end = None if until is None else ops[bisect_left(ops, until, key=attrgetter("index"))].time_ns
     found = keepers.at(takeover.node, now)
     if found is None or found.standing is Standing.EXCUSED:
         return None

@@ -1,5 +1,5 @@
 """
-What is seen of replicas where brokers report nothing, in one order: faults, leaders, commands, fetches, answers.
+What is seen of replicas where brokers report nothing, in one order: faults, leaders, commands, fetches.
 
 ZooKeeper's watch may be late: a leader may lead for as long as the margin of `margin_ns` before it is recorded.
 """
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from checkers.facts.assured import Assured, assured_records
 from checkers.facts.fact import fact
 from checkers.facts.isr import IsrState, isr_states
 from checkers.facts.moments import margin_ns
@@ -66,7 +65,7 @@ class Obeyed:
     leader: str
 
 
-Event: TypeAlias = Lead | Away | Back | Deleted | Obeyed | Sighting | Assured
+Event: TypeAlias = Lead | Away | Back | Deleted | Obeyed | Sighting
 
 
 class Seen(NamedTuple):
@@ -82,11 +81,11 @@ def timeline(ops: Sequence[Op]) -> list[Seen]:
     """Return all that is seen, by the time from which on it may be so."""
     found = [*_leaders(ops), *_faults(ops), *_told(ops)]
     found += [Seen(each.op.time_ns, each.op.index, each) for each in sightings(ops)]
-    found += [Seen(each.acked.ok.time_ns, each.acked.index, each) for each in assured_records(ops)]
-    return sorted(found, key=_order)
+    return sorted(found, key=order)
 
 
-def _order(seen: Seen) -> tuple[int, int]:
+def order(seen: Seen) -> tuple[int, int]:
+    """Return where it stands among all that is seen."""
     return seen.time_ns, seen.place
 
 

@@ -85,10 +85,11 @@ class Loss:
     @property
     def way(self) -> tuple[object, ...]:
         """The key by which losses are grouped into one sentence."""
-        indexes = (op.index if op else None for op in (self.record.written, self.cause, self.read))
+        indexes = (op.index if op else None for op in (self.cause, self.read))
         led = self.takeover.op.index if self.takeover else None
         broken = tuple(breach.text for breach in self.breaches)
-        return (self.kind, self.record.name, led, self.owing, broken, *indexes)
+        writer = self.record.written.process if self.record.written else ""
+        return (self.kind, self.record.name, writer, self.writer_epoch, led, self.owing, broken, *indexes)
 
     @property
     def proof(self) -> tuple[int, ...]:
