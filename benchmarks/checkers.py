@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,8 +29,9 @@ from rich.table import Table
 
 from benchmarks.cpu import load_average
 from benchmarks.duckdb_folds import seconds
-from benchmarks.made.history import Maker, Shape
-from benchmarks.made.plants import PLANTS, Plant
+from benchmarks.made.history import Maker
+from benchmarks.made.jobs import STANDARD, Job
+from benchmarks.made.truth import read_truth, write_truth, wrong
 from checkers import CHECKERS
 from checkers.checker import check
 from checkers.spark.assemble import assemble
@@ -38,67 +39,15 @@ from checkers.spark.runs import check_runs, need_quick_queries, selected
 from checkers.spark.session import spark_session
 from harness.ending import Parser, end, whole_number
 from harness.java import find_java
-from harness.model import Anomaly, Kind, UsageError
+from harness.model import Anomaly, UsageError
 from harness.run.store import Run
 from harness.tables.schema import Manifest
 
-REPLICAS: Final = 3
 RECORDS_MAX: Final = 1_000_000_000
-_RECORDS: Final = (1_000_000, 10_000_000)
 _LOOK_S: Final = 0.05
 # A rule that takes less is among others.
 _SHOWN_S: Final = 0.005
-_SHORT: Final = "short"
 _KIB: Final = 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """
-    A run that is made and checked.
-
-    Attributes:
-        records: replica records.
-        everywhere: one divergence in each bucket of 4,096 offsets, and no other anomaly.
-    """
-
-    records: int
-    partitions: int
-    batch: int
-    unanswered: float
-    everywhere: bool
-
-    @property
-    def sends(self) -> int:
-        """The produces of one partition."""
-        return max(1_000, self.records // REPLICAS // self.partitions)
-
-    @property
-    def plants(self) -> tuple[Plant, ...]:
-        """One anomaly of each sort, each in its own place."""
-        if self.everywhere:
-            places = range(1_000, self.sends, 4_096)
-            return tuple(
-                Plant(name="diverged", number=place, partition=part)
-                for part in range(self.partitions)
-                for place in places
-            )
-        step = self.sends // (len(PLANTS) + 2)
-        return tuple(
-            # A log that ends early is planted at its end.
-            Plant(
-                name=name,
-                number=self.sends - 50 if name == _SHORT else step * place,
-                partition=place % self.partitions,
-            )
-            for place, name in enumerate(PLANTS, start=1)
-        )
-
-    def __str__(self) -> str:
-        where = "one partition" if self.partitions == 1 else f"{self.partitions} partitions"
-        return f"{self.records / 1e6:g} M, {where}, batches of {self.batch}" + (
-            ", all buckets dirty" if self.everywhere else ""
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,28 +77,13 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="python -m benchmarks.checkers", description="Measure how long Spark checks large runs.")
     add = parser.add_argument
     count = whole_number(3_000, RECORDS_MAX)
-    add("--records", type=count, nargs="+", default=list(_RECORDS), metavar="N", help="replica records of a run")
+    add("--records", type=count, nargs="+", metavar="N", help="replica records of a run (default: seven runs)")
     add("--partitions", type=whole_number(1, 1_000), nargs="+", default=[1], metavar="N")
-    add(
-        "--batch",
-        type=whole_number(1, 10_000),
-        nargs="+",
-        default=[3, 100],
-        metavar="N",
-        help="records of a batch",
-    )
-    add(
-        "--unanswered",
-        type=float,
-        default=0.01,
-        metavar="SHARE",
-        help="of produces without an answer (default: 0.01)",
-    )
-    add(
-        "--everywhere",
-        action="store_true",
-        help="one divergence in each 4,096 offsets, instead of one of each sort",
-    )
+    batch = whole_number(1, 10_000)
+    add("--batch", type=batch, nargs="+", default=[3], metavar="N", help="records of a batch")
+    add("--unanswered", type=float, default=0.01, metavar="SHARE", help="of produces (default: 0.01)")
+    add("--hot", action="store_true", help="the first partition has four fifths of the records")
+    add("--everywhere", action="store_true", help="one divergence in each 4,096 offsets, and nothing else")
     add("--rules", action="store_true", help="print how long each rule takes with what is selected for it")
     add(
         "--folder", type=Path, metavar="FOLDER", help="where to make the runs, one after another (default: TMPDIR)"
@@ -157,47 +91,58 @@ def main(arguments: Sequence[str]) -> int:
     return end("benchmarks.checkers", lambda: _measure(parser.parse_args(arguments)))
 
 
+def _jobs(chosen: argparse.Namespace) -> Sequence[Job]:
+    if chosen.records is None:
+        return STANDARD
+    return [
+        Job(
+            records=records,
+            partitions=partitions,
+            hot=chosen.hot,
+            batch=batch,
+            unanswered=chosen.unanswered,
+            everywhere=chosen.everywhere,
+        )
+        for records in chosen.records
+        for partitions in chosen.partitions
+        for batch in chosen.batch
+    ]
+
+
 def _measure(chosen: argparse.Namespace) -> int:
     if chosen.folder is not None and not chosen.folder.is_dir():
-        raise UsageError(f"{chosen.folder}: no such folder; expected one with room for 60 bytes a record")
-    console, wrong = Console(), 0
+        raise UsageError(f"{chosen.folder}: no such folder; expected one with room for 40 bytes a record")
+    console, mistakes = Console(), 0
     java = find_java()
-    table = Table("M", "parts", "batch", "start s", "check s", "records/s", "peak MiB", "DuckDB s", "ratio")
-    for records in chosen.records:
-        for partitions in chosen.partitions:
-            for batch in chosen.batch:
-                job = Job(
-                    records=records,
-                    partitions=partitions,
-                    batch=batch,
-                    unanswered=chosen.unanswered,
-                    everywhere=chosen.everywhere,
-                )
-                with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
-                    with console.status(f"making {job}"):
-                        _make(job, Path(folder))
-                    with console.status(f"checking {job}"):
-                        outcome = _checked(job, Path(folder), java.home, rules=chosen.rules)
-                table.add_row(*_cells(job, outcome))
-                if outcome.rules:
-                    slow = {name: spent for name, spent in outcome.rules.items() if spent >= _SHOWN_S}
-                    slow["all others"] = sum(outcome.rules.values()) - sum(slow.values())
-                    longest = sorted(slow.items(), key=lambda rule: -rule[1])
-                    console.print(f"{job}: " + ", ".join(f"{name} {spent:.2f} s" for name, spent in longest))
-                wrong += len(outcome.wrong)
-                for text in outcome.wrong:
-                    console.print(f"{job}: {text}", highlight=False, markup=False)
+    table = Table("run", "start s", "check s", "records/s", "peak MiB", "DuckDB s", "ratio")
+    for job in _jobs(chosen):
+        with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
+            with console.status(f"making {job}"):
+                _make(job, Path(folder))
+            with console.status(f"checking {job}"):
+                outcome = _checked(job, Path(folder), java.home, rules=chosen.rules)
+        table.add_row(*_cells(job, outcome))
+        if outcome.rules:
+            console.print(f"{job}: {_longest(outcome.rules)}")
+        mistakes += len(outcome.wrong)
+        for text in outcome.wrong:
+            console.print(f"{job}: {text}", highlight=False, markup=False)
     console.print(table)
     console.print(f"load average {load_average():.1f}, {os.cpu_count()} cores")
-    return 1 if wrong else 0
+    return 1 if mistakes else 0
+
+
+def _longest(rules: Mapping[str, float]) -> str:
+    slow = {name: spent for name, spent in rules.items() if spent >= _SHOWN_S}
+    slow["all others"] = sum(rules.values()) - sum(slow.values())
+    longest = sorted(slow.items(), key=lambda rule: -rule[1])
+    return ", ".join(f"{name} {spent:.2f} s" for name, spent in longest)
 
 
 def _cells(job: Job, outcome: Outcome) -> list[str]:
     duckdb = outcome.duckdb_s
     return [
-        f"{job.records / 1e6:g}",
-        str(job.partitions),
-        str(job.batch),
+        str(job),
         f"{outcome.start_s:.1f}",
         f"{outcome.check_s:.1f}",
         f"{job.records / outcome.check_s:,.0f}",
@@ -208,22 +153,14 @@ def _cells(job: Job, outcome: Outcome) -> list[str]:
 
 
 def _make(job: Job, folder: Path) -> None:
-    # Whole stretches, so that the last one is not too short for a plant at its end.
-    stretch = -(-job.sends // max(4, job.sends // 600_000))
-    shape = Shape(
-        sends=job.sends,
-        partitions=job.partitions,
-        batch=job.batch,
-        unanswered=job.unanswered,
-        stretch=stretch,
-        plants=job.plants,
-    )
     with _in_another_process() as pool:
-        pool.submit(_made, shape, Run(path=folder).tables).result()
+        pool.submit(_made, job, folder).result()
 
 
-def _made(shape: Shape, folder: Path) -> None:
-    Maker(shape).make(folder)
+def _made(job: Job, folder: Path) -> None:
+    maker = Maker(job.shape)
+    maker.make(Run(path=folder).tables)
+    write_truth(folder, maker.truth)
 
 
 def _checked(job: Job, folder: Path, java_home: Path, *, rules: bool) -> Outcome:
@@ -240,7 +177,7 @@ def _checked(job: Job, folder: Path, java_home: Path, *, rules: bool) -> Outcome
         check_s=check_s,
         peak_mib=peak[0],
         duckdb_s=duckdb_s,
-        wrong=_wrong(job, found),
+        wrong=wrong(read_truth(folder), found, job.batch),
         rules=spent,
     )
 
@@ -269,20 +206,6 @@ def _rules(folder: Path, java_home: Path) -> dict[str, float]:
             check(ops, {name: checker})
             spent[name] += time.monotonic() - began
     return spent
-
-
-def _wrong(job: Job, found: Sequence[Anomaly]) -> list[str]:
-    """Return the plants that were not found, and the findings that were not planted."""
-    expected = {(plant.partition, kind) for plant in job.plants for kind in PLANTS[plant.name].kinds}
-    shown = {(each.partition, each.kind) for each in found}
-    wrong = [f"{kind} of partition {partition} was not found" for partition, kind in sorted(expected - shown)]
-    wrong += [f"{kind} of partition {partition} was not planted" for partition, kind in sorted(shown - expected)]
-    if job.everywhere:
-        places = {(each.partition, each.ranges) for each in found if each.kind is Kind.DIVERGED}
-        wrong += (
-            [f"{len(places)} divergences; expected {len(job.plants)}"] if len(places) != len(job.plants) else []
-        )
-    return wrong
 
 
 # --- processes -------------------------------------------------------------------------------------------------

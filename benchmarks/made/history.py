@@ -49,6 +49,7 @@ class Shape:
 
     Attributes:
         sends: produces of each partition.
+        cold: produces of each partition but the first, if these are others; 0 if not.
         batch: records of a batch.
         unanswered: the share of produces without an answer.
         stretch: sends that are made at once.
@@ -57,6 +58,7 @@ class Shape:
     """
 
     sends: int
+    cold: int = 0
     partitions: int = 1
     batch: int = 3
     unanswered: float = 0.01
@@ -64,6 +66,10 @@ class Shape:
     elections: int = 10
     reads: bool = True
     plants: tuple[Plant, ...] = ()
+
+    def sends_of(self, partition: int) -> int:
+        """Return the produces of a partition."""
+        return self.cold if self.cold and partition else self.sends
 
 
 @dataclass(slots=True)
@@ -73,19 +79,25 @@ class _Part:
     acked: int = -1
     end: int = 0
     epoch: int = -1
+    version: int = -1
+    last: int = 0
 
 
 class Maker:
-    """Makes one run; `make` writes its tables."""
+    """
+    Makes one run; `make` writes its tables.
+
+    Attributes:
+        truth: what was planted so far, each with the offset of its record, None if it found no record to change.
+    """
 
     def __init__(self, shape: Shape, seed: int = 0) -> None:
         self.shape = shape
         self.seed = seed
+        self.truth: list[tuple[Plant, int | None]] = []
         self._index = 0
         self._events: list[tuple[Any, ...]] = []
         self._logs: list[tuple[int, str, int]] = []
-        # The leader of the last epoch is A, whatever is made, so that a plant on C is one on a follower.
-        self._last = (max(0, shape.sends - 1) // shape.stretch) // shape.elections
 
     def make(self, folder: Path) -> Manifest:
         """Write the tables to a new folder with their manifest, and return it."""
@@ -116,11 +128,14 @@ class Maker:
 
     def _sends(self, writer: TableWriter, part: _Part) -> None:
         shape = self.shape
+        sends = shape.sends_of(part.number)
+        # The leader of the last epoch is A, whatever is made, so that a plant on C is one on a follower.
+        part.last = (max(0, sends - 1) // shape.stretch) // shape.elections
         self._elect(part)
-        for place, first in enumerate(range(0, shape.sends, shape.stretch)):
+        for place, first in enumerate(range(0, sends, shape.stretch)):
             if place and place % shape.elections == 0:
                 self._elect(part)
-            self._stretch(writer, part, first, min(shape.sends, first + shape.stretch))
+            self._stretch(writer, part, first, min(sends, first + shape.stretch))
 
     # --- events ------------------------------------------------------------------------------------------------
     def _event(self, process: str, type_: OpType, event: Event, floor: int | None = None) -> int:
@@ -159,19 +174,22 @@ class Maker:
         self._event("zookeeper", OpType.INFO, Registrations(nodes=tuple(_IDS)))
 
     def _leader(self, part: _Part) -> str:
-        return NODES[(part.epoch - self._last) % len(NODES)]
+        return NODES[(part.epoch - part.last) % len(NODES)]
 
     def _elect(self, part: _Part) -> None:
         part.epoch += 1
-        state = LeaderAndIsr(
+        part.version += 1
+        self._event("zookeeper", OpType.INFO, self._state(part))
+
+    def _state(self, part: _Part) -> LeaderAndIsr:
+        return LeaderAndIsr(
             topic=TOPIC,
             partition=part.number,
             leader=self._leader(part),
             epoch=part.epoch,
             isr=NODES,
-            zk_version=part.epoch,
+            zk_version=part.version,
         )
-        self._event("zookeeper", OpType.INFO, state)
 
     # --- a stretch ---------------------------------------------------------------------------------------------
     def _stretch(self, writer: TableWriter, part: _Part, first: int, end: int) -> None:
@@ -198,7 +216,7 @@ class Maker:
         last = int(offset[-1]) if landed.any() else part.end - 1
         for plant in shape.plants:
             if plant.partition == part.number and first <= plant.number < end:
-                plant.change(sent, held)
+                self.truth.append((plant, plant.change(sent, held)))
         writer.write_table("produces", produce_rows(part.number, sent, part.acked))
         part.acked = max(part.acked, int(sent.offset[sent.outcome == 0].max(initial=-1)))
         for node in NODES:
@@ -207,8 +225,15 @@ class Maker:
         leader = self._leader(part)
         for node in NODES:
             if node != leader:
-                fetch = Fetch(topic=TOPIC, partition=part.number, link=(node, leader), offset=part.end)
-                self._event("fabric", OpType.INFO, fetch, part.acked)
+                self._event("fabric", OpType.INFO, self._fetch(part, node), part.acked)
+        for plant in shape.plants:
+            if plant.partition == part.number and first <= plant.number < end:
+                for process, event in plant.events(self._state(part), part.end):
+                    part.version += isinstance(event, LeaderAndIsr)
+                    self._event(process, OpType.INFO, event, part.acked if isinstance(event, Fetch) else None)
+
+    def _fetch(self, part: _Part, node: str) -> Fetch:
+        return Fetch(topic=TOPIC, partition=part.number, link=(node, self._leader(part)), offset=part.end)
 
     # --- what stands at the end --------------------------------------------------------------------------------
     def _snapshots(self, writer: TableWriter, part: _Part) -> None:

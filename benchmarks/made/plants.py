@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from benchmarks.made.columns import Held, Sent, mixed
+from harness.events import Event, Fetch, LeaderAndIsr, Printed
 from harness.model import Kind
 
 Logs: TypeAlias = dict[str, Held]
@@ -31,11 +32,21 @@ class Plant:
     number: int
     partition: int = 0
 
-    def change(self, sent: Sent, held: Logs) -> None:
-        """Change a stretch that has that produce, or the next one that was acknowledged, if there is one."""
+    def change(self, sent: Sent, held: Logs) -> int | None:
+        """Change a stretch at that produce, or at the next one that was acknowledged; return its offset."""
         places = np.flatnonzero((sent.number >= self.number) & (sent.outcome == 0))
-        if len(places):
-            PLANTS[self.name].change(sent, held, int(places[0]))
+        if not len(places):
+            return None
+        sort = PLANTS[self.name]
+        last = max(int(log.lasts.max()) for log in held.values())
+        offset = last if sort.at_end else int(sent.offset[places[0]])
+        sort.change(sent, held, int(places[0]))
+        return offset
+
+    def events(self, state: LeaderAndIsr, end: int) -> list[tuple[str, Event]]:
+        """Return what is seen after the stretch, and by whom: in ZooKeeper's state, with that log end."""
+        seen = PLANTS[self.name].events
+        return seen(state, end) if seen else []
 
     def read(self, offset: Any, number: Any) -> tuple[Any, Any]:
         """Return what a read shows of a stretch."""
@@ -47,10 +58,18 @@ class Plant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sort:
-    """How one sort of anomaly is planted, and the kinds that must be found, and no others."""
+    """
+    How one sort of anomaly is planted, and the kinds that must be found, and no others.
+
+    Attributes:
+        at_end: it shows at the end of a stretch.
+        events: what is seen after the stretch, and by whom.
+    """
 
     change: Callable[[Sent, Logs, int], None]
     kinds: frozenset[Kind]
+    at_end: bool = False
+    events: Callable[[LeaderAndIsr, int], list[tuple[str, Event]]] | None = None
 
 
 def _at(held: Held, offset: int) -> int:
@@ -146,8 +165,48 @@ def _short(sent: Sent, held: Logs, place: int) -> None:
         setattr(log, name, getattr(log, name)[:batch])
 
 
+def _longer(_: Sent, held: Logs, _place: int) -> None:
+    """A replica's log has a record more than the leader's, which nobody sent; planted in the last stretch."""
+    log = held["B"]
+    end, number = int(log.lasts[-1]) + 1, _STRANGE + int(log.lasts[-1])
+    for name, value in (("offset", end), ("number", number), ("digest", number), ("bases", end), ("lasts", end)):
+        setattr(log, name, np.append(getattr(log, name), value))
+    for name, value in (("counts", 1), ("epochs", log.epochs[-1]), ("crcs", 7)):
+        setattr(log, name, np.append(getattr(log, name), value))
+
+
 def _nothing(sent: Sent, held: Logs, place: int) -> None:
-    """The read is changed instead."""
+    """What is seen, or the read, is changed instead."""
+
+
+def _strange_member(state: LeaderAndIsr, _: int) -> list[tuple[str, Event]]:
+    """A broker that is no replica is in the ISR."""
+    return [("zookeeper", replace(state, isr=(*state.isr, "D"), zk_version=state.zk_version + 1))]
+
+
+def _other_leader(state: LeaderAndIsr, _: int) -> list[tuple[str, Event]]:
+    """Another replica leads in the same epoch, and then its leader again."""
+    other = next(node for node in state.isr if node != state.leader)
+    return [
+        ("zookeeper", replace(state, leader=leader, zk_version=state.zk_version + step))
+        for step, leader in enumerate((other, state.leader), start=1)
+    ]
+
+
+def _fetched_again(state: LeaderAndIsr, end: int) -> list[tuple[str, Event]]:
+    """A member of the ISR fetches again what it had when it was acknowledged, and all after it."""
+    node = next(node for node in state.isr if node != state.leader)
+    link = (str(node), str(state.leader))
+    return [
+        ("fabric", Fetch(topic=state.topic, partition=state.partition, link=link, offset=each))
+        for each in (end - 3, end)
+    ]
+
+
+def _exiting(state: LeaderAndIsr, _: int) -> list[tuple[str, Event]]:
+    """A broker says that it ends, though no fault made it; it has no replica, so that all logs are judged."""
+    line = "FATAL Exiting because log truncation is not allowed"
+    return [("D", Printed(topic=state.topic, partition=state.partition, what="exiting", line=line))]
 
 
 PLANTS: Final[dict[str, Sort]] = {
@@ -161,6 +220,15 @@ PLANTS: Final[dict[str, Sort]] = {
     "incomplete": Sort(change=_incomplete, kinds=frozenset({Kind.INCOMPLETE})),
     "disorder": Sort(change=_disorder, kinds=frozenset({Kind.DISORDER, Kind.EPOCHS_DIFFER, Kind.CHECKPOINT})),
     "reordered": Sort(change=_reordered, kinds=frozenset({Kind.REORDERED})),
-    "short": Sort(change=_short, kinds=frozenset({Kind.STUCK})),
+    "short": Sort(change=_short, kinds=frozenset({Kind.STUCK}), at_end=True),
+    "longer": Sort(change=_longer, kinds=frozenset({Kind.LONGER, Kind.PHANTOM}), at_end=True),
+    "strange-member": Sort(change=_nothing, kinds=frozenset({Kind.WRONG_ISR}), events=_strange_member),
+    "other-leader": Sort(change=_nothing, kinds=frozenset({Kind.TWO_LEADERS}), events=_other_leader),
+    "fetched-again": Sort(
+        change=_nothing, kinds=frozenset({Kind.NOT_REPLICATED}), at_end=True, events=_fetched_again
+    ),
+    "exiting": Sort(change=_nothing, kinds=frozenset({Kind.EXITED}), events=_exiting),
     "read-skips": Sort(change=_nothing, kinds=frozenset({Kind.WRONG_READ, Kind.LOST})),
 }
+# Those that are planted into the last stretch of a partition.
+AT_END: Final = frozenset({"short", "longer"})

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.made.history import Maker, Shape
-from benchmarks.made.plants import PLANTS, Plant
+from benchmarks.made.plants import AT_END, PLANTS, Plant
+from benchmarks.made.truth import read_truth, write_truth, wrong
 from checkers.judge import check_in_process
 from tests.tables.stored import all_ops
 
@@ -32,11 +33,14 @@ def test_made_history_is_sound(tmp_path: Path, batch: int, unanswered: float) ->
 
 @pytest.mark.parametrize("name", [*PLANTS])
 def test_plant_is_found_and_nothing_else(tmp_path: Path, name: str) -> None:
-    number = SENDS - 20 if name == "short" else 57
-    Maker(_shape(3, 0.1, Plant(name=name, number=number, partition=1))).make(tmp_path / "tables")
+    number = SENDS - 20 if name in AT_END else 57
+    maker = Maker(_shape(3, 0.1, Plant(name=name, number=number, partition=1)))
+    maker.make(tmp_path / "tables")
+    write_truth(tmp_path, maker.truth)
     found = check_in_process(all_ops(tmp_path / "tables"))
     assert PLANTS[name].kinds == {each.kind for each in found}
     assert {1} == {each.partition for each in found}
+    assert [] == wrong(read_truth(tmp_path), found, 3)
 
 
 def test_same_seed_makes_the_same_history(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.made.history import Maker, Shape
-from benchmarks.made.plants import PLANTS, Plant
+from benchmarks.made.plants import AT_END, PLANTS, Plant
 from checkers import CHECKERS
 from checkers.judge import check_in_process
 from checkers.spark.runs import check_runs
@@ -44,7 +44,7 @@ def _made(folder: Path, count: int) -> list[tuple[Path, Manifest]]:
         plants = tuple(
             Plant(name=name, number=number)
             for place, (name, number) in enumerate(chosen)
-            if name != "short" or place == len(chosen) - 1
+            if name not in AT_END or place == len(chosen) - 1
         )
         shape = Shape(
             sends=sends,
@@ -117,8 +117,7 @@ def test_every_plant_is_found_and_nothing_else(session: Any, tmp_path: Path, par
     names = [*PLANTS]
     sends = 30_000
     plants = tuple(
-        # A log that ends early is planted at its end.
-        Plant(name=name, number=sends - 50 if name == "short" else 2_000 * place, partition=place % partitions)
+        Plant(name=name, number=sends - 50 if name in AT_END else 1_500 * place, partition=place % partitions)
         for place, name in enumerate(names, start=1)
     )
     sound, planted = tmp_path / "sound", tmp_path / "planted"
