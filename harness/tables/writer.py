@@ -151,6 +151,7 @@ def make_tables(history: Path) -> Path:
 
     Raises:
         OSError: the folder cannot be written.
+        TablesError: a value fits into no column.
     """
     partial = partial_folder(history)
     shutil.rmtree(partial, ignore_errors=True)
@@ -199,13 +200,16 @@ def read_manifest(history: Path) -> Manifest:
 
 
 def as_table(name: str, rows: list[Row]) -> pa.Table:
-    """Return rows as a table, with the columns that are DERIVED."""
+    """Return rows as a table, with the columns that are DERIVED; raise TablesError if a column cannot hold one."""
     schema = SCHEMAS[name]
     given = [column for column in schema.names if column not in DERIVED]
     found: dict[str, Any] = dict(zip(given, zip(*rows, strict=True) if rows else [()] * len(given), strict=True))
-    if "hash" in schema.names:
-        found["hash"] = hashes(found["value"])
-    return placed(name, found)
+    try:
+        if "hash" in schema.names:
+            found["hash"] = hashes(found["value"])
+        return placed(name, found)
+    except (ValueError, OverflowError, pa.ArrowException) as error:  # half of a surrogate pair is no UTF-8
+        raise TablesError(f"table {name}: {error!s:.200}; expected values that its columns hold") from error
 
 
 def placed(name: str, columns: Mapping[str, Any]) -> pa.Table:

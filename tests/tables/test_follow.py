@@ -197,3 +197,14 @@ def test_tables_of_a_killed_follower_are_made_anew(tmp_path: Path) -> None:
     make_tables(history)
     assert ["history.jsonl", "tables"] == sorted(path.name for path in tmp_path.iterdir())
     assert table_path(tmp_path / FOLDER, "events").exists()
+
+
+def test_text_that_no_file_can_hold_is_an_error_of_the_tables(recorder: Recorder) -> None:
+    text = _text().replace(b'"process":"', b'"process":"\\ud800', 1)
+    recorder.write(text)
+    recorder.say(len(text))
+    assert ["history.jsonl"] == recorder.join()
+    with pytest.raises(
+        TablesError, match=r"table events: .*surrogates not allowed; expected values that its columns"
+    ):
+        make_tables(recorder.history)
