@@ -74,6 +74,10 @@ bench-checkers: $(STAMP) java $(CLASSES)  ## Spark's check of large runs beside 
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt || echo "without DuckDB"
 	@$(BIN)/python -m benchmarks.checkers $(ARGS)
 
+.PHONY: bench-history
+bench-history: $(STAMP)  ## what a large history costs while it is recorded, and until its tables are there: ARGS="--ops 1000000 --pairs 3"
+	@$(BIN)/python -m benchmarks.history $(ARGS)
+
 .PHONY: storm
 storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: ARGS="--frames 300000 --against broker 3.9.1"
 	@$(BIN)/python -m tests.broker.storm $(ARGS)

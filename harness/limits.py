@@ -16,6 +16,8 @@ ZOOKEEPER_SOCKET_S_MAX: Final = 10.0
 # How long the harness's own connection to ZooKeeper may be lost before the run fails.
 ZOOKEEPER_LOST_S_MAX: Final = 15.0
 CLIENT_OPERATION_S_MAX: Final = 20.0
+# How long a run waits at its end for its tables: 100 M ops take a quarter of an hour if nothing was followed.
+TABLES_END_S_MAX: Final = 1_800.0
 # How long a run leaves alone what another run of this process could not clean up.
 REAP_AGAIN_S_MIN: Final = 60.0
 # So many runs in a row that could not be played end a search: each of the next would fail for the same reason.

@@ -143,7 +143,7 @@ class Op:
 
     def to_json(self) -> str:
         """Return the op as one line of JSON, with keys in a fixed order."""
-        return json.dumps(
+        return _encode_line(
             {
                 "index": self.index,
                 "time_ns": self.time_ns,
@@ -152,8 +152,7 @@ class Op:
                 "type": self.type.value,
                 "f": self.f,
                 "value": dict(self.value),
-            },
-            separators=(",", ":"),
+            }
         )
 
     @staticmethod
@@ -188,6 +187,8 @@ _OP_KEYS: Final[Mapping[str, type]] = {
     "value": dict,
 }
 _INT64_MAX: Final = 2**63 - 1
+# json.dumps would make an encoder for every line.
+_encode_line: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class PartOps(tuple[Op, ...]):

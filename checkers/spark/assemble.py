@@ -88,7 +88,7 @@ def event_of(row: Row) -> Op:
             value=value,
         )
     except (ValueError, TypeError, RecursionError) as error:
-        return unreadable(f"row {row['index']}: {error!r}; expected an op", None, row["index"])
+        return unreadable(f"row {row['index']}: {error!r}; expected an op", row["index"])
 
 
 def _events(rows: Iterable[Row], shown: Iterable[Row]) -> Iterator[Op]:

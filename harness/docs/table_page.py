@@ -41,6 +41,16 @@ def run_tables() -> str:
         f"This is version {VERSION} of them. "
         "The lines of `history.jsonl` stay the durable record: tables are made again from them if a table is "
         "missing, damaged, of another version or of another history. Without lines such a run is unknown.",
+        "## How they are written",
+        f"Once a history is longer than {LINES_MAX // 2**20} MiB, a process of low priority follows it and writes "
+        "each row group when it is full (`harness/tables/follow.py`); it needs less time for an op than recording "
+        "it does. When the run ends, the harness says how long the history is, and waits for what is left.\n"
+        "The process never touches the history, and no run fails by it: if it is killed, or the disk is full, its "
+        "`tables.partial` is removed, and the tables are made from the lines when the run is checked. It ends "
+        "with the harness, also with one that is killed.\n"
+        "Most lines become rows without an event in between (`harness/tables/lines.py`); a test compares their "
+        "rows with those of the events. The files are the same to the last byte, whenever and in whatever pieces "
+        "the history was read.",
         "What depends on the order of ops is decided when the tables are written, and stored with the row "
         "(`floor`, `behind`, `rising`, `odd`, `before`, `stretch`), so that no query needs an order.",
         "## How a large run is checked",

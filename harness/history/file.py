@@ -13,13 +13,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from harness.events import Event, LineUnreadable
 from harness.model import HistoryError, Op, OpType, Source
 
 Clock = Callable[[], int]
 Listener = Callable[[Op], None]
+
+# Index and time of the op before the first.
+NOTHING_YET: Final = (-1, 0)
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +38,7 @@ class History:
     Attributes:
         listeners: called with each Op in index order, by the thread that recorded it and under the history's lock.
             A listener sets a flag or a condition, returns at once, and never records.
+        size: the bytes that were written.
 
     Raises:
         HistoryError: the file exists; two runs must not share one history.
@@ -45,6 +49,7 @@ class History:
         self.listeners: list[Listener] = []
         self._clock = clock
         self._began_ns = clock()
+        self.size = 0
         self._next_index = 0
         self._closed = False
         self._lost: Exception | None = None
@@ -154,6 +159,7 @@ class History:
 
     def _write(self, op: Op) -> None:
         line = op.to_json().encode() + b"\n"
+        self.size += len(line)
         while line:
             line = line[os.write(self._file, line) :]
 
@@ -201,22 +207,30 @@ def ops_in(lines: Iterable[bytes], path: str) -> Iterator[Op]:
             _log.warning("%s: dropped the torn last line, %d bytes without an end", path, len(line))
             break
         number += 1
-        try:
-            last = Op.from_json(line[:-1].decode())
-        except (HistoryError, UnicodeDecodeError) as error:
+        last, error = op_in(line[:-1], number, (last.index, last.time_ns) if last else NOTHING_YET)
+        if error:
             refused, first = refused + 1, first or f"{path}:{number}: {error}"
-            last = unreadable(f"line {number}: {error}", last)
         yield last
     if refused:  # one line, however many there are: a file may be something else altogether
         _log.warning("%s; %d of %d lines are no op", first, refused, number)
 
 
-def unreadable(error: str, last: Op | None, index: int | None = None) -> Op:
-    """Return the op that stands for one that could not be read, one index and no time after the last."""
+def op_in(line: bytes, number: int, last: tuple[int, int]) -> tuple[Op, str]:
+    """
+    Return the op of a line, or the op that stands for it and what is wrong with it.
+
+    Args:
+        number: 1 for the history's first line.
+        last: index and time of the op before; NOTHING_YET for none.
+    """
+    try:
+        return Op.from_json(line.decode()), ""
+    except (HistoryError, UnicodeDecodeError) as error:
+        return unreadable(f"line {number}: {error}", last[0] + 1, last[1]), str(error)
+
+
+def unreadable(error: str, index: int, time_ns: int = 0) -> Op:
+    """Return the op that stands for one that could not be read."""
     return Op.of(
-        LineUnreadable(error=error),
-        index=(last.index + 1 if last else 0) if index is None else index,
-        time_ns=last.time_ns if last else 0,
-        process=LineUnreadable.PROCESS,
-        type=OpType.FAIL,
+        LineUnreadable(error=error), index=index, time_ns=time_ns, process=LineUnreadable.PROCESS, type=OpType.FAIL
     )

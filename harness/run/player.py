@@ -26,8 +26,7 @@ from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.scenario.runner import Play
 from harness.scenario.text import text_of
-from harness.tables.schema import LINES_MAX
-from harness.tables.writer import make_tables
+from harness.tables.following import Following
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,8 @@ class Player:
 
     def play(self, spec: RunSpec, run: Run, on_step: Callable[[str], None] = lambda _: None) -> Run:
         """
-        Play a run, and write its schedule, history, Parquet table, printed lines and replica files to its folder.
+        Play a run, and write its schedule, history (and its tables, if it is large), printed lines and replica
+        files to its folder.
 
         Whatever is raised, no process of the run is left alive.
 
@@ -87,9 +87,9 @@ class Player:
             run.schedule.write_text(text_of(spec.scenario), encoding="utf-8")
         history = History(run.history)
         history.listeners.append(lambda op: _progress(op, on_step))
-        power_tier = self.play_into(history, spec, run.path, keep=run.logs)
-        if run.history.stat().st_size > LINES_MAX:
-            make_tables(run.history)
+        with Following(history, self._cancelled.is_set) as following:
+            power_tier = self.play_into(history, spec, run.path, keep=run.logs)
+            following.finish()
         return replace(run, power_tier=power_tier, seconds=time.monotonic() - began)
 
     def play_into(self, history: History, spec: RunSpec, folder: Path, *, keep: Path | None = None) -> str:

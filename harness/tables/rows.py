@@ -8,52 +8,75 @@ before a produce, a batch that does not continue its log. Queries then need no o
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
+from struct import unpack
 from typing import Any, Final, TypeAlias
 
 from harness.events import WITH_EPOCHS, Batch, Produce, Read, Snapshot
-from harness.kafka_errors import ACKS_ALL
 from harness.model import HistoryError, Op, OpType, Source
+from harness.tables.parts import INT32_MAX, INT64_MAX, End, IrregularError, Log, PartSoFar
 from harness.tables.places import SHIFT
-from harness.tables.schema import SCHEMAS
+from harness.tables.schema import ROWS, SCHEMAS
 
 Key: TypeAlias = tuple[str, int]
+# Offset and value.
+Shown: TypeAlias = tuple[int, str]
 Row: TypeAlias = tuple[Any, ...]
+# Index and time.
+At: TypeAlias = tuple[int, int]
+# What an invoke and its completion have in common: process, topic, partition, name, acks, codec, value.
+Asked: TypeAlias = tuple[str, str, int, str, int, str, str]
 
-_INT64_MAX: Final = 2**63 - 1
-_DIGITS: Final = "0123456789"
-# Beginnings of values that are remembered; values that begin in more ways may not be unique.
-_BEGINNINGS_MAX: Final = 10_000
+_HEXADECIMAL: Final = "0123456789abcdef"
+BATCH_VALUES: Final = (
+    *("topic", "partition", "base", "last", "epoch", "magic", "crc", "codec", "position", "segment", "records"),
+    *("problem", "control"),
+)
+_OF_BATCH: Final = attrgetter(*BATCH_VALUES)
 
 
-class _IrregularError(Exception):
-    """An op of a client or a log that does not fit the tables."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """
+    What many ops have in common.
+
+    Attributes:
+        is_of_part: it is about the partition that it names, if it names one.
+        is_floored: it shows where a log ends, or where a client may read to.
+    """
+
+    source: str
+    process: str
+    type: str
+    f: str
+    is_of_part: bool
+    is_floored: bool
+
+    @staticmethod
+    def of(source: Source, process: str, type_: OpType, f: str) -> About:
+        """Return what is common to the ops of this sort of this process."""
+        return About(
+            source=source.value,
+            process=process,
+            type=type_.value,
+            f=f,
+            is_of_part=source is not Source.RUNNER and source is not Source.NEMESIS,
+            is_floored=(source, f) in _FLOORED,
+        )
 
 
 @dataclass(slots=True)
-class _Log:
-    """One replica's log, as far as it was read after its snapshot."""
+class _Sent:
+    """The invoke of a produce that has not ended; `op` returns it."""
 
-    log: int
-    next: int
-    number: int = 0
-    before: int | None = None
-    stretch: int = 0
-    newest: int = -1
-    like: tuple[int, int, str] | None = None
-
-
-@dataclass(slots=True)
-class _Part:
-    """What is remembered of one partition: the highest offsets that were acknowledged, and each replica's log."""
-
-    id: int
-    acked: int = -1
-    promised: int = -1
-    by_process: dict[str, tuple[int, int]] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    logs: dict[str, _Log] = field(default_factory=dict)
+    at: At
+    digest: int | None
+    floor: int
+    rising: bool
+    op: Callable[[], Op]
 
 
 class Rows:
@@ -66,6 +89,7 @@ class Rows:
         parts: the topic and partition of all ops that are about one.
         logs: the partition's place in parts, the replica and the snapshot's index of each log.
         reach: how many places after its own the records of a batch that is not odd lie at most.
+        on_rows: called when one op has added many rows and adds more; it may take some.
     """
 
     def __init__(self) -> None:
@@ -74,8 +98,9 @@ class Rows:
         self.parts: list[Key] = []
         self.logs: list[tuple[int, str, int]] = []
         self.reach = 0
-        self._parts: dict[Key, _Part] = {}
-        self._waiting: dict[tuple[Any, ...], tuple[Op, Produce, int, bool]] = {}
+        self.on_rows: Callable[[], None] = lambda: None
+        self._parts: dict[Key, PartSoFar] = {}
+        self._waiting: dict[Asked, _Sent] = {}
 
     def add(self, op: Op) -> None:
         """Add the rows of the next op."""
@@ -86,188 +111,215 @@ class Rows:
         try:
             event = op.event
             if op.type not in event.TYPES:
-                raise _IrregularError(f"has type {op.type.value}")
+                raise IrregularError(f"has type {op.type.value}")
             bulk(self, op, event)
-        except (HistoryError, _IrregularError) as error:
-            self._misfit(op, str(error))
+        except (HistoryError, IrregularError) as error:
+            self.misfit(op, str(error))
 
     def end(self) -> None:
         """Add what was invoked and never completed, as events."""
-        for op, *_ in self._waiting.values():
-            self._event(op)
+        for sent in self._waiting.values():
+            self._event(sent.op())
         self._waiting.clear()
 
-    # --- one kind of op after another -------------------------------------------------------------------------
-    def _event(self, op: Op) -> None:
-        place = op.place
-        about = None if op.source is Source.RUNNER or op.source is Source.NEMESIS else place
-        part = None if about is None else self._part(about)
-        floor = part.promised if part is not None and (op.source, op.f) in _FLOORED else None
-        value = json.dumps(dict(op.value), separators=(",", ":"))
-        row = (op.index, op.time_ns, op.source.value, op.process, op.type.value, op.f)
-        self.rows["events"].append((*row, *(place or (None, None)), part.id if part else None, floor, value))
+    # --- from values that have the types of the event's fields ------------------------------------------------
+    def event(self, about: About, at: At, place: Key | None, value: str) -> None:
+        """Add an event; value is its JSON."""
+        part = self._part(place) if place is not None and about.is_of_part else None
+        self.rows["events"].append(
+            (
+                *(*at, about.source, about.process, about.type, about.f),
+                *(place or (None, None)),
+                part.id if part is not None else None,
+                part.promised if part is not None and about.is_floored else None,
+                value,
+            )
+        )
 
-    def _misfit(self, op: Op, why: str) -> None:
+    def misfit(self, op: Op, why: str) -> None:
+        """Add an op that does not fit as an event, and note that its partition is irregular."""
         topic, partition = op.place or ("", -1)
         self.irregular.setdefault(f"{topic}-{partition}", f"op {op.index}: {op.source} {op.f!r} {why}")
         self._event(op)
 
-    def _part(self, place: Key) -> _Part:
+    def invoked(self, asked: Asked, at: At, digest: str, op: Callable[[], Op]) -> None:
+        """Keep the invoke of a produce until it ends; raise IrregularError if it was invoked before."""
+        if asked in self._waiting:
+            raise IrregularError("was invoked before")
+        if abs(asked[4]) >= INT64_MAX:
+            raise IrregularError("has acks beyond 64 bits")
+        said = digest_of(digest) if digest else None
+        part = self._part(asked[1:3])
+        self._waiting[asked] = _Sent(at, said, part.acked, part.rises(asked[6]), op)
+
+    def ended(self, asked: Asked, at: At, end: End, digest: str = "") -> None:
+        """Add a produce that ended; raise IrregularError if it was not invoked, or cannot have ended like this."""
+        sent = self._waiting.pop(asked, None)
+        if sent is None:
+            raise IrregularError("ended without an invoke")
+        process, topic, partition, name, acks, codec, value = asked
+        part = self._part((topic, partition))
+        try:
+            if digest:
+                raise IrregularError("ended with the digest of an invoke")
+            behind = part.end(sent.at[0], process, acks, end)
+        except IrregularError:
+            self._event(sent.op())
+            raise
+        self.rows["produces"].append(
+            (
+                *(topic, partition, part.id, process, name, acks, codec, value, sent.digest),
+                *(*sent.at, *at, *end, sent.floor, behind, sent.rising),
+            )
+        )
+
+    def read(
+        self, about: About, at: At, place: Key, records: Callable[[], Iterable[Shown]], *, end: int, value: str
+    ) -> None:
+        """
+        Add a read and what it showed; raise IrregularError if it goes back, or shows what is not below its end.
+
+        Args:
+            records: returns the value's offsets and values; called twice, because there may be very many.
+            value: JSON without the records.
+        """
+        last = -1
+        for offset, _ in records():
+            if offset <= last:
+                raise IrregularError("goes back" if last >= 0 else "shows what is below offset 0")
+            last = offset
+        if last >= min(end, INT64_MAX):
+            raise IrregularError("shows what is not below its high watermark")
+        where, rows = (*place, self._part(place).id, at[0]), self.rows["reads"]
+        for rank, (offset, text) in enumerate(records()):
+            rows.append((*where, rank, offset, text))
+            if len(rows) >= ROWS:
+                self.on_rows()
+                rows = self.rows["reads"]
+        self.event(about, at, place, value)
+
+    def batch(self, replica: str, at: At, batch: Sequence[Any]) -> None:
+        """
+        Add a batch and its records; raise IrregularError if it does not fit.
+
+        Args:
+            batch: the values of BATCH_VALUES.
+        """
+        topic, partition, base, last, epoch, magic, crc, codec, position, segment, records, problem, control = (
+            batch
+        )
+        part = self._part((topic, partition))
+        log = part.logs.get(replica)
+        if log is None:
+            raise IrregularError("comes before its snapshot")
+        if max(abs(base), abs(last), abs(crc), abs(epoch), abs(magic), abs(position)) >= INT64_MAX:
+            raise IrregularError("has a number beyond 64 bits")
+        offsets, digests, values = zip(*records, strict=True) if records else ((), (), ())
+        if base < 0 or (offsets and not base <= min(offsets) <= max(offsets) <= last):
+            raise IrregularError("holds a record outside of the offsets that it claims")
+        numbers = _digests(digests)
+        if None in values:
+            raise IrregularError("has a record without a value")
+        odd = (
+            base != log.next
+            or last != base + len(offsets) - 1
+            or offsets != tuple(range(base, base + len(offsets)))
+            or (0 <= epoch < log.newest and (log.like is None or epoch != log.like[0]))
+            or (magic < WITH_EPOCHS and epoch >= 0)
+            or base < _segment_start(segment)
+            or bool(problem)
+            or control is not None
+        )
+        if not odd:
+            self.reach = max(self.reach, (last >> SHIFT) - (base >> SHIFT))
+        like = (epoch, magic, codec)
+        log.stretch += base < log.next or like != log.like
+        where = (topic, partition, part.id, replica, log.log)
+        self.rows["records"] += [
+            (*where, at[0], offset, digest, value)
+            for offset, digest, value in zip(offsets, numbers, values, strict=True)
+        ]
+        self.rows["batches"].append(
+            (
+                *(*where, log.number, log.stretch, *at, base, log.before, last, epoch, magic, crc),
+                *(codec, position, segment, control, problem, odd),
+            )
+        )
+        log.number, log.before = log.number + 1, base
+        log.next = max(log.next, last + 1)
+        log.newest, log.like = max(log.newest, epoch), like
+
+    # --- from ops, one kind after another ---------------------------------------------------------------------
+    def _event(self, op: Op) -> None:
+        about = About.of(op.source, op.process, op.type, op.f)
+        self.event(about, (op.index, op.time_ns), op.place, _json(dict(op.value)))
+
+    def _part(self, place: Key) -> PartSoFar:
         found = self._parts.get(place)
         if found is None:
-            found = self._parts[place] = _Part(len(self.parts))
+            if not -1 <= place[1] <= INT32_MAX:
+                raise IrregularError(f"has partition {place[1]}; expected 32 bits")
+            found = self._parts[place] = PartSoFar(len(self.parts))
             self.parts.append(place)
         return found
 
     def _produce(self, op: Op, sent: Produce) -> None:
-        part = self._part((sent.topic, sent.partition))
-        key = (op.process, *sent.asked)
-        if op.type is OpType.INVOKE:
-            if key in self._waiting:
-                raise _IrregularError("was invoked before")
-            if sent.offset is not None or sent.error:
-                raise _IrregularError("is an invoke with an outcome")
-            _digest(sent.digest)
-            self._waiting[key] = (op, sent, part.acked, _rises(part, sent.value))
-            return
-        waiting = self._waiting.pop(key, None)
-        if waiting is None:
-            raise _IrregularError("ended without an invoke")
-        invoke, asked, floor, rising = waiting
-        try:
-            behind = _outcome(part, invoke, op, sent)
-        except _IrregularError:
-            self._event(invoke)
-            raise
-        self.rows["produces"].append(
-            (
-                *(sent.topic, sent.partition, part.id, op.process, sent.name, sent.acks, sent.codec, sent.value),
-                _digest(asked.digest) if asked.digest else None,
-                *(invoke.index, invoke.time_ns, op.index, op.time_ns, op.type.value, sent.offset, sent.error),
-                *(floor, behind, rising),
-            )
-        )
+        asked, at = (op.process, *sent.asked), (op.index, op.time_ns)
+        if op.type is not OpType.INVOKE:
+            self.ended(asked, at, (op.type.value, sent.offset, sent.error), sent.digest)
+        elif sent.offset is not None or sent.error:
+            raise IrregularError("is an invoke with an outcome")
+        else:
+            self.invoked(asked, at, sent.digest, lambda: op)
 
     def _read(self, op: Op, read: Read) -> None:
-        if op.type is not OpType.OK or read.records is None:
+        records = read.records
+        if op.type is not OpType.OK or records is None:
             self._event(op)
             return
-        here = (read.topic, read.partition, self._part((read.topic, read.partition)).id)
-        rows = [(*here, op.index, rank, offset, value) for rank, (offset, value) in enumerate(read.records)]
-        offsets = [offset for offset, _ in read.records]
-        if any(later <= earlier for earlier, later in pairwise(offsets)):
-            raise _IrregularError("goes back")
-        if offsets and not 0 <= offsets[0] <= offsets[-1] < min(read.high_watermark or 0, _INT64_MAX):
-            raise _IrregularError("shows what is not below its high watermark")
-        self.rows["reads"] += rows
-        self._event(replace(op, value={**op.value, "records": []}))
+        about, at = About.of(op.source, op.process, op.type, op.f), (op.index, op.time_ns)
+        value = _json({**op.value, "records": []})
+        place, end = (read.topic, read.partition), read.high_watermark or 0
+        self.read(about, at, place, lambda: records, end=end, value=value)
 
     def _snapshot(self, op: Op, event: Any) -> None:
         if isinstance(event, Snapshot):
             part = self._part((event.topic, event.partition))
-            part.logs[op.process] = _Log(log=len(self.logs), next=event.log_start_offset)
+            part.logs[op.process] = Log(log=len(self.logs), next=event.log_start_offset)
             self.logs.append((part.id, op.process, op.index))
         self._event(op)
 
     def _batch(self, op: Op, batch: Batch) -> None:
-        part = self._part((batch.topic, batch.partition))
-        log = part.logs.get(op.process)
-        if log is None:
-            raise _IrregularError("comes before its snapshot")
-        if max(abs(batch.base), abs(batch.last), abs(batch.crc), abs(batch.epoch)) >= _INT64_MAX:
-            raise _IrregularError("has a number beyond 64 bits")
-        if batch.base < 0 or any(not batch.base <= offset <= batch.last for offset, _, _ in batch.records):
-            raise _IrregularError("holds a record outside of the offsets that it claims")
-        where = (batch.topic, batch.partition, part.id, op.process, log.log)
-        records = [
-            (*where, op.index, offset, _digest(digest), _text(value)) for offset, digest, value in batch.records
-        ]
-        odd = _is_odd(batch, log)
-        if not odd:
-            self.reach = max(self.reach, (batch.last >> SHIFT) - (batch.base >> SHIFT))
-        like = (batch.epoch, batch.magic, batch.codec)
-        log.stretch += batch.base < log.next or like != log.like
-        self.rows["records"] += records
-        self.rows["batches"].append(
-            (
-                *(*where, log.number, log.stretch, op.index, op.time_ns),
-                *(batch.base, log.before, batch.last, batch.epoch, batch.magic, batch.crc, batch.codec),
-                *(batch.position, batch.segment, batch.control, batch.problem, odd),
-            )
-        )
-        log.number, log.before = log.number + 1, batch.base
-        log.next = max(log.next, batch.last + 1)
-        log.newest, log.like = max(log.newest, batch.epoch), like
+        self.batch(op.process, (op.index, op.time_ns), _OF_BATCH(batch))
 
 
-def _outcome(part: _Part, invoke: Op, op: Op, sent: Produce) -> int:
-    """Take an outcome into account; return the highest offset that its process was told before, -1 for none."""
-    ok = op.type is OpType.OK
-    if sent.digest or (not ok and (sent.offset is not None or not sent.error)) or (ok and sent.error):
-        raise _IrregularError("ended with keys that do not fit its type")
-    if ok and (sent.offset is None or sent.offset < 0) and sent.acks != 0:
-        raise _IrregularError("was acknowledged without an offset")
-    last, highest = part.by_process.get(op.process, (-1, -1))
-    if not ok:
-        return highest
-    if invoke.index < last:
-        raise _IrregularError("was acknowledged after what its process sent later")
-    offset = -1 if sent.offset is None else sent.offset
-    if offset >= _INT64_MAX:
-        raise _IrregularError("has an offset beyond 64 bits")
-    part.by_process[op.process] = (invoke.index, max(highest, offset))
-    part.acked = max(part.acked, offset)
-    if sent.acks == ACKS_ALL:
-        part.promised = max(part.promised, offset)
-    return highest
+@lru_cache(maxsize=1_000)
+def _segment_start(segment: str) -> int:
+    """Return the first offset of a segment, which is its file's name; -1 for another name."""
+    name = segment.partition(".")[0]
+    return int(name) if name.isdecimal() else -1
 
 
-def _rises(part: _Part, value: str) -> bool:
-    """Return True if no value before can be the same: they begin otherwise, or end with a lower number."""
-    beginning = value.rstrip(_DIGITS)
-    digits = value[len(beginning) :]
-    number = int(digits) if 0 < len(digits) < 19 else -1
-    last = part.numbers.get(beginning, -1)
-    if number <= last or (last < 0 and len(part.numbers) >= _BEGINNINGS_MAX):
-        return False
-    part.numbers[beginning] = number
-    return True
+def _digests(texts: Sequence[str]) -> Sequence[int]:
+    """Return the numbers of digests."""
+    together = "".join(texts)
+    if {*map(len, texts)} == {16} and not together.strip(_HEXADECIMAL):
+        return unpack(f">{len(texts)}q", bytes.fromhex(together))
+    return [digest_of(text) for text in texts]
 
 
-def _is_odd(batch: Batch, log: _Log) -> bool:
-    """Return True if a rule may have something to say of the batch, or of the step from the one before."""
-    first = batch.segment_start
-    offsets = [offset for offset, _, _ in batch.records]
-    return (
-        batch.base != log.next
-        or offsets != list(range(batch.base, batch.base + len(offsets)))
-        or batch.last != batch.base + len(offsets) - 1
-        or (0 <= batch.epoch < log.newest and (log.like is None or batch.epoch != log.like[0]))
-        or (batch.magic < WITH_EPOCHS and batch.epoch >= 0)
-        or (first is not None and batch.base < first)
-        or bool(batch.problem)
-        or batch.control is not None
-    )
-
-
-def _digest(text: str) -> int:
-    """Return a digest's 64 bits as a signed number."""
-    if text and len(text) == 16 and not text.strip("0123456789abcdef"):
-        return int.from_bytes(bytes.fromhex(text), "big", signed=True)
-    if text:
-        raise _IrregularError(f"has digest {text!r:.40}; expected 16 hexadecimal digits")
-    return 0
+def digest_of(text: str) -> int:
+    """Return a digest's 64 bits as a signed number, 0 for none; raise IrregularError if it is no digest."""
+    if not text:
+        return 0
+    if len(text) != 16 or text.strip(_HEXADECIMAL):
+        raise IrregularError(f"has digest {text!r:.40}; expected 16 hexadecimal digits")
+    return int.from_bytes(bytes.fromhex(text), "big", signed=True)
 
 
 def digest_text(digest: int) -> str:
     """Return a digest as a history has it."""
     return digest.to_bytes(8, "big", signed=True).hex()
-
-
-def _text(value: str | None) -> str:
-    if value is None:
-        raise _IrregularError("has a record without a value")
-    return value
 
 
 _BULK: Final[dict[tuple[Source, str], Any]] = {
@@ -276,5 +328,5 @@ _BULK: Final[dict[tuple[Source, str], Any]] = {
     (Source.LOG, "snapshot"): Rows._snapshot,
     (Source.LOG, "batch"): Rows._batch,
 }
-# Ops that show where a log ends, or where a client may read to.
 _FLOORED: Final = frozenset({(Source.FABRIC, "fetch"), (Source.CLIENT, "read")})
+_json: Final = json.JSONEncoder(separators=(",", ":")).encode

@@ -7,7 +7,7 @@ The lines stay the durable record. Tables can be made from them at any time, als
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,9 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.history.file import history_ops
-from harness.history.sequence import Breaks
-from harness.model import Op
+from harness.tables.lines import Lines
 from harness.tables.places import places_of
 from harness.tables.rows import Row, Rows
 from harness.tables.schema import (
@@ -41,12 +39,14 @@ _RISING: Final = frozenset(
 )
 _SCATTERED: Final = frozenset({"hash", "digest", "crc"})
 _PAGE_BYTES: Final = 32_768
+# What is read of a history at a time.
+PIECE_BYTES: Final = 2**20
 # The same text has the same hash in every run.
 _HASH_KEY: Final = "fencepost-tables"
 
 
 class TableWriter:
-    """Writes tables to a folder, row group by row group, until its block ends. The manifest is for others."""
+    """Writes tables to a new folder, row group by row group, until its block ends. The manifest is for others."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -67,13 +67,86 @@ class TableWriter:
             self._files[name].write_table(table, row_group_size=ROWS)
             self.written[name] += table.num_rows
 
+    def close(self) -> None:
+        """Write the ends of the files, and close them; safe to call twice."""
+        self._stack.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self.close()
+
+
+class TableMaker:
+    """
+    Makes the tables of a history in a new folder, whose files are open until its block ends.
+
+    Args:
+        history: the path of the history, for warnings.
+
+    Attributes:
+        size: the bytes of the history that were added.
+    """
+
+    def __init__(self, folder: Path, history: Path) -> None:
+        self.size = 0
+        self._torn: list[bytes] = []
+        self._rows = Rows()
+        self._rows.on_rows = self._write_full
+        self._lines = Lines(self._rows, str(history))
+        self._folder = folder
+        self._writer = TableWriter(folder)
+
+    def add(self, piece: bytes) -> None:
+        """Add the next bytes of the history, which may end anywhere."""
+        self.size += len(piece)
+        whole = piece.rfind(b"\n") + 1
+        if whole:
+            self._lines.add(b"".join((*self._torn, piece[:whole])))
+            self._torn.clear()
+            self._write_full()
+        if len(piece) > whole:
+            self._torn.append(piece[whole:])
+
+    def finish(self) -> None:
+        """Write all that is left, and the manifest last: the history has ended, perhaps within a line."""
+        self._lines.end(sum(map(len, self._torn)))
+        self._write_full()
+        for name, last in self._rows.rows.items():
+            self._writer.write(name, last)
+        self._writer.close()
+        rows, breaks = self._rows, self._lines.breaks
+        manifest = Manifest(
+            size=self.size,
+            ops=breaks.count,
+            rows=self._writer.written,
+            skips=tuple(breaks.skips),
+            falls=tuple(breaks.falls),
+            parts=tuple(rows.parts),
+            logs=tuple(rows.logs),
+            irregular=rows.irregular,
+            reach=rows.reach,
+        )
+        manifest.write(self._folder)
+
+    def _write_full(self) -> None:
+        """Write the row groups that are full; which rows are in which does not depend on the pieces."""
+        for name, rows in self._rows.rows.items():
+            full = len(rows) - len(rows) % ROWS
+            for first in range(0, full, ROWS):
+                self._writer.write(name, rows[first : first + ROWS])
+            del rows[:full]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
 
 
 def _layout(schema: pa.Schema) -> dict[str, Any]:
@@ -93,41 +166,27 @@ def make_tables(history: Path) -> Path:
 
     Raises:
         OSError: the folder cannot be written.
+        TablesError: a value fits into no column.
     """
-    folder = history.parent / FOLDER
-    partial = folder.with_suffix(".partial")
+    partial = partial_folder(history)
     shutil.rmtree(partial, ignore_errors=True)
-    manifest = write_tables(history_ops(history), partial, history.stat().st_size)
-    manifest.write(partial)
+    with history.open("rb") as file, TableMaker(partial, history) as maker:
+        while piece := file.read(PIECE_BYTES):
+            maker.add(piece)
+        maker.finish()
+    return put_in_place(history)
+
+
+def partial_folder(history: Path) -> Path:
+    """Return the folder of tables that are being made."""
+    return history.parent / f"{FOLDER}.partial"
+
+
+def put_in_place(history: Path) -> Path:
+    """Make the partial folder that of the history's tables, and return it; an older one is replaced."""
+    folder = history.parent / FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    return partial.rename(folder)
-
-
-def write_tables(ops: Iterable[Op], folder: Path, size: int) -> Manifest:
-    """Write the tables of these ops to a new folder, without the manifest, which is returned."""
-    rows, breaks = Rows(), Breaks()
-    with TableWriter(folder) as writer:
-        for op in ops:
-            breaks.add(op.index, op.time_ns)
-            rows.add(op)
-            for name, waiting in rows.rows.items():
-                if len(waiting) >= ROWS:
-                    writer.write(name, waiting)
-                    rows.rows[name] = []
-        rows.end()
-        for name, waiting in rows.rows.items():
-            writer.write(name, waiting)
-    return Manifest(
-        size=size,
-        ops=breaks.count,
-        rows=writer.written,
-        skips=tuple(breaks.skips),
-        falls=tuple(breaks.falls),
-        parts=tuple(rows.parts),
-        logs=tuple(rows.logs),
-        irregular=rows.irregular,
-        reach=rows.reach,
-    )
+    return partial_folder(history).rename(folder)
 
 
 def read_manifest(history: Path) -> Manifest:
@@ -156,13 +215,16 @@ def read_manifest(history: Path) -> Manifest:
 
 
 def as_table(name: str, rows: list[Row]) -> pa.Table:
-    """Return rows as a table, with the columns that are DERIVED."""
+    """Return rows as a table, with the columns that are DERIVED; raise TablesError if a column cannot hold one."""
     schema = SCHEMAS[name]
     given = [column for column in schema.names if column not in DERIVED]
     found: dict[str, Any] = dict(zip(given, zip(*rows, strict=True) if rows else [()] * len(given), strict=True))
-    if "hash" in schema.names:
-        found["hash"] = hashes(found["value"])
-    return placed(name, found)
+    try:
+        if "hash" in schema.names:
+            found["hash"] = hashes(found["value"])
+        return placed(name, found)
+    except (ValueError, OverflowError, pa.ArrowException) as error:  # half of a surrogate pair is no UTF-8
+        raise TablesError(f"table {name}: {error!s:.200}; expected values that its columns hold") from error
 
 
 def placed(name: str, columns: Mapping[str, Any]) -> pa.Table:
