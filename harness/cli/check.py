@@ -19,6 +19,7 @@ from harness.model import EXIT_CODES
 from harness.suite.again import Change
 from harness.suite.options import folder
 from harness.suite.recheck import CheckedSuite, recheck
+from harness.suite.restore import restore
 from harness.suite.spark_worker import spark_worker
 from harness.suite.stored import Stored, find_stored
 
@@ -35,6 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/check.md"
     )
+    parser.add_argument(
+        "--store",
+        action="store_true",
+        help="write what was found now to anomalies.json and suite.json; without it, they stay as they are",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     stored = find_stored(arguments.results)
     checked = _checked(stored)
     problems = [*stored.unlisted, *(suite.problem for suite in stored.suites if suite.problem)]
+    if arguments.store:
+        problems += [problem for suite in checked for problem in restore(suite)]
     code = _code(checked, problems)
     if arguments.json:
         verdict = next(word for word, number in EXIT_CODES.items() if number == code)
