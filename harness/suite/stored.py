@@ -195,9 +195,8 @@ def _anomalies(run: Run) -> tuple[tuple[Anomaly, ...] | None, str]:
         return None, ""
     try:
         return tuple(read_anomalies(run)), ""
-    # RecursionError: lists within lists, too deep for the reader of JSON.
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return None, f"{run.anomalies}: {error!r:.200}; expected the anomalies of a run"
+    except UsageError as error:
+        return None, str(error)
 
 
 def _is_there(path: Path) -> bool:
