@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -107,9 +106,11 @@ def test_readable_ops_of_an_abridged_run_are_one(tmp_path: Path) -> None:
 def test_run_with_lines_that_cannot_be_read_is_unknown_as_a_small_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = [*islice((each.ops for each in PLANTS.values() if unread(PartOps(each.ops))), 3)]
-    assert broken
-    for number, ops in enumerate(broken):
+    ops = ops_of("lost-bad")
+    place = next(op.index for op in ops if op.f == "leaderAndISR")
+    for number, broken in enumerate([replace(ops[place], f="whatever"), replace(ops[place], value={"topic": 7})]):
+        ops[place] = broken
+        assert unread(PartOps(ops))
         run, found = stored(ops, tmp_path / str(number)), check_in_process(PartOps(ops))
         monkeypatch.setattr(judged, "LINES_MAX", 10**9)
         small, _ = judge_run(random_spec(), run, found)
