@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import limits
+from harness.input_file import read_text
 from harness.model import ORACLES, Anomaly, UsageError
 from harness.tables.schema import FOLDER
 
@@ -152,14 +154,34 @@ def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
         if each.kind in ORACLES
     ]
     if seen:
-        run.oracles.write_text("".join(seen), encoding="utf-8")
-    text = json.dumps([anomaly.to_dict() for anomaly in anomalies], indent=1)
-    run.anomalies.write_text(text + "\n", encoding="utf-8")
+        _replace(run.oracles, "".join(seen))
+    _replace(run.anomalies, json.dumps([anomaly.to_dict() for anomaly in anomalies], indent=1) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file as a whole; on a full disk, leave it as it was."""
+    partial = path.with_suffix(".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_anomalies(run: Run) -> list[Anomaly]:
-    """Read what `write_anomalies` wrote."""
-    return [Anomaly.from_dict(raw) for raw in json.loads(run.anomalies.read_text(encoding="utf-8"))]
+    """
+    Read what `write_anomalies` wrote.
+
+    Raises:
+        UsageError: the file is missing, or is nothing that `write_anomalies` wrote; the message names the file.
+    """
+    what = "the anomalies of a run"
+    text = read_text(run.anomalies, what, limits.SUITE_BYTES_MAX)
+    try:
+        return [Anomaly.from_dict(raw) for raw in json.loads(text)]
+    # RecursionError: lists within lists, too deep for the reader of JSON.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{run.anomalies}: {error!r:.200}; expected {what}") from error
 
 
 def _new_folder(path: Path) -> Path:

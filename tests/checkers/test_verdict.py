@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from checkers import CHECKERS
@@ -160,3 +162,13 @@ def test_difference_is_empty_only_when_found_is_exactly_what_was_expected(
 def test_difference_refuses_a_record_that_nobody_acknowledged() -> None:
     with pytest.raises(UsageError, match="lost m9: no record of that name was acknowledged; expected one of: m1,"):
         difference(parse_expectation("lost m9"), [], RECORDS)
+
+
+def test_loss_of_very_many_records_is_told_without_their_names_and_in_bounded_text() -> None:
+    lost = Anomaly(kind=Kind.LOST, topic="t", partition=0, ranges=((0, 300_000), (400_000, 400_001)))
+    records = {"m1": dict.fromkeys(range(300_000), 1)}
+    assert "lost 0-299999, lost 400000" == found_text([lost], records)
+    scattered = replace(lost, ranges=tuple((10 * n, 10 * n + 3) for n in range(100_000)))
+    text = found_text([scattered, replace(lost, kind=Kind.STUCK, ranges=(), nodes=("A",))], records)
+    assert text.startswith("lost 0-2, lost 10-12, ")
+    assert text.endswith("lost 490-492 and 99950 more ranges, stuck A")

@@ -75,3 +75,15 @@ def test_anomalies_beyond_the_cap_are_counted_by_kind() -> None:
     view = view_of(many, "k", ops)
     assert len(view.findings) == limits.ANOMALIES_MAX
     assert view.more_findings == "3 more anomalies are not shown: 3 lost."
+
+
+def test_very_many_ranges_of_an_anomaly_are_counted_in_text_and_drawing() -> None:
+    result, ops = scenario1("hw")
+    ranges = tuple((10 * n, 10 * n + 1) for n in range(50_000))
+    many = replace(result, anomalies=(replace(result.anomalies[0], ranges=ranges),))
+    view = view_of(many, "key", ops)
+    assert view.findings[0].about.count(",") < 120
+    assert "and 49,900 more ranges" in view.findings[0].about
+    ((_, drawing),) = view.lineages
+    assert "Of 50,000 ranges of one anomaly (lost), the first 100 are drawn." in drawing.notes
+    assert len(drawing.plot) < 100_000
