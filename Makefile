@@ -74,6 +74,10 @@ bench-checkers: $(STAMP) java $(CLASSES)  ## Spark's check of large runs beside 
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-bench.txt || echo "without DuckDB"
 	@$(BIN)/python -m benchmarks.checkers $(ARGS)
 
+.PHONY: bench-live
+bench-live: $(STAMP)  ## what the live check costs beside recording a history: ARGS="--records 30000 --repeats 5"
+	@$(BIN)/python -m benchmarks.live $(ARGS)
+
 .PHONY: storm
 storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: ARGS="--frames 300000 --against broker 3.9.1"
 	@$(BIN)/python -m tests.broker.storm $(ARGS)
