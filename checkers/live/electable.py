@@ -28,6 +28,8 @@ from harness.model import Op
 
 # Pieces of a log that are remembered; each append of a leader is one.
 PIECES_MAX: Final = 256
+# The origin of a copy whose leader's append is recorded later: on real machines events of two processes race.
+AWAITED: Final = -2
 
 
 class Gone(NamedTuple):
@@ -60,6 +62,16 @@ class RecentLog(ReplicaLog):
             del self.pieces[: PIECES_MAX // 2]
             self.floor = self.pieces[0][0]
         return removed
+
+    def resolve(self, appended: Piece) -> None:
+        """Give what was copied of an append, and recorded before it, its origin."""
+        first, end, origin = appended
+        place = len(self.pieces)
+        while place and self.pieces[place - 1][1] > first:
+            place -= 1
+            start, stop, held = self.pieces[place]
+            if held == AWAITED and first <= start and stop <= end:
+                self.pieces[place] = start, stop, origin
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,6 +112,8 @@ class Electable:
             case Append():
                 for piece in self._written(op, event):
                     log.put(piece)
+                if event.role == "leader":
+                    self._resolve(node, (event.base, event.end, op.index))
             case HighWatermark(to=to) if node in self._leads:
                 self._commit(log, to, op)
             case Truncate():
@@ -157,12 +171,17 @@ class Electable:
             yield start, stop, origin
             first = stop
         if first < step.end:
-            yield first, step.end, UNKNOWN
+            yield first, step.end, AWAITED if theirs is None or theirs.end <= first else UNKNOWN
+
+    def _resolve(self, leader: str, appended: Piece) -> None:
+        for node, follows in self._follows.items():
+            if follows == leader and node in self._logs:
+                self._logs[node].resolve(appended)
 
     def _commit(self, log: RecentLog, to: int, op: Op) -> None:
         passed = log.slice(max(self._committed.end, self.low), to)
         for piece in passed:
-            if piece[2] != UNKNOWN:
+            if piece[2] >= 0:
                 self._committed.put(piece)
                 self._by = op.index
 

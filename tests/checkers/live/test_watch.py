@@ -255,6 +255,20 @@ def test_member_of_the_isr_that_truncates_what_was_committed_is_seen() -> None:
     assert "B is in the ISR and truncated offsets 2-3" in seen.sentence
 
 
+def test_copy_that_is_recorded_before_its_leaders_append_is_a_copy_of_it() -> None:
+    run = Run("local").copied(4).broker("B", "append", base=4, end=6, epoch=0, role="follower")
+    run.broker("A", "append", base=4, end=6, epoch=0, role="leader").broker("A", "high-watermark", to=6)
+    (seen,) = seen_in(run.cut("B", 6, 4))
+    assert (GONE, ((4, 6),)) == (seen.rule, seen.offsets)
+
+
+def test_tail_that_came_back_with_a_restart_is_no_copy_of_what_its_leader_appends_later() -> None:
+    run = Run("local").copied(4).broker("B", "recovered", log_end_offset=6, clean=False, cut_bytes=0,
+                                        reason="clean", epochs=[], high_watermark=4)  # fmt: skip
+    run.broker("A", "append", base=4, end=6, epoch=0, role="leader").broker("A", "high-watermark", to=6)
+    assert [] == rules_in(run.cut("B", 6, 4))
+
+
 def test_member_may_truncate_what_was_not_committed_or_after_it_left_the_isr() -> None:
     run = Run().copied(4).broker("A", "append", base=4, end=6, epoch=0, role="leader")
     run.broker("B", "append", base=4, end=6, epoch=0, role="follower")
