@@ -78,6 +78,10 @@ bench-checkers: $(STAMP) java $(CLASSES)  ## Spark's check of large runs beside 
 bench-history: $(STAMP)  ## what a large history costs while it is recorded, and until its tables are there: ARGS="--ops 1000000 --pairs 3"
 	@$(BIN)/python -m benchmarks.history $(ARGS)
 
+.PHONY: bench-live
+bench-live: $(STAMP)  ## what the live check costs beside recording a history: ARGS="--records 30000 --repeats 5"
+	@$(BIN)/python -m benchmarks.live $(ARGS)
+
 .PHONY: storm
 storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: ARGS="--frames 300000 --against broker 3.9.1"
 	@$(BIN)/python -m tests.broker.storm $(ARGS)

@@ -31,6 +31,7 @@ from checkers.rules import (
     replicas,
     sights,
     states,
+    stopped,
     unchecked,
     vacuous,
     whole,
@@ -251,6 +252,15 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="States that the watch of ZooKeeper lacks, or that brokers were told of and never stood.",
         source="Jepsen: a history must be possible before it is judged",
         kinds=states.KINDS,
+        of_history=True,
+    ),
+    "stopped": Checker(
+        name="stopped",
+        needs=(),
+        rule=stopped.stopped,
+        doc="Schedules that the live check ended at a violation which no other rule finds.",
+        source="Jepsen: a run without evidence is unknown",
+        kinds=stopped.KINDS,
         of_history=True,
     ),
     "vacuous": Checker(

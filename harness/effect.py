@@ -61,6 +61,8 @@ class Effect(StrEnum):
 
 
 DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST})
+# The effects that may lawfully end a copy of a record.
+LOSSY: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
 LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
 
 

@@ -47,7 +47,8 @@ Said: TypeAlias = (
     | Stopped
     | Truncate
 )
-_SAID: Final[tuple[type[Said], ...]] = (
+# The classes of `Said`.
+SAID: Final[tuple[type[Said], ...]] = (
     Append,
     Awaiting,
     Follower,
@@ -96,11 +97,11 @@ def moments(ops: Sequence[Op]) -> list[Moment]:
     """Return the events about replicas, of all nodes, in index order."""
     names, now, found = names_of(ops), dict[str, Standing](), list[Moment]()
     said: list[tuple[Op, Said]] = []
-    for kind in _SAID:
+    for kind in SAID:
         said += events_of(ops, kind)
     for op, event in sorted(said, key=_place):
         before = now.get(op.process) or Standing()
-        after = _after(before, event, names)
+        after = standing_after(before, event, names)
         now[op.process] = after
         found.append(Moment(op, event, before, after))
     return found
@@ -110,7 +111,8 @@ def _place(said: tuple[Op, Said]) -> int:
     return said[0].index
 
 
-def _after(was: Standing, event: Said, names: dict[int, str]) -> Standing:
+def standing_after(was: Standing, event: Said, names: dict[int, str]) -> Standing:
+    """Return a replica as described once its process has also said this."""
     match event:
         case Append(end=end):
             return was._replace(end=end)

@@ -15,7 +15,7 @@ from checkers.definition import Definition
 from checkers.facts.moments import anomaly, margin_ns, moments, once, states
 from checkers.facts.reach import reach
 from checkers.facts.view import at, final_leader, final_logs, setup_of
-from harness.effect import Effect, nature_of
+from harness.effect import LOSSY, Effect, nature_of
 from harness.events import Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
@@ -186,8 +186,7 @@ def _ends(ops: Sequence[Op]) -> list[int]:
     """Return the indexes of what may end committed records: lost power or files, or an unclean election."""
     setup = setup_of(ops)
     unclean = [op.index for op, _ in states(ops)] if setup is None or setup.unclean else []
-    lossy = (Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE)
-    return sorted([*unclean, *(op.index for op, _ in events_of(ops, Injection) if nature_of(op).effect in lossy)])
+    return sorted([*unclean, *(op.index for op, _ in events_of(ops, Injection) if nature_of(op).effect in LOSSY)])
 
 
 def _between(changes: Sequence[int], first: Op, last: Op) -> bool:

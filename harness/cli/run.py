@@ -20,14 +20,14 @@ from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
-from harness.run.spec import BROKER
+from harness.run.spec import BROKER, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.pairing import OURS, THEIRS, Pairing, compare
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated_search import search_simulated
 from harness.search.single import play_one
 from harness.search.tally_tables import say
-from harness.suite.options import Options, configure_options
+from harness.suite.options import Options, configure_options, configure_stop
 from harness.suite.version import commit
 
 LOCAL: Final = "local"
@@ -61,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--compare-with", metavar="PROTOCOL", help=text)
     add("--beside", dest="compare_with", metavar="PROTOCOL", help=argparse.SUPPRESS)  # its name until 0.1
     add("--stop-at-first", action="store_true", help="stop at the first finding")
+    configure_stop(parser)
     add("--schedule", type=Path, metavar="FILE", help="play this schedule instead of the seed's")
 
 
@@ -105,6 +106,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
         power_tier=arguments.power_tier,
         schedule=arguments.schedule,
+        stop_at_violation=arguments.stop_at_violation,
     )
 
 
@@ -120,3 +122,5 @@ def _refuse(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--schedule {arguments.schedule}: expected no --nemesis, which draws another schedule")
     if other and (arguments.time is not None or arguments.nemesis or arguments.stop_at_first):
         raise UsageError(f"--compare-with {other}: expected no --time, --nemesis or --stop-at-first")
+    if other and arguments.stop_at_violation:
+        raise UsageError(f"--compare-with {other}: expected no {STOP_AT_VIOLATION}: whole schedules are compared")

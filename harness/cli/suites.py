@@ -22,7 +22,7 @@ from harness.run.result import RunResult, Status
 from harness.run.spec import RunSpec
 from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant, expectation_of, is_mutant
-from harness.suite.options import Options, configure_options
+from harness.suite.options import Options, configure_options, configure_stop
 from harness.suite.runner import SuiteRunner
 from harness.suite.scenario_files import read_scenario
 from harness.suite.spark_worker import spark_worker
@@ -55,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, action="append", metavar=metavar, help=f"{text}; may be repeated")
 
     configure_options(parser, ENVIRONMENTS)
+    configure_stop(parser)
     parser.add_argument(
         "--target",
         default="broker",
@@ -147,6 +148,7 @@ def specs_of(
                 draw=drawn,
                 make=selection.make,
                 power_tier=options.power_tier,
+                stop_at_violation=options.stop_at_violation,
             )
             if spec.expectation is not None:
                 made.append(spec)

@@ -9,6 +9,9 @@ from typing import Final
 from checkers import CHECKERS, verdict
 from checkers.checker import Checker
 from checkers.definition import Definition
+from checkers.live.electable import PIECES_MAX
+from checkers.live.known import BLOCKS_MAX, WINDOW_OFFSETS
+from checkers.live.rules import RULES, LiveRule
 from harness.docs import markdown
 from harness.model import VERDICT_OF, Kind, Source
 
@@ -20,6 +23,28 @@ NOTATION: Final = (
     ("`commit(r, o)`", "a high watermark above o of a leader whose log has r at o"),
     ("`proof(r)`", "the proof of a permitted loss, defined under [permitted](#permitted)"),
 )
+
+
+_LIVE: Final = """
+With `--stop-at-violation`, a live check (checkers/live) follows a run op by op, and its first violation ends \
+the run's schedule. It is off by default: a scenario of an old protocol must show its loss, which comes later.
+
+- It makes no verdict. The runner records `stopped` ([history.md](history.md#runner)), then heals, verifies and \
+reads all logs as always, and the checkers judge the history. If none of them proves a violation by one of the \
+same ops, the run is unknown (checker `stopped`), never valid.
+- A rule sees only what no later op can excuse. An acknowledgement with acks 0 or 1 promises nothing, and after \
+a power loss, a deleted segment or a lost disk nothing that was asked for before it is held against anybody.
+- What is seen while the cluster is healed, or read for the last time, ends nothing: the checkers see it as \
+well.
+- A schedule ends between two steps, or while a step waits; a client's call or a fault that is under way ends \
+first.
+- An op costs as much time as it has records. Of a partition, the live check remembers the last {window:,} \
+offsets that were acknowledged with acks=all or read, the sums of digests of at most {blocks:,} blocks of \
+offsets below, and the last {pieces} appends of each log. So of an older record it sees no second \
+acknowledgement and no read that skips it, and another record in its place only if a read shows its whole block \
+and all of that was known.
+- In the simulator, the same seed stops at the same op.
+""".strip().format(window=WINDOW_OFFSETS, blocks=BLOCKS_MAX, pieces=PIECES_MAX)
 
 
 def checkers() -> str:
@@ -49,7 +74,20 @@ def checkers() -> str:
         "The formulas are over the events of [history.md](history.md):",
         markdown.table(("notation", "means"), NOTATION),
         *chain.from_iterable(_section(kind) for kind in Kind),
+        "## The live check",
+        _LIVE,
+        *chain.from_iterable(_live_rule(name, rule) for name, rule in RULES.items()),
     )
+
+
+def _live_rule(name: str, rule: LiveRule) -> Iterator[str]:
+    """Yield the section of one rule of the live check."""
+    found = ", ".join(f"[`{kind.value}`](#{kind.value})" for kind in rule.found)
+    rows = [("the checkers find", found), ("not seen", rule.unseen), ("source", rule.source)]
+    yield f"### {name}"
+    yield rule.words
+    yield markdown.code(rule.formula)
+    yield markdown.table(("", ""), rows)
 
 
 def definitions(kind: Kind) -> list[tuple[Checker, Definition]]:

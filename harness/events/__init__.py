@@ -57,7 +57,7 @@ from harness.events.fabric import (
 )
 from harness.events.log import WITH_EPOCHS, Batch, Snapshot, SnapshotFailed
 from harness.events.nemesis import Injection
-from harness.events.runner import Done, Exited, Healed, LineUnreadable, RunnerNote, Setup, Step
+from harness.events.runner import Done, Exited, Healed, LineUnreadable, RunnerNote, ScheduleStopped, Setup, Step
 from harness.events.simulator import OracleViolation, World
 from harness.events.zookeeper import ControllerNode, LeaderAndIsr, Registrations
 
@@ -121,6 +121,7 @@ __all__ = [
     "Registrations",
     "Release",
     "RunnerNote",
+    "ScheduleStopped",
     "Setup",
     "Snapshot",
     "SnapshotFailed",
@@ -138,6 +139,7 @@ __all__ = [
 EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.RUNNER, "setup"): Setup,
     (Source.RUNNER, "step"): Step,
+    (Source.RUNNER, "stopped"): ScheduleStopped,
     (Source.RUNNER, "exited"): Exited,
     (Source.RUNNER, "healed"): Healed,
     (Source.RUNNER, "done"): Done,

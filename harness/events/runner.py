@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from harness.events.base import Event, OpType, key
+from harness.events.base import Event, OfPartition, OpType, key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,18 @@ class Step(Event):
     narrative: str = field(metadata=key("the comment above it"))
     error: str = field(default="", metadata=key("on fail, and on info if it was tried"))
     skipped: str = field(default="", metadata=key("on info: why it was not applicable"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleStopped(OfPartition):
+    """The live check saw a violation, so the schedule ended here; the checkers judge the run like any other."""
+
+    PROCESS: ClassVar[str] = "runner"
+
+    rule: str = field(metadata=key("a rule of the live check, as in checkers.md"))
+    offsets: tuple[tuple[int, int], ...] = field(metadata=key("[first, end) ranges that it is about"))
+    sentence: str
+    proof: tuple[int, ...] = field(metadata=key("indexes of the ops that show it"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ class RandomPlay(Play):
     def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         """Wait until the condition holds or the time is up; return at once if the time is 0."""
         if seconds:
-            self.cluster.time.until(lambda: self.cluster.cancelled or condition(), seconds)
+            self.cluster.time.until(lambda: self.cluster.cancelled or self._stopped() or condition(), seconds)
 
     # --- the end -----------------------------------------------------------------------------------------------
     def _await_whole(self, without: Collection[str]) -> None:

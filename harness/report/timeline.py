@@ -185,6 +185,8 @@ def _steps(reading: Reading) -> Iterator[Item]:
     for number, span in enumerate(steps, start=1):
         yield _bar("scenario", f"{number}{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
     for span in reading.spans:
+        if isinstance(span.event, events.ScheduleStopped):
+            yield _bar("scenario", f"stopped: {span.event.rule}", "step", span, 0)
         if isinstance(span.event, events.Healed):
             yield _bar("scenario", f"healed{_OUTCOME_SIGNS[span.outcome]}", "step", span, 1)
 

@@ -25,16 +25,23 @@ from harness.run.failure import failure_of, reason_of
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.scenario.runner import Play
+from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
 from harness.tables.following import Following
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Player:
-    """Plays runs in one environment, in parallel threads, and can cancel all of them."""
+    """
+    Plays runs in one environment, in parallel threads, and can cancel all of them.
+
+    Attributes:
+        watch: makes the live check of a run that stops at a violation; None if no run is asked to.
+    """
 
     environment: Environment
     faults: Mapping[str, Fault]
+    watch: Callable[[], Watch] | None = None
     _open: dict[str, Cluster] = field(default_factory=dict)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -103,9 +110,10 @@ class Player:
             if self._cancelled.is_set():
                 cluster.cancel()
             client = environment.make_client(cluster)
+            stop = self._stop(spec, history)
             setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
             cluster.record("runner", OpType.INFO, setup)
-            self._play(spec, cluster, client)
+            self._play(spec, cluster, client, stop)
             environment.record_evidence(cluster)
             if keep is not None:
                 self._keep_logs(cluster, keep)
@@ -117,7 +125,16 @@ class Player:
         cluster.close()
         return cluster.host.power_tier
 
-    def _play(self, spec: RunSpec, cluster: Cluster, client: Client) -> None:
+    def _stop(self, spec: RunSpec, history: History) -> Stop | None:
+        """Return what ends the run's schedule at a violation, listening already; None for a run that goes on."""
+        if not spec.stop_at_violation:
+            return None
+        assert self.watch is not None, f"{spec.name}: to stop at a violation, and the player has no live check"
+        stop = Stop(self.watch())
+        history.listeners.append(stop.listen)
+        return stop
+
+    def _play(self, spec: RunSpec, cluster: Cluster, client: Client, stop: Stop | None) -> None:
         scenario = spec.scenario.under(spec.variant.names(spec.rules))
         if spec.random:
             play: Play = RandomPlay(
@@ -127,9 +144,12 @@ class Player:
                 client=client,
                 faults=self.faults,
                 timing=self.environment.timing,
+                stop=stop,
             )
         else:
-            play = Play(scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=self.faults)
+            play = Play(
+                scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=self.faults, stop=stop
+            )
         play.run()
 
     def _keep_logs(self, cluster: Cluster, folder: Path) -> None:

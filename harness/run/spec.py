@@ -16,6 +16,8 @@ from harness.scenario.variant import Variant, expectation_of
 
 # The default target: the broker of this repository.
 BROKER: Final = "broker"
+# The option of commands that makes the schedule of a run end at a violation.
+STOP_AT_VIOLATION: Final = "--stop-at-violation"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -37,6 +39,7 @@ class RunSpec:
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
+        stop_at_violation: whether the schedule ends at the first violation that the live check sees.
     """
 
     target: str
@@ -50,6 +53,7 @@ class RunSpec:
     schedule: str = ""
     make: str = ""
     power_tier: str | None = None
+    stop_at_violation: bool = False
 
     @property
     def name(self) -> str:
@@ -89,6 +93,7 @@ def _run_command(spec: RunSpec) -> str:
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else []
+    words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 
 
@@ -105,4 +110,5 @@ def _make_command(spec: RunSpec) -> str:
             "RULES": " ".join(spec.changes),
         }
     words["TIER"] = spec.power_tier or ""
+    words["ARGS"] = STOP_AT_VIOLATION if spec.stop_at_violation else ""
     return f"make {spec.make} " + " ".join(f"{key}={shlex.quote(value)}" for key, value in words.items() if value)

@@ -2,6 +2,7 @@
 Play a scenario on a cluster: record each step, wait for its condition, then heal the cluster and read its logs.
 
 A step that fails ends the schedule. The cluster is still healed and read, and the run's verdict is unknown.
+A violation that the live check sees ends it too, if the run is to stop there; then the checkers judge the run.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
 from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require
+from harness.scenario.stop import Stop, StoppedError
 
 _log = logging.getLogger(__name__)
 
@@ -44,11 +46,14 @@ class Play:
     faults: Mapping[str, Fault]
     # The type of the op of a step or a fault that failed: in a random schedule a step may fail.
     missed: OpType = OpType.FAIL
+    # None for a run that does not stop at a violation.
+    stop: Stop | None = None
     record_offsets: RecordOffsets = field(init=False)
     produces: Produces = field(init=False)
     links: LinkSteps = field(init=False)
     conditions: Conditions = field(init=False)
     _recent: RecentEvents = field(init=False, default_factory=RecentEvents)
+    _over: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.record_offsets = RecordOffsets(counts=self.draw.counts)
@@ -77,8 +82,10 @@ class Play:
         try:
             self._recorded(events.Step(line=0, text="set up", narrative=""), self._set_up)
             for step in self.scenario.steps:
+                if self._stopped():
+                    break
                 self._step(step)
-            if self.links.rules:
+            if self.links.rules and not self._stopped():
                 line = self.scenario.steps[-1].line
                 self._recorded(
                     events.Step(line=line, text="every rule of a link bit", narrative=""), self.links.prove
@@ -87,10 +94,22 @@ class Play:
             raise UsageError(f"scenario {self.scenario.name}: {error}") from error
         except FencepostError as error:
             _log.info("%s: stopped: %s", self.scenario.name, error)
+        self._end_schedule()
         self._heal()
         self.produces.end()
         self._read()
         self._say(OpType.INFO, Done())
+
+    def _stopped(self) -> bool:
+        """Return True if the schedule is to end, because a violation was seen while it is played."""
+        return self.stop is not None and not self._over and self.stop.violation is not None
+
+    def _end_schedule(self) -> None:
+        """Record the violation that ended the schedule, if any; what is seen later ends nothing."""
+        violation = self.stop.violation if self.stop is not None else None
+        self._over = True
+        if violation is not None:
+            self._say(OpType.INFO, violation)
 
     def _set_up(self) -> None:
         """Start the node that is to be controller first, then the replicas; then create the topic."""
@@ -116,7 +135,8 @@ class Play:
         try:
             act()
         except FencepostError as error:
-            self._say(self.missed, replace(step, error=str(error)))
+            type_ = OpType.INFO if isinstance(error, StoppedError) else self.missed
+            self._say(type_, replace(step, error=str(error)))
             raise
         self._say(OpType.OK, step)
 
@@ -147,10 +167,18 @@ class Play:
 
     # --- steps -----------------------------------------------------------------------------------------------
     def _await(self, condition: Condition) -> None:
-        self.cluster.await_(lambda: self.conditions.holds(condition), lambda: self.conditions.saw(condition))
+        met: list[bool] = []
+
+        def ended() -> bool:
+            met[:] = [self.conditions.holds(condition)]
+            return met[0] or self._stopped()
+
+        self.cluster.await_(ended, lambda: self.conditions.saw(condition))
+        if not met[0]:
+            raise StoppedError("ended early: a violation was seen")
 
     def _let_pass(self, seconds: float) -> None:
-        self.cluster.time.until(lambda: self.cluster.cancelled, seconds)
+        self.cluster.time.until(lambda: self.cluster.cancelled or self._stopped(), seconds)
 
     def _inject(self, fault: Fault, nodes: list[str]) -> None:
         """Inject a fault into all nodes at once, so that a power loss of two brokers hits both together."""

@@ -32,6 +32,7 @@ class RandomRuns:
         changes: rules changed in it, as on the command line.
         nemeses: names from harness/random_schedule/profile.py.
         schedule: a file that is played instead of each seed's own schedule, or None.
+        stop_at_violation: whether a schedule ends at the first violation that the live check sees.
     """
 
     target: str
@@ -41,6 +42,7 @@ class RandomRuns:
     nemeses: tuple[str, ...] = (ALL,)
     power_tier: str | None = None
     schedule: Path | None = None
+    stop_at_violation: bool = False
 
     @property
     def name(self) -> str:
@@ -77,6 +79,7 @@ class RandomRuns:
             nemeses=self.nemeses,
             schedule=str(self.schedule) if self.schedule else "",
             power_tier=self.power_tier,
+            stop_at_violation=self.stop_at_violation,
         )
 
     def _profile(self) -> Profile:

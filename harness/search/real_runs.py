@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from checkers.live.watch import LiveCheck
 from harness import limits
 from harness.environment.real import RealEnvironment
 from harness.hosts import HOSTS
@@ -82,7 +83,7 @@ def open_players(
                 stack.enter_context(closing(environment.close, note))
                 open_environment(environment, folder)
                 zookeeper = environment.zookeeper
-            players[name] = Player(environment=environment, faults=NEMESES)
+            players[name] = Player(environment=environment, faults=NEMESES, watch=LiveCheck)
         yield players
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from checkers.judge import judge
+from checkers.live.watch import LiveCheck
 from harness.cluster.cluster import RunCancelled
 from harness.cluster.target import Target
 from harness.history.memory import MemoryHistory
@@ -22,7 +23,7 @@ from targets.simulator.trace import Trace
 
 def sim_player(target: Target, trace: Trace | None = None) -> Player:
     """Return a player for the simulator; trace receives every step of its runs."""
-    return Player(environment=SimEnvironment(SIM, target, trace=trace), faults=NEMESES)
+    return Player(environment=SimEnvironment(SIM, target, trace=trace), faults=NEMESES, watch=LiveCheck)
 
 
 def simulate(player: Player, spec: RunSpec) -> RunResult:

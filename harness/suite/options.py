@@ -16,6 +16,7 @@ from harness.environment import ENVIRONMENTS
 from harness.numerals import whole
 from harness.registry import load
 from harness.run.environment import Environment, MakeEnvironment
+from harness.run.spec import STOP_AT_VIOLATION
 from harness.scenario.variant import check_distinct, present_name
 
 # Of a seed that nobody asked for: short to repeat.
@@ -33,6 +34,7 @@ class Options:
     Attributes:
         jobs: the number of parallel runs, None for the environment's default.
         rules: rules that are changed in every variant, as "rule=value".
+        stop_at_violation: whether a schedule ends at the first violation that the live check sees.
     """
 
     host: str
@@ -42,6 +44,7 @@ class Options:
     power_tier: str | None = None
     ports: range | None = None
     rules: tuple[str, ...] = ()
+    stop_at_violation: bool = False
 
     @staticmethod
     def of(arguments: argparse.Namespace) -> Options:
@@ -61,6 +64,7 @@ class Options:
             power_tier=arguments.power_tier,
             ports=arguments.ports,
             rules=rules,
+            stop_at_violation=getattr(arguments, "stop_at_violation", False),
         )
 
     def make_environment(self, target: Target) -> Environment:
@@ -99,6 +103,15 @@ def configure_options(
         help=f"ports that local nodes may use (default: {limits.PORT_FIRST}-{limits.PORT_LAST})",
     )
     parser.add_argument("--results", type=folder, default=Path("results"), help="folder of the results")
+
+
+def configure_stop(parser: argparse.ArgumentParser) -> None:
+    """Add the option that lets the live check end schedules."""
+    parser.add_argument(
+        STOP_AT_VIOLATION,
+        action="store_true",
+        help="end a run's schedule at the first violation that the live check sees, then heal, read and judge",
+    )
 
 
 def folder(text: str) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from checkers.facts.unread import readable
+from checkers.live.watch import LiveCheck
 from harness.java import Java, find_java
 from harness.report.page import build_report
 from harness.run.environment import Environment
@@ -99,7 +100,7 @@ class SuiteRunner:
 
     def play_in(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
         """Play the specs in an open environment."""
-        player = Player(environment=environment, faults=NEMESES)
+        player = Player(environment=environment, faults=NEMESES, watch=LiveCheck)
         side_by_side = min(self.options.jobs or environment.jobs, len(specs))
         with RunProgress(self.console, len(specs)) as progress:
             for spec, run in play_all(player, specs, self.folder, side_by_side, progress):

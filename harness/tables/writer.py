@@ -32,7 +32,7 @@ from harness.tables.schema import (
 )
 
 # Numbers that hardly repeat are written as they are or as differences, texts by a dictionary, and pages have an
-# index: Spark folds such files in 0.6 of the time, reads single places of them in less, and they are half as large.
+# index: Spark folds such files in 0.6 of the time, reads single places in less, and they are half as large.
 _RISING: Final = frozenset(
     {"index", "time_ns", "invoked", "invoked_ns", "done", "done_ns", "offset", "base", "last", "before", "behind"}
     | {"floor", "number", "position", "rank", "batch"}

@@ -43,6 +43,14 @@ def test_expectation_is_the_one_of_the_variant_that_is_played() -> None:
         replace(random_spec(), schedule="my schedule.txt", changes=("a=b",)),
         "fencepost run --host sim --protocol kip101 --rule a=b --seed 3 --schedule 'my schedule.txt'",
     ),
+    (
+        replace(random_spec(), stop_at_violation=True),
+        "fencepost run --host sim --protocol kip101 --seed 3 --stop-at-violation",
+    ),
+    (
+        replace(written_spec("none"), stop_at_violation=True),
+        "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=local ARGS=--stop-at-violation",
+    ),
     (written_spec("none"), "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=local"),
     (
         replace(written_spec("none"), target="kafka", changes=("a=b", "c=d e"), power_tier="loop"),

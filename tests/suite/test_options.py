@@ -9,7 +9,7 @@ import pytest
 
 from harness.ending import Parser
 from harness.model import UsageError
-from harness.suite.options import RANDOM_SEED_MAX, Options, configure_options, ports
+from harness.suite.options import RANDOM_SEED_MAX, Options, configure_options, configure_stop, ports
 
 
 def options(*words: str) -> Options:
@@ -52,6 +52,15 @@ def test_seed_is_the_one_that_was_asked_for_or_chance() -> None:
 def test_options_without_words_are_those_of_the_help() -> None:
     found = options("--seed", "1")
     assert Options(host="local", seed=1, results=Path("results")) == found
+
+
+def test_runs_stop_at_a_violation_only_where_a_command_has_the_option_and_is_asked_to() -> None:
+    parser = Parser()
+    configure_options(parser, ["local"])
+    configure_stop(parser)
+    asked, not_asked = parser.parse_args(["--stop-at-violation"]), parser.parse_args([])
+    assert (True, False) == (Options.of(asked).stop_at_violation, Options.of(not_asked).stop_at_violation)
+    assert not options().stop_at_violation
 
 
 def test_rules_are_those_of_a_command_that_has_them() -> None:

@@ -21,6 +21,7 @@ from tests.checkers.plants import (
     replicas,
     severity,
     starts,
+    stopped,
     unreported,
     whole,
 )
@@ -47,6 +48,7 @@ PLANTS: Final[dict[str, Plant]] = {
         whole,
         evidence,
         contradictions,
+        stopped,
     )
     for name, plant in plants_of(vars(module)).items()
 }

@@ -1,0 +1,164 @@
+"""
+The live check: takes the ops of a run one by one, and returns the first violation that no later op can excuse.
+
+It makes no verdict: a violation ends a run's schedule, and the checkers judge the whole history as always. It does
+no IO and reads no clock. An op costs as much time as it has records, and memory has a limit for each partition.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkers.facts.acked import ACKS_ALL
+from checkers.facts.moments import SAID
+from checkers.facts.view import at
+from checkers.live.high_watermarks import fall_of_leader
+from checkers.live.known import WINDOW_OFFSETS, KnownRecords
+from checkers.live.partition import Asked, PartitionWatch
+from checkers.live.replicas import SAID_FS, Replicas
+from harness.effect import LOSSY, Effect, nature_of
+from harness.events import (
+    Injection,
+    Leader,
+    LeaderAndIsr,
+    OfPartition,
+    Produce,
+    Read,
+    Recovered,
+    ScheduleStopped,
+    Setup,
+    Started,
+)
+from harness.model import HistoryError, Op, OpType, Source
+
+# Calls of clients that may be under way at once; of more, the oldest are forgotten, and their ends say nothing.
+CALLS_MAX: Final = 65_536
+# The host on which ops are recorded in the order in which they happened.
+_EXACT: Final = "sim"
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveCheck:
+    """
+    Watches one run.
+
+    Attributes:
+        window: how many offsets of a partition are known one by one.
+        since: the index of the last op that may have ended copies of records.
+    """
+
+    window: int = WINDOW_OFFSETS
+    since: int = -1
+    _clean: bool = False
+    _exact: bool = False
+    _changed: int = -1
+    _names: dict[int, str] = field(default_factory=dict)
+    _partitions: dict[tuple[str, int], PartitionWatch] = field(default_factory=dict)
+    _replicas: Replicas = field(default_factory=Replicas)
+    _calls: OrderedDict[tuple[str, str], Asked] = field(default_factory=OrderedDict)
+
+    def step(self, op: Op) -> ScheduleStopped | None:
+        """
+        Follow the next op; return the violation that it shows.
+
+        An op that cannot be read shows none: it makes the run unknown, as checker `whole` says.
+        """
+        try:
+            match op.source:
+                case Source.CLIENT:
+                    return self._client(op)
+                case Source.BROKER if op.f in SAID_FS:
+                    return self._broker(op)
+                case Source.NEMESIS:
+                    self._fault(op)
+                case Source.ZOOKEEPER:
+                    return self._state(op)
+                case Source.RUNNER if isinstance(event := op.event, Setup):
+                    self._clean, self._exact = not event.unclean, event.host == _EXACT
+                    self._names = {broker: node for node, broker in event.nodes.items()}
+        except HistoryError:
+            pass
+        return None
+
+    @property
+    def entries(self) -> int:
+        """How many entries are remembered, of all partitions and calls."""
+        return len(self._calls) + sum(len(each.known) + len(each.electable) for each in self._partitions.values())
+
+    @property
+    def touched(self) -> int:
+        """How many entries were read or written so far."""
+        return sum(each.known.touched for each in self._partitions.values())
+
+    # --- by source -------------------------------------------------------------------------------------------
+    def _client(self, op: Op) -> ScheduleStopped | None:
+        event = op.event
+        if not isinstance(event, Produce | Read):
+            return None
+        about, call = self._of(event), (op.process, event.value if isinstance(event, Produce) else "")
+        if op.type is OpType.INVOKE:
+            self._calls[call] = about.asked(op)
+            if len(self._calls) > CALLS_MAX:
+                self._calls.popitem(last=False)
+            return None
+        asked = self._calls.pop(call, None)
+        if asked is None:
+            return None
+        if isinstance(event, Read):
+            if op.type is OpType.OK:
+                return about.read(op, event, asked, since=self.since if self._clean else None)
+            return about.told(op, event, asked)
+        if op.type is OpType.OK and event.acks == ACKS_ALL and self._clean:
+            return about.acknowledged(op, event, asked, since=self.since)
+        return None
+
+    def _broker(self, op: Op) -> ScheduleStopped | None:
+        event = op.event
+        if isinstance(event, Started):
+            self._replicas.start(op.process)
+            for each in self._partitions.values():
+                each.electable.start(op.process)
+        if not isinstance(event, SAID) or not isinstance(event, OfPartition):
+            return None
+        about = self._of(event)
+        if isinstance(event, Leader | Recovered):
+            about.changed = op.index
+        step = self._replicas.step(op, event, about.place)
+        if step is not None and (fall := fall_of_leader(step)):
+            text = f"{op.process}'s high watermark is {fall.now} at {at(op)}, and was {fall.before} before"
+            return about.fell(fall, f"{text}; it leads, and that of a leader does not fall", op)
+        gone = about.electable.step(op, event, self._names)
+        return about.gone(gone, op) if gone and self._clean else None
+
+    def _state(self, op: Op) -> ScheduleStopped | None:
+        event = op.event
+        if not isinstance(event, LeaderAndIsr):
+            return None
+        about = self._of(event)
+        about.changed = op.index
+        gone = about.electable.state(op, event, exact=self._exact)
+        return about.gone(gone, op) if gone and self._clean else None
+
+    def _fault(self, op: Op) -> None:
+        if not isinstance(op.event, Injection):
+            return
+        effect = nature_of(op).effect
+        if effect is not Effect.NONE:
+            self._changed = op.index
+            for about in self._partitions.values():
+                about.changed = op.index
+        if effect in LOSSY:
+            self.since = op.index
+            for about in self._partitions.values():
+                about.forget()
+
+    def _of(self, event: OfPartition) -> PartitionWatch:
+        place = event.topic, event.partition
+        found = self._partitions.get(place)
+        if found is None:
+            known = KnownRecords(window=self.window)
+            found = PartitionWatch(place=place, changed=self._changed, known=known)
+            self._partitions[place] = found
+        return found
