@@ -54,6 +54,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.agree",
         help="compare two stored suites, run by run: anomalies, and every record of every log",
     ),
+    "summary": Command(
+        module="harness.cli.summary",
+        help="count what stored runs showed: a data set, tables, and a page with plots",
+    ),
     "kafka": Command(
         module="harness.cli.kafka",
         help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",
