@@ -67,7 +67,7 @@ def _summarize(found: Any, out: Path, console: Console) -> Mapping[str, pd.DataF
     # Imported here: a wrong use need not wait for Spark.
     from checkers.spark.aggregates import aggregates
     from checkers.spark.data_set import read_data_set, write_data_set
-    from checkers.spark.session import spark_session
+    from harness.suite.spark_here import with_spark
 
     with console.status("starting Spark") as status:
 
@@ -77,10 +77,12 @@ def _summarize(found: Any, out: Path, console: Console) -> Mapping[str, pd.DataF
             else:
                 console.print(text, highlight=False)
 
-        with spark_session(cores=os.cpu_count() or 1, large=bool(found.large)) as session:
+        def ask(session: Any) -> Mapping[str, pd.DataFrame]:
             data = write_data_set(session, found, out, step)
             step("adding up")
             return aggregates(read_data_set(session, data))
+
+        return with_spark(ask, large=bool(found.large))
 
 
 def _print(frames: Mapping[str, pd.DataFrame], out: Path, arguments: argparse.Namespace, console: Console) -> None:

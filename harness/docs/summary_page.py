@@ -16,12 +16,11 @@ _WHAT: Final = {
     "latencies": "A row for each bucket of a run's histogram, by outcome and acks.",
     "unreadable": "A row for each suite, and each run of the other suites, that cannot be read.",
 }
-_EXAMPLE: Final = """
+_EXAMPLE: Final = """\
 fencepost summary results                           all suites below results
 fencepost summary results/A results/B --out both    two suites
 fencepost summary results --csv availability        one table, for a script
-fencepost summary results --json                    all tables
-"""
+fencepost summary results --json                    all tables"""
 _TABLES: Final = (
     (
         "`nights`, `protocols`, `releases`, `workloads`",
