@@ -30,6 +30,8 @@ _RIDGE_PX: Final = 44.0
 _DECADE: Final = 10
 # A segment of a bar that is lower than this has no number in it.
 _NUMBERED_PX: Final = 13.0
+# One mismatch among a thousand runs is what people look for.
+_SEEN_PX: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,7 @@ def stacked(rows: Sequence[tuple[str, Mapping[str, int]]], css: Mapping[str, str
             count = parts.get(part, 0)
             if not count:
                 continue
-            height = count * scale
+            height = max(count * scale, _SEEN_PX)
             y -= height
             segment = svg.group(picture, f"part {css_class}", f"{name}: {count:,} {part}")
             svg.box(segment, (left, y, _BAR_PX, height), "bar")

@@ -32,7 +32,7 @@ TITLES: Final[Mapping[str, tuple[str, str]]] = {
 }
 # Rows of a table in a terminal; the page has all.
 _ROWS_MAX: Final = 25
-_BETWEEN: Final = 2
+_BETWEEN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

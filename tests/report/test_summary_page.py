@@ -152,6 +152,11 @@ def test_parts_of_a_bar_are_as_high_as_their_counts() -> None:
     assert "<title>x: 10 b</title>" in plot
 
 
+def test_one_of_very_many_can_be_seen() -> None:
+    plot = stacked([("x", {"a": 100_000, "b": 1})], {"a": "o-a", "b": "o-b"}, "label")
+    assert _heights(plot, "o-b") == [3.0]
+
+
 def test_bar_of_faults_is_filled_as_far_as_they_took_effect() -> None:
     plot = pairs([("kill", 40, 10), ("pause", 8, 8)], "label")
     asked, bit = (
