@@ -18,6 +18,7 @@ SEED ?=
 JOBS ?=
 TIER ?=
 TARGET ?=
+RESULTS ?= results
 ARGS ?=
 
 # What a test may need besides Python.
@@ -51,6 +52,10 @@ search: $(STAMP)  ## random schedules in the simulator, many seeds: PROTOCOL=kip
 test-kafka: $(STAMP) java $(CLASSES)  ## both on releases of Apache Kafka and on our broker: RELEASE= SCENARIO= JOBS= SEED=
 	@$(BIN)/fencepost test-kafka --host $(HOST) $(foreach r,$(RELEASE),--release $(r)) \
 		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
+
+.PHONY: summary
+summary: $(STAMP) java $(CLASSES)  ## count what stored runs showed, with tables and a page of plots: RESULTS=results
+	@$(BIN)/fencepost summary $(RESULTS) $(ARGS)
 
 # Which protocol of ours each of the two is held to, and how they are compared, by hand: hours for hundreds of seeds.
 # BESIDE was its name until 0.1.

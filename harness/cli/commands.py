@@ -58,6 +58,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.check",
         help="judge stored runs again, all in one Spark session, and name each verdict that is not as stored",
     ),
+    "summary": Command(
+        module="harness.cli.summary",
+        help="count what stored runs showed: a data set, tables, and a page with plots",
+    ),
     "kafka": Command(
         module="harness.cli.kafka",
         help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",

@@ -28,6 +28,7 @@ from harness.docs.history_page import history
 from harness.docs.limit_page import broker_limits
 from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
+from harness.docs.summary_page import summary
 from harness.docs.table_page import run_tables
 from harness.effect import Band, Effect
 from harness.ending import INTERRUPTED, READER_GONE, Parser, end
@@ -52,7 +53,8 @@ EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "says what to change.",
     "unknown": "A run could not be played, taken down, stored or judged; nothing is proven wrong. `lineage`: "
     "something is *unreadable*, and nothing that was read differs. `check`: a run is unknown that was not stored "
-    "as that, or something cannot be read; every other verdict is as stored.",
+    "as that, or something cannot be read; every other verdict is as stored. `summary`: something could not be "
+    "read.",
     "invalid": "`test-kip101`, `play`: a run is not as expected. `lineage`: directories disagree, or one is "
     "faulty. `agree`: a run differs. `check`: a verdict is not as stored.",
     "hang": "Not healed, or not caught up in time. A suite shows it in its table (`hang`, `stuck`) and exits 0 "
@@ -184,6 +186,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/history.md": history,
     "docs/limits.md": broker_limits,
     "docs/tables.md": run_tables,
+    "docs/summary.md": summary,
     "docs/coverage.md": coverage,
 }
 

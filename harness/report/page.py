@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -57,7 +57,7 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
             without drawings.
         out: the path of the report.
     """
-    keys = _keys(suite)
+    keys = keys_of((result.scenario, result.protocol) for result in suite.results)
     drawn = _drawn(suite)
     views = [view_of(r, keys[n], runs.get(r.run, ()) if r in drawn else ()) for n, r in enumerate(suite.results)]
     chapters = [
@@ -66,7 +66,7 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
     ]
     by_cell = {(v.result.scenario, v.result.protocol): v for v in views}
     text = (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             suite=suite,
@@ -116,12 +116,17 @@ def _by_scenario(views: Sequence[RunView]) -> list[tuple[str, tuple[RunView, ...
     return [(name, tuple(group)) for name, group in groupby(ordered, key=lambda v: v.result.scenario)]
 
 
-def _keys(suite: Suite) -> list[str]:
-    """Return a URL fragment for every result; it stays the same from suite to suite if the names do."""
+def keys_of(results: Iterable[tuple[str, str]]) -> list[str]:
+    """
+    Return a URL fragment for every result; it stays the same from suite to suite if the names do.
+
+    Args:
+        results: the scenario and the protocol of each result of a suite, in order.
+    """
     seen: Counter[str] = Counter()
     keys = []
-    for result in suite.results:
-        key = re.sub(r"[^a-z0-9]+", "-", f"cell {result.scenario} {result.protocol}".lower()).strip("-")
+    for scenario, protocol in results:
+        key = re.sub(r"[^a-z0-9]+", "-", f"cell {scenario} {protocol}".lower()).strip("-")
         seen[key] += 1
         keys.append(key if seen[key] == 1 else f"{key}--{seen[key]}")
     return keys
@@ -147,8 +152,9 @@ def _facts(suite: Suite, views: Sequence[RunView]) -> tuple[tuple[str, str], ...
     )
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return where pages' templates are; they escape everything."""
+    found = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -156,10 +162,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_finalized,
     )
-    environment.filters["word"] = _class_word
-    environment.filters["outcome"] = _outcome
-    environment.globals["sign"] = _sign
-    return environment
+    found.filters["word"] = _class_word
+    found.filters["outcome"] = _outcome
+    found.globals["sign"] = _sign
+    return found
 
 
 def _finalized(value: Any) -> Any:

@@ -72,6 +72,11 @@ class Suite:
             UsageError: the file is missing, or is nothing that `write` wrote; the message names the file.
         """
         text = read_text(path, "a suite's table, such as results/latest/suite.json", limits.SUITE_BYTES_MAX)
+        return Suite.parse(text, str(path))
+
+    @staticmethod
+    def parse(text: str, where: str) -> Suite:
+        """Return the suite in a text that `write` wrote; raise UsageError with the place if it is none."""
         try:
             raw: dict[str, Any] = json.loads(text)
             rules = {RENAMED_RULES.get(name, name): value for name, value in raw.pop("rules").items()}
@@ -80,7 +85,7 @@ class Suite:
         # RecursionError: lists within lists, too deep for the reader of JSON.
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UsageError) as error:
             raise UsageError(
-                f"{path}: {type(error).__name__}: {error}; expected a suite's table as Fencepost writes it; play "
+                f"{where}: {type(error).__name__}: {error}; expected a suite's table as Fencepost writes it; play "
                 "the suite again"
             ) from error
         return suite

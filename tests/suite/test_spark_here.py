@@ -1,0 +1,101 @@
+"""Whatever ends a command that asks Spark, its processes and files are gone, and its environment is as before."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cleanup.process import TOKEN_VARIABLE
+from harness.suite import spark_here
+from harness.suite.interrupts import INTERRUPTS
+from harness.suite.spark_here import with_spark
+
+
+class FakeSpark:
+    """A session that has a process and a file, and that remembers where it ran."""
+
+    def __init__(self) -> None:
+        self.child: subprocess.Popen[bytes] | None = None
+        self.folder: Path | None = None
+        self.thread: threading.Thread | None = None
+
+    @contextmanager
+    def session(self, **_: Any) -> Iterator[FakeSpark]:
+        self.child = subprocess.Popen(["sleep", "600"])
+        self.folder = Path(tempfile.gettempdir())
+        (self.folder / "blocks").touch()
+        self.thread = threading.current_thread()
+        yield self
+
+    def is_gone(self) -> bool:
+        assert self.child is not None and self.folder is not None
+        return self.child.wait(0) == -signal.SIGKILL and not self.folder.exists()
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSpark]:
+    fake = FakeSpark()
+    monkeypatch.setattr(spark_here, "spark_session", fake.session)
+    before = os.environ.get(TOKEN_VARIABLE), tempfile.gettempdir()
+    yield fake
+    assert before == (os.environ.get(TOKEN_VARIABLE), tempfile.gettempdir())
+    if fake.child is not None:
+        fake.child.kill()
+        fake.child.wait()
+
+
+def test_spark_is_gone_when_it_has_answered(spark: FakeSpark) -> None:
+    assert 7 == with_spark(lambda _: 7)
+    assert spark.is_gone()
+    assert spark.thread is not threading.main_thread()
+
+
+def test_spark_is_gone_when_its_work_fails(spark: FakeSpark) -> None:
+    def fails(_: Any) -> None:
+        raise ZeroDivisionError("so")
+
+    with pytest.raises(ZeroDivisionError, match="so"):
+        with_spark(fails)
+    assert spark.is_gone()
+
+
+def test_token_of_another_is_kept(monkeypatch: pytest.MonkeyPatch, spark: FakeSpark) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "of another")
+    with_spark(lambda _: None)
+    assert "of another" == os.environ[TOKEN_VARIABLE]
+    monkeypatch.delenv(TOKEN_VARIABLE)
+
+
+def test_interrupt_ends_spark_in_the_middle_of_its_work(spark: FakeSpark) -> None:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    INTERRUPTS.catch()
+    asked = threading.Event()
+
+    def works(_: Any) -> None:
+        asked.set()
+        threading.Event().wait(600)
+
+    def interrupts() -> None:
+        asked.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=interrupts, daemon=True).start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            with_spark(works)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert spark.is_gone()
+    assert time.monotonic() - began < 600
