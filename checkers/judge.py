@@ -8,6 +8,7 @@ on the same partitions, and a test compares their results.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from checkers import CHECKERS
@@ -29,6 +30,17 @@ _RANDOM_STATUS: Final = {
     Verdict.HANG: Status.MISMATCH,
     Verdict.INVALID: Status.MISMATCH,
 }
+_FAILED: Final = "The run failed: "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What follows from a run's anomalies: the fields of RunResult with these names."""
+
+    found: str
+    status: Status
+    reason: str
+    verdict: Verdict
 
 
 def judge(
@@ -54,21 +66,15 @@ def judge(
     found = check_in_process(ops) if anomalies is None else list(anomalies)
     if failure:
         found = failed(spec, ops, found, failure)
-    verdict = verdict_of(found)
     try:
         records, activity = records_of(ops), activity_of(ops)
     except HistoryError:
         # What cannot be read has made the run unknown already; it does not count, and ends no command.
         ops = PartOps(readable(ops))
         records, activity = records_of(ops), activity_of(ops)
-    if spec.random:
-        expected, status, reason = NO_VIOLATION, _RANDOM_STATUS[verdict], _reason(found)
-    else:
-        assert spec.expectation is not None, f"{spec.name}: played without an expectation"
-        expected = spec.expectation
-        status, reason = compare(expected, found, records)
-    if failure and status is Status.UNKNOWN:
-        reason = failure  # what else is missing follows from it
+    expected = NO_VIOLATION if spec.random else spec.expectation
+    assert expected is not None, f"{spec.name}: played without an expectation"
+    conclusion = conclude(expected, found, records)
     return RunResult(
         scenario=spec.scenario.name,
         title=spec.scenario.title,
@@ -76,16 +82,62 @@ def judge(
         protocol=str(spec.variant),
         seed=spec.seed,
         expected=expected,
-        found=found_text(found, records),
-        status=status,
-        reason="" if status is Status.AS_EXPECTED else reason,
-        verdict=verdict,
+        found=conclusion.found,
+        status=conclusion.status,
+        reason=conclusion.reason,
+        verdict=conclusion.verdict,
         anomalies=tuple(found),
         run=spec.name,
         rerun=spec.command,
         seconds=seconds,
         activity=activity,
     )
+
+
+def conclude(expected: str, anomalies: Sequence[Anomaly], records: Records) -> Conclusion:
+    """
+    Conclude from a run's anomalies, whether it has just been played or is stored.
+
+    Args:
+        expected: the expected outcome; NO_VIOLATION for a random run.
+        anomalies: all that was found in it.
+        records: what was acknowledged in it, by which expectations and findings name offsets.
+    """
+    if expected == NO_VIOLATION:
+        verdict = verdict_of(anomalies)
+        status, reason = _RANDOM_STATUS[verdict], _reason(anomalies)
+    else:
+        status, reason = compare(expected, anomalies, records)
+    if status is Status.UNKNOWN:
+        reason = failure_in(anomalies) or reason  # what else is missing follows from it
+    return Conclusion(
+        found=found_text(anomalies, records),
+        status=status,
+        reason="" if status is Status.AS_EXPECTED else reason,
+        verdict=verdict_of(anomalies),
+    )
+
+
+def failure_in(anomalies: Sequence[Anomaly]) -> str:
+    """Return why the harness could not play the run, as `judge` was told; "" if it could."""
+    return next((each.sentence.removeprefix(_FAILED) for each in anomalies if _is_failure(each)), "")
+
+
+def with_failure(stored: Sequence[Anomaly], found: Sequence[Anomaly], *, ended: bool) -> list[Anomaly]:
+    """
+    Return what was found in a stored run, with its failure, which its history does not tell.
+
+    Args:
+        stored: what was found in it when it was played.
+        found: what is found in it now.
+        ended: whether its history is complete; only then does it prove something.
+    """
+    failures = [each for each in stored if _is_failure(each)]
+    return [*failures, *(unproven(found) if failures and not ended else found)]
+
+
+def _is_failure(anomaly: Anomaly) -> bool:
+    return anomaly.kind is Kind.UNCHECKED and not anomaly.checker and anomaly.sentence.startswith(_FAILED)
 
 
 def check_in_process(ops: Sequence[Op], checkers: Mapping[str, Checker] = CHECKERS) -> list[Anomaly]:
@@ -102,10 +154,9 @@ def failed(spec: RunSpec, ops: PartOps, found: Sequence[Anomaly], failure: str) 
         kind=Kind.UNCHECKED,
         topic=spec.scenario.topic,
         partition=spec.scenario.partition,
-        sentence=f"The run failed: {failure}",
+        sentence=f"{_FAILED}{failure}",
     )
-    ended = bool(ops.by_key.get((Source.RUNNER, "done")))
-    return [lacking, *(found if ended else unproven(found))]
+    return with_failure([lacking], found, ended=bool(ops.by_key.get((Source.RUNNER, "done"))))
 
 
 def compare(expected: str, anomalies: Sequence[Anomaly], records: Records) -> tuple[Status, str]:

@@ -54,6 +54,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.agree",
         help="compare two stored suites, run by run: anomalies, and every record of every log",
     ),
+    "check": Command(
+        module="harness.cli.check",
+        help="judge stored runs again, all in one Spark session, and name each verdict that is not as stored",
+    ),
     "kafka": Command(
         module="harness.cli.kafka",
         help="list the releases of Apache Kafka that can be a target, or fetch their jars from Maven Central",

@@ -1,0 +1,197 @@
+"""
+Compare what is found in a stored run now with what was found in it before.
+
+Kinds, offsets, nodes and epochs decide whether an anomaly is the same. Its sentence does not: it has times, and is
+worded better from release to release.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TypeAlias
+
+from checkers.facts.view import setup_of
+from checkers.judge import Conclusion, conclude, failure_in, with_failure
+from checkers.verdict import Records, records_of
+from harness.history.file import history_ops
+from harness.model import Anomaly, HistoryError, Op, PartOps, Source
+from harness.run.result import Status
+from harness.run.spec import NO_VIOLATION
+from harness.run.store import Run
+from harness.scenario.expectation import ABOUT_OFFSETS, NONE
+from harness.scenario.variant import Variant, expectation_of
+from harness.suite.scenario_files import read_scenario
+from harness.suite.stored import StoredRun
+from workloads import SCENARIOS
+
+# An anomaly without its sentence.
+_Key: TypeAlias = tuple[Any, ...]
+# Ops that say what was expected and acknowledged.
+_TOLD_BY: Final = frozenset({Source.RUNNER, Source.CLIENT})
+# Expectations that name no record.
+_NAMELESS: Final = frozenset({NONE, NO_VIOLATION})
+
+
+class Change(StrEnum):
+    """How a run's verdict compares with the stored one, or with the expectation if none is stored."""
+
+    SAME = "same"
+    UNKNOWN = "unknown"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """
+    One run that was checked again.
+
+    Attributes:
+        stored: the run, with what is stored of it.
+        expected: the outcome that both conclusions are compared with.
+        before: what was concluded when it was judged, None if that is not stored.
+        now: what is concluded now.
+        anomalies: all that was found now.
+        appeared: what was found now, and not before; all of it if nothing is stored.
+        gone: what was found before, and not now.
+    """
+
+    stored: StoredRun
+    expected: str
+    before: Conclusion | None
+    now: Conclusion
+    anomalies: tuple[Anomaly, ...]
+    appeared: tuple[Anomaly, ...]
+    gone: tuple[Anomaly, ...]
+
+    @property
+    def change(self) -> Change:
+        """How it compares; nothing that cannot be read is the same."""
+        before, now = self.before, self.now
+        if before is None:
+            same = now.status is Status.AS_EXPECTED
+        else:
+            told = (before.status, before.verdict) == (now.status, now.verdict)
+            same = told and not self.appeared and not self.gone
+        if not same and now.status is not Status.UNKNOWN:
+            return Change.DIFFERENT
+        return Change.SAME if same and not self.stored.doubt else Change.UNKNOWN
+
+
+def compared(stored: StoredRun, found: Sequence[Anomaly]) -> Again:
+    """
+    Compare a stored run with what is found in it now.
+
+    Args:
+        stored: the run, with what is stored of its verdict.
+        found: what the checkers find in its history.
+    """
+    history = _History(stored.run)
+    before = stored.anomalies or ()
+    if failure_in(before):
+        found = with_failure(before, found, ended=history.ended)
+    expected = stored.result.expected if stored.result else history.expected
+    appeared, gone = differences(before, found)
+    return Again(
+        stored=stored,
+        expected=expected,
+        before=_before(stored, expected, history),
+        now=_concluded(expected, found, history),
+        anomalies=tuple(found),
+        appeared=appeared,
+        gone=gone,
+    )
+
+
+def differences(
+    before: Iterable[Anomaly], now: Iterable[Anomaly]
+) -> tuple[tuple[Anomaly, ...], tuple[Anomaly, ...]]:
+    """Return the anomalies that are only in the second, and those that are only in the first."""
+    before, now = [*before], [*now]
+    return _beyond(now, before), _beyond(before, now)
+
+
+def _beyond(mine: Sequence[Anomaly], theirs: Sequence[Anomaly]) -> tuple[Anomaly, ...]:
+    left = Counter(map(_key, theirs))
+    found: list[Anomaly] = []
+    for anomaly in mine:
+        if left[_key(anomaly)] > 0:
+            left[_key(anomaly)] -= 1
+        else:
+            found.append(anomaly)
+    return tuple(found)
+
+
+def _key(anomaly: Anomaly) -> _Key:
+    nodes = tuple(sorted(anomaly.nodes))
+    return (anomaly.kind, anomaly.topic, anomaly.partition, anomaly.ranges, nodes, anomaly.epoch)
+
+
+def _before(stored: StoredRun, expected: str, history: _History) -> Conclusion | None:
+    if stored.result:
+        result = stored.result
+        return Conclusion(found=result.found, status=result.status, reason=result.reason, verdict=result.verdict)
+    return None if stored.anomalies is None else _concluded(expected, stored.anomalies, history)
+
+
+def _concluded(expected: str, anomalies: Sequence[Anomaly], history: _History) -> Conclusion:
+    # Most runs have nothing that is named after records, and their histories need not be read again.
+    named = expected not in _NAMELESS or any(each.kind in ABOUT_OFFSETS for each in anomalies)
+    return conclude(expected, anomalies, history.records if named else {})
+
+
+class _History:
+    """What a run's history says beside what its checkers find, read when it is asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._told: PartOps | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has an end."""
+        return bool(self._ops.by_key.get((Source.RUNNER, "done")))
+
+    @property
+    def records(self) -> Records:
+        """What was acknowledged."""
+        return records_of(self._ops)
+
+    @property
+    def expected(self) -> str:
+        """The outcome that the scenario's file expects; NO_VIOLATION of a random run, or if there is none."""
+        setup = setup_of(self._ops)
+        path = SCENARIOS / f"{setup.scenario}.txt" if setup else SCENARIOS
+        if setup is None or setup.random or path not in SCENARIOS.glob("*.txt"):
+            return NO_VIOLATION
+        expectations = read_scenario(path).expectations
+        variant = Variant(protocol=setup.protocol, changes=setup.changes or ())
+        found = expectation_of(variant, setup.rules, expectations)
+        return NO_VIOLATION if found is None else expectations[found]
+
+    @property
+    def _ops(self) -> PartOps:
+        if self._told is None:
+            self._told = PartOps(_readable(self._run))
+        return self._told
+
+
+def _readable(run: Run) -> list[Op]:
+    """Return the ops of a history that say what was expected and acknowledged, but those that cannot be read."""
+    found: list[Op] = []
+    try:
+        for op in history_ops(run.history):
+            if op.source in _TOLD_BY and _is_sound(op):
+                found.append(op)
+    except OSError:
+        return []  # Spark has told why
+    return found
+
+
+def _is_sound(op: Op) -> bool:
+    try:
+        return op.event is not None
+    except HistoryError:
+        return False

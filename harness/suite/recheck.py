@@ -1,0 +1,118 @@
+"""
+Judge stored runs again, all in one Spark session, and compare each with what is stored of it.
+
+Runs are sent to Spark in batches, so that there is progress to show. If Spark cannot be used any more, small runs
+are judged in this process, by the same rules; larger ones are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from checkers.facts.view import NO_KEY, unchecked
+from checkers.judge import check_in_process
+from harness.history.file import read_history
+from harness.model import Anomaly, UsageError
+from harness.run.failure import reason_of
+from harness.run.store import Run
+from harness.suite.again import Again, compared
+from harness.suite.spark_worker import SparkWorker
+from harness.suite.stored import Stored, StoredSuite
+from harness.tables.schema import LINES_MAX
+
+# Of one request to Spark. A request of many small runs takes seconds.
+BATCH_RUNS_MAX: Final = 500
+BATCH_BYTES_MAX: Final = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedSuite:
+    """A stored suite, and its runs as they were checked again."""
+
+    stored: StoredSuite
+    runs: tuple[Again, ...]
+
+
+def recheck(spark: SparkWorker, stored: Stored, done: Callable[[int], None]) -> list[CheckedSuite]:
+    """
+    Judge the runs of stored suites again.
+
+    Args:
+        spark: judges them.
+        stored: the suites.
+        done: called with a number of runs when Spark has judged so many more.
+
+    Raises:
+        UsageError: the machine lacks something that Spark needs.
+    """
+    runs = [each.run for suite in stored.suites for each in suite.runs if not each.problem]
+    found = _Found(spark)
+    for batch in batches(runs):
+        found.add(batch)
+        done(len(batch))
+    return [
+        CheckedSuite(
+            stored=suite, runs=tuple(compared(each, found.of(each.run, each.problem)) for each in suite.runs)
+        )
+        for suite in stored.suites
+    ]
+
+
+def batches(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Yield runs in groups of bounded number and size; a run that is larger is alone."""
+    batch: list[Run] = []
+    size = 0
+    for run in runs:
+        mine = run.history.stat().st_size if run.history.exists() else BATCH_BYTES_MAX
+        if batch and (len(batch) >= BATCH_RUNS_MAX or size + mine > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(run)
+        size += mine
+    if batch:
+        yield batch
+
+
+class _Found:
+    """What was found in each run."""
+
+    def __init__(self, spark: SparkWorker) -> None:
+        self._spark = spark
+        self._lost = ""
+        self._found: dict[Path, Sequence[Anomaly]] = {}
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """Judge these runs."""
+        try:
+            if not self._lost:
+                self._found |= self._on_spark(runs)
+                return
+        except UsageError:
+            raise
+        except Exception as error:
+            self._lost = f"Spark: {reason_of(error)}"
+        self._found |= {run.path: self._in_process(run) for run in runs}
+
+    def of(self, run: Run, problem: str) -> Sequence[Anomaly]:
+        """Return what was found in a run, or that it cannot be checked."""
+        return [_unchecked(problem)] if problem else self._found[run.path]
+
+    def _on_spark(self, runs: Sequence[Run]) -> dict[Path, Sequence[Anomaly]]:
+        found = self._spark.check([run.path for run in runs])
+        unique = len({run.name for run in runs}) == len(runs)
+        return {run.path: found[run.name if unique else str(run.path)] for run in runs}
+
+    def _in_process(self, run: Run) -> Sequence[Anomaly]:
+        try:
+            if run.history.stat().st_size > LINES_MAX:
+                return [_unchecked(self._lost)]
+            return check_in_process(read_history(run.history))
+        except OSError as error:
+            return [_unchecked(f"{run.history}: {error.strerror}")]
+
+
+def _unchecked(why: str) -> Anomaly:
+    return unchecked(NO_KEY, f"The run cannot be checked: {why}.", "whole")

@@ -1,0 +1,200 @@
+"""
+Find stored runs, and what was found in each when it was judged.
+
+A run is a folder with a history, or with only its tables. The folder that it is in is its suite's. What is stored
+of its verdict is its result in the suite's suite.json, else its anomalies.json, else nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from harness.model import Anomaly, UsageError
+from harness.run.result import RunResult
+from harness.run.store import Run, SuiteDir, read_anomalies
+from harness.run.suite import Suite
+from harness.tables.schema import MANIFEST
+
+_EXPECTED: Final = "expected a run's folder, a suite's, or one with suites in it, such as results"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """
+    A stored run.
+
+    Attributes:
+        run: its folder.
+        result: its result in suite.json, None if that has none.
+        anomalies: what was found when it was judged, None if nothing is stored.
+        problem: why it cannot be checked, "" if it can.
+        doubt: why it cannot be compared with what is stored, "" if it can.
+    """
+
+    run: Run
+    result: RunResult | None = None
+    anomalies: tuple[Anomaly, ...] | None = None
+    problem: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSuite:
+    """
+    The runs of one folder.
+
+    Attributes:
+        folder: the suite's folder.
+        suite: what suite.json says, None if there is none, or if it cannot be read.
+        runs: those that were asked for, by name.
+        problem: why suite.json cannot be read, "" if it can.
+    """
+
+    folder: SuiteDir
+    suite: Suite | None
+    runs: tuple[StoredRun, ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """
+    What was found in some folders.
+
+    Attributes:
+        suites: the suites, by path.
+        unlisted: folders that could not be listed, each with the reason.
+    """
+
+    suites: tuple[StoredSuite, ...]
+    unlisted: tuple[str, ...]
+
+
+def find_stored(folders: Sequence[Path]) -> Stored:
+    """
+    Return the suites in these folders with their runs; each run once, whatever folders overlap.
+
+    A run that only suite.json names is one that is missing. Links below the folders are not followed: `latest` is
+    a suite with a name of its own.
+
+    Raises:
+        UsageError: a folder is none, or has no run.
+    """
+    finder = _Finder()
+    for folder in folders:
+        before = finder.count
+        finder.walk(_real(folder))
+        if finder.count == before:
+            why = "; ".join([*finder.unlisted, *finder.problems]) or "no run there"
+            raise UsageError(f"{folder}: {why}; {_EXPECTED}")
+    suites = (_suite(path, finder.table(path), sorted(runs)) for path, runs in sorted(finder.chosen.items()))
+    return Stored(suites=tuple(suites), unlisted=tuple(finder.unlisted))
+
+
+class _Finder:
+    """
+    Looks into folders.
+
+    Attributes:
+        chosen: each suite's folder -> the folders of its runs.
+        unlisted: what could not be listed, and why.
+        count: how many runs were found; one that is found again counts again.
+    """
+
+    def __init__(self) -> None:
+        self.chosen: dict[Path, set[Path]] = {}
+        self.unlisted: list[str] = []
+        self.count = 0
+        self._tables: dict[Path, tuple[Suite | None, str]] = {}
+
+    @property
+    def problems(self) -> list[str]:
+        """Why tables of suites cannot be read."""
+        return [problem for _, problem in self._tables.values() if problem]
+
+    def walk(self, top: Path) -> None:
+        """Look into the folder and all below it, but not into runs."""
+        for text, names, files in os.walk(top, onerror=self._note):
+            path = Path(text)
+            run, suite = Run(path=path), SuiteDir(path=path)
+            if run.history.name in (*files, *names) or _is_there(run.tables / MANIFEST):
+                self._add(path)
+                names.clear()
+            elif suite.suite.name in (*files, *names):
+                table, _ = self.table(path)
+                for result in table.results if table else ():
+                    self._add(suite.run(result.run).path)
+
+    def table(self, folder: Path) -> tuple[Suite | None, str]:
+        """Return what a suite's table says, and why it cannot be read."""
+        if folder not in self._tables:
+            self._tables[folder] = _table(SuiteDir(path=folder))
+        return self._tables[folder]
+
+    def _add(self, run: Path) -> None:
+        self.chosen.setdefault(run.parent, set()).add(run)
+        self.count += 1
+
+    def _note(self, error: OSError) -> None:
+        self.unlisted.append(f"{error.filename}: {error.strerror}")
+
+
+def _real(folder: Path) -> Path:
+    """Return the path of a folder without links; raise UsageError if it is none."""
+    try:
+        real = folder.resolve(strict=True)
+    except (OSError, RuntimeError) as error:  # before Python 3.13, a loop of links is a RuntimeError
+        raise UsageError(f"{folder}: {getattr(error, 'strerror', None) or error}; {_EXPECTED}") from error
+    if not real.is_dir():
+        raise UsageError(f"{folder}: Not a directory; {_EXPECTED}")
+    return real
+
+
+def _table(folder: SuiteDir) -> tuple[Suite | None, str]:
+    if not _is_there(folder.suite):
+        return None, ""
+    try:
+        return Suite.read(folder.suite), ""
+    except UsageError as error:
+        return None, str(error)
+
+
+def _suite(path: Path, table: tuple[Suite | None, str], runs: Sequence[Path]) -> StoredSuite:
+    suite, problem = table
+    results = {result.run: result for result in suite.results} if suite else {}
+    stored = tuple(_run(Run(path=run), results.get(run.name)) for run in runs)
+    return StoredSuite(folder=SuiteDir(path=path), suite=suite, runs=stored, problem=problem)
+
+
+def _run(run: Run, result: RunResult | None) -> StoredRun:
+    """Return a run with what is stored of its verdict."""
+    anomalies, doubt = (result.anomalies, "") if result else _anomalies(run)
+    return StoredRun(run=run, result=result, anomalies=anomalies, doubt=doubt, problem=_problem(run))
+
+
+def _problem(run: Run) -> str:
+    """Return why there is nothing to judge: neither a history, nor tables without one."""
+    there = run.history if _is_there(run.history) else run.tables / MANIFEST
+    if there.is_file():
+        return ""
+    what = "not a regular file" if there.exists() else "No such file or directory"
+    return f"{run.history}: {what}; expected a run's history, or its tables beside it"
+
+
+def _anomalies(run: Run) -> tuple[tuple[Anomaly, ...] | None, str]:
+    if not _is_there(run.anomalies):
+        return None, ""
+    try:
+        return tuple(read_anomalies(run)), ""
+    # RecursionError: lists within lists, too deep for the reader of JSON.
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return None, f"{run.anomalies}: {error!r:.200}; expected the anomalies of a run"
+
+
+def _is_there(path: Path) -> bool:
+    """Return True if the name exists, even as a link to nothing."""
+    return os.path.lexists(path)
