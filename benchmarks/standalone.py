@@ -50,17 +50,23 @@ class Standalone:
     master: str
     python: Path
 
-    def options(self, **settings: str) -> SparkOptions:
-        """Return the options with which it checks runs; of a setting's name, `__` stands for a dot."""
+    def options(self, *, short_lived: bool = True, **settings: str) -> SparkOptions:
+        """
+        Return the options with which it checks runs.
+
+        Args:
+            short_lived: have Java compile for seconds of work, not for minutes.
+            settings: Spark's; in their names, `__` stands for a dot.
+        """
         given = {name.replace("__", "."): value for name, value in settings.items()}
         # Executors find the driver on loopback, since they are on this machine.
         ours = {
             PYTHON: str(self.python),
             "spark.driver.host": _LOOPBACK,
             "spark.driver.memory": "512m",
-            "spark.driver.extraJavaOptions": _SHORT_LIVED,
-            "spark.executor.extraJavaOptions": _SHORT_LIVED,
         }
+        if short_lived:
+            ours |= {f"spark.{each}.extraJavaOptions": _SHORT_LIVED for each in ("driver", "executor")}
         return SparkOptions(master=self.master, settings={**ours, **given})
 
 

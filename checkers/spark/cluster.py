@@ -8,7 +8,6 @@ that what is missing is said in one line, and no run is unknown for it.
 
 from __future__ import annotations
 
-import socket
 import sys
 import tarfile
 import threading
@@ -23,7 +22,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 from checkers.spark.errors import said
-from checkers.spark.options import PYTHON, SparkOptions
+from checkers.spark.options import PYTHON
 from harness.model import UsageError
 
 # The folder of an executor into which it unpacks the packages; it is on the path whether they are sent or not.
@@ -32,7 +31,6 @@ PACKAGES: Final = "fencepost-packages"
 NEEDED: Final = ("cramjam", "crc32c", "numpy", "pyarrow")
 # How long a master has to start the first executor, in which others may be served before us.
 EXECUTORS_S_MAX: Final = 120.0
-_CONNECT_S_MAX: Final = 10.0
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _OURS: Final = ("checkers", "harness", "nemesis", "targets", "workloads")
@@ -49,20 +47,6 @@ class Answer:
     python: str
     host: str
     lacks: tuple[str, ...]
-
-
-def reach(options: SparkOptions) -> None:
-    """Raise UsageError if no standalone master listens there; Spark itself would try for a minute."""
-    problems = []
-    for host, port in options.hosts:
-        try:
-            socket.create_connection((host, port), _CONNECT_S_MAX).close()
-        except OSError as error:
-            problems.append(f"{host}:{port}: {error.strerror or error}")
-        else:
-            return
-    if problems:
-        raise UsageError(f"Spark: {options.master}: {'; '.join(problems)}; expected a master that listens there")
 
 
 def equip(session: SparkSession, folder: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ _OURS: Final[Mapping[str, str]] = {
     "spark.submit.deployMode": "nothing: this process is the driver",
 }
 _SHOWN: Final = 60
+_CONNECT_S_MAX: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,20 @@ class SparkOptions:
 
 
 LOCAL: Final = SparkOptions()
+
+
+def reach(options: SparkOptions) -> None:
+    """Raise UsageError if no standalone master listens there; Spark itself would try for a minute."""
+    problems = []
+    for host, port in options.hosts:
+        try:
+            socket.create_connection((host, port), _CONNECT_S_MAX).close()
+        except OSError as error:
+            problems.append(f"{host}:{port}: {error.strerror or error}")
+        else:
+            return
+    if problems:
+        raise UsageError(f"Spark: {options.master}: {'; '.join(problems)}; expected a master that listens there")
 
 
 def folder_of(text: str) -> Folder:

@@ -12,7 +12,7 @@ Each line of standard input is a request in JSON. Each request but the last is a
     in   null                                          end normally
     out  {"up": true}                                  Spark is up; sent once, before the first answer
     out  {"found": {"run": [anomaly, ...], ...}}
-    out  {"runs": ["hdfs://host/results/suite/run", ...]}
+    out  {"runs": {"hdfs://host/results/suite/run": the text of its anomalies.json, or null, ...}}
     out  {"usage": "what the machine lacks"} or {"crash": "traceback"}, after which the process ends
 
 If standard input ends, the parent no longer waits for an answer (it may have been killed), and the process ends at

@@ -29,9 +29,9 @@ import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from checkers.spark.cluster import PACKAGES, equip, reach
+from checkers.spark.cluster import PACKAGES, equip
 from checkers.spark.errors import said
-from checkers.spark.options import LOCAL, PYTHON, SparkOptions
+from checkers.spark.options import LOCAL, PYTHON, SparkOptions, reach
 from harness.java import executable_of, find_java
 from harness.model import UsageError
 

@@ -26,6 +26,7 @@ from harness.tables.schema import FOLDER, MANIFEST, SCHEMAS, Manifest, TablesErr
 from harness.tables.writer import make_tables, read_manifest
 
 HISTORY: Final = "history.jsonl"
+_ANOMALIES: Final = "anomalies.json"
 _GLOB: Final = f"{{{HISTORY},{MANIFEST},*.parquet}}"
 # Small questions to Spark that are asked at once.
 _TOGETHER: Final = 8
@@ -92,23 +93,27 @@ class SparkStorage:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
 
-    def find(self, roots: Iterable[str]) -> list[str]:
+    def find(self, roots: Iterable[str]) -> dict[str, str | None]:
         """
-        Return the folders of all runs below these, or that these are; patterns are expanded as Spark does.
+        Return the folders of all runs below these, or that these are, each with the text of its anomalies.json.
+
+        Patterns are expanded as Spark does. The text is None if there is none.
 
         Raises:
             UsageError: one is not there, or Spark cannot read there.
         """
-        found: set[str] = set()
+        runs: set[str] = set()
+        texts: dict[str, str] = {}
         for root in roots:
             try:
-                found |= {_run_of(path) for path in self._listed([root])}
+                runs |= {_run_of(path) for path in self._listed([root])}
+                texts |= self._anomalies(root)
             except Exception as error:
                 raise UsageError(
                     f"{root}: {said(error)}; expected a folder of runs that Spark can list; its settings are "
                     "given by --conf"
                 ) from error
-        return sorted(found)
+        return {run: texts.get(f"{run}/{_ANOMALIES}") for run in sorted(runs)}
 
     def look(self, folders: Sequence[str]) -> list[Stored]:
         """Return what is in these folders; each that Spark cannot list is empty."""
@@ -146,6 +151,12 @@ class SparkStorage:
         # Rows are without files of no byte; these are among the inputs, whose names are encoded.
         sizes = {unquote(uri): 0 for uri in files.inputFiles()}
         return sizes | {row["path"]: row["length"] for row in _rows(files.select("path", "length"))}
+
+    def _anomalies(self, root: str) -> dict[str, str]:
+        """Return what is stored of runs below this path: as much as was found in them, however long they are."""
+        files = self._binary(recursiveFileLookup="true", pathGlobFilter=_ANOMALIES).load(root)
+        found = _rows(files.select("path", "content"))
+        return {row["path"]: row["content"].decode(errors="replace") for row in found}
 
     def _texts(self, runs: Sequence[Stored]) -> dict[str, bytes]:
         if not runs:

@@ -25,12 +25,19 @@ class Run:
         power_tier: the power tier of a run that this process has played; "" for a stored run.
         seconds: the time of a run that this process has played; 0.0 for a stored run.
         failure: why this process could not play the run or take it down, "" if it could.
+        uri: the folder of a run that only Spark can read, as Spark names it; "" for a folder of this machine.
     """
 
     path: Path
     power_tier: str = ""
     seconds: float = 0.0
     failure: str = ""
+    uri: str = ""
+
+    @property
+    def folder(self) -> Path | str:
+        """Where its files are: the path of a folder, or a URI."""
+        return self.uri or self.path
 
     @property
     def name(self) -> str:
@@ -159,7 +166,12 @@ def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
 
 def read_anomalies(run: Run) -> list[Anomaly]:
     """Read what `write_anomalies` wrote."""
-    return [Anomaly.from_dict(raw) for raw in json.loads(run.anomalies.read_text(encoding="utf-8"))]
+    return parse_anomalies(run.anomalies.read_text(encoding="utf-8"))
+
+
+def parse_anomalies(text: str) -> list[Anomaly]:
+    """Return the anomalies in the text that `write_anomalies` wrote."""
+    return [Anomaly.from_dict(raw) for raw in json.loads(text)]
 
 
 def _new_folder(path: Path) -> Path:

@@ -66,7 +66,8 @@ def batches(runs: Iterable[Run]) -> Iterator[list[Run]]:
     batch: list[Run] = []
     size = 0
     for run in runs:
-        mine = run.history.stat().st_size if run.history.exists() else BATCH_BYTES_MAX
+        # What is elsewhere is listed by Spark, and counted by number alone.
+        mine = 0 if run.uri else run.history.stat().st_size if run.history.exists() else BATCH_BYTES_MAX
         if batch and (len(batch) >= BATCH_RUNS_MAX or size + mine > BATCH_BYTES_MAX):
             yield batch
             batch, size = [], 0
@@ -82,7 +83,7 @@ class _Found:
     def __init__(self, spark: SparkWorker) -> None:
         self._spark = spark
         self._lost = ""
-        self._found: dict[Path, Sequence[Anomaly]] = {}
+        self._found: dict[Path | str, Sequence[Anomaly]] = {}
 
     def add(self, runs: Sequence[Run]) -> None:
         """Judge these runs."""
@@ -94,18 +95,20 @@ class _Found:
             raise
         except Exception as error:
             self._lost = f"Spark: {reason_of(error)}"
-        self._found |= {run.path: self._in_process(run) for run in runs}
+        self._found |= {run.folder: self._in_process(run) for run in runs}
 
     def of(self, run: Run, problem: str) -> Sequence[Anomaly]:
         """Return what was found in a run, or that it cannot be checked."""
-        return [_unchecked(problem)] if problem else self._found[run.path]
+        return [_unchecked(problem)] if problem else self._found[run.folder]
 
-    def _on_spark(self, runs: Sequence[Run]) -> dict[Path, Sequence[Anomaly]]:
-        found = self._spark.check([run.path for run in runs])
+    def _on_spark(self, runs: Sequence[Run]) -> dict[Path | str, Sequence[Anomaly]]:
+        found = self._spark.check([run.folder for run in runs])
         unique = len({run.name for run in runs}) == len(runs)
-        return {run.path: found[run.name if unique else str(run.path)] for run in runs}
+        return {run.folder: found[run.name if unique else str(run.folder)] for run in runs}
 
     def _in_process(self, run: Run) -> Sequence[Anomaly]:
+        if run.uri:
+            return [_unchecked(self._lost)]
         try:
             if run.history.stat().st_size > LINES_MAX:
                 return [_unchecked(self._lost)]

@@ -99,15 +99,15 @@ class SparkWorker:
         answer = self._asked([str(each.absolute() if isinstance(each, Path) else each) for each in folders])
         return {run: [Anomaly.from_dict(raw) for raw in anomalies] for run, anomalies in answer["found"].items()}
 
-    def find(self, roots: Sequence[str]) -> list[str]:
+    def find(self, roots: Sequence[str]) -> dict[str, str | None]:
         """
-        Return the URIs of all runs below these, in their order; patterns are expanded as Spark does.
+        Return the URIs of all runs below these, each with the text of its anomalies.json, None if it has none.
 
         Raises:
             UsageError: as `check`, and if Spark cannot list one of them.
             FencepostError, RuntimeError, KeyboardInterrupt: as `check`.
         """
-        runs: list[str] = self._asked({"find": list(roots)})["runs"]
+        runs: dict[str, str | None] = self._asked({"find": list(roots)})["runs"]
         return runs
 
     def finish(self) -> None:

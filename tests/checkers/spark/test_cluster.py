@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import tarfile
@@ -18,8 +17,7 @@ from benchmarks.made.plants import Plant
 from benchmarks.standalone import standalone
 from checkers.judge import check_in_process
 from checkers.spark import cluster
-from checkers.spark.cluster import NEEDED, PACKAGES, equip, reach
-from checkers.spark.options import SparkOptions
+from checkers.spark.cluster import NEEDED, PACKAGES, equip
 from harness.java import find_java
 from harness.model import Anomaly, UsageError
 from harness.run.store import create_suite
@@ -77,8 +75,8 @@ def test_cluster_of_strangers_finds_what_this_process_finds_by_paths_and_by_uris
     ):
         by_path = spark.check([suite / "small", suite / "made"])
         uris = spark.find(["viewfs://here/results/suite"])
-        assert [f"viewfs://here/results/suite/{name}" for name in sorted(expected)] == uris
-        by_uri = spark.check(uris)
+        assert [f"viewfs://here/results/suite/{name}" for name in sorted(expected)] == [*uris]
+        by_uri = spark.check([*uris])
     assert by_path == {name: by_uri[name] for name in ("made", "small")}
     assert expected == {name: _sentences(anomalies) for name, anomalies in by_uri.items()}
 
@@ -102,18 +100,6 @@ def test_what_is_sent_is_enough_for_a_python_that_has_nothing(tmp_path: Path) ->
         [sys.executable, "-S", "-E", "-P", "-c", program], capture_output=True, text=True, check=True
     )
     assert f"{code}/checkers/spark/executor.py" == done.stdout.strip()
-
-
-def test_master_that_does_not_listen_is_named_before_java_starts() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
-        port, closed = server.getsockname()[1], other.getsockname()[1]
-        other.close()
-        reach(SparkOptions(master=f"spark://127.0.0.1:{closed},127.0.0.1:{port}"))
-        reach(SparkOptions(master="local[2]"))
-        with pytest.raises(
-            UsageError, match=f"^Spark: spark://127.0.0.1:{closed}: .*Connection refused; expected"
-        ):
-            reach(SparkOptions(master=f"spark://127.0.0.1:{closed}"))
 
 
 # --- executors that cannot be used -----------------------------------------------------------------------------

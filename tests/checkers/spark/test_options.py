@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from checkers.spark.options import Folder, SparkOptions, folder_of, name_of, spark_path
+from checkers.spark.options import Folder, SparkOptions, folder_of, name_of, reach, spark_path
 from harness.model import UsageError
 
 
@@ -72,3 +73,15 @@ def test_folder_is_a_local_path_or_a_uri_and_has_no_pattern(
     assert folder == folder_of(text)
     assert name == name_of(folder_of(text))
     assert path == spark_path(folder_of(text), "x")
+
+
+def test_master_that_does_not_listen_is_named_before_java_starts() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        port, closed = server.getsockname()[1], other.getsockname()[1]
+        other.close()
+        reach(SparkOptions(master=f"spark://127.0.0.1:{closed},127.0.0.1:{port}"))
+        reach(SparkOptions(master="local[2]"))
+        with pytest.raises(
+            UsageError, match=f"^Spark: spark://127.0.0.1:{closed}: .*Connection refused; expected"
+        ):
+            reach(SparkOptions(master=f"spark://127.0.0.1:{closed}"))

@@ -16,7 +16,7 @@ from checkers.spark import runs as module
 from checkers.spark.runs import check_runs
 from checkers.spark.storage import SparkStorage
 from harness.model import Kind, UsageError
-from harness.run.store import Run, create_suite
+from harness.run.store import Run, create_suite, write_anomalies
 from harness.tables.schema import MANIFEST, VERSION
 from harness.tables.writer import make_tables
 from tests.checkers.golden import ops_of
@@ -98,7 +98,10 @@ def test_runs_elsewhere_are_found_and_judged_by_their_lines_or_tables(session: A
     make_tables(suite.run("of=one[1]").history)
     suite.create_run("empty").history.touch()
     suite.create_run("nothing")
-    uris = SparkStorage(session).find([results.uri("a suite"), results.uri("a suite/lost*")])
+    write_anomalies(suite.run("lost-bad"), [])
+    told = SparkStorage(session).find([results.uri("a suite"), results.uri("a suite/lost*")])
+    uris = [*told]
+    assert [None, "[]\n", None] == [*told.values()]
     names = ["empty", "lost-bad", "of=one[1]"]
     assert [results.uri(f"a suite/{name}") for name in names] == uris
     size = suite.run("lost-bad").history.stat().st_size
