@@ -8,7 +8,7 @@ on the same partitions, and a test compares their results.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers import CHECKERS
@@ -70,7 +70,8 @@ def judge(
         records, activity = records_of(ops), activity_of(ops)
     except HistoryError:
         # What cannot be read has made the run unknown already; it does not count, and ends no command.
-        ops = PartOps(readable(ops))
+        legible = readable(ops)
+        ops = legible if isinstance(legible, PartOps) else PartOps(legible)
         records, activity = records_of(ops), activity_of(ops)
     expected = NO_VIOLATION if spec.random else spec.expectation
     assert expected is not None, f"{spec.name}: played without an expectation"
@@ -91,6 +92,18 @@ def judge(
         rerun=spec.command,
         seconds=seconds,
         activity=activity,
+    )
+
+
+def judged_again(stored: RunResult, conclusion: Conclusion, anomalies: Sequence[Anomaly]) -> RunResult:
+    """Return a stored result with what is found in its run now."""
+    return replace(
+        stored,
+        found=conclusion.found,
+        status=conclusion.status,
+        reason=conclusion.reason,
+        verdict=conclusion.verdict,
+        anomalies=tuple(anomalies),
     )
 
 

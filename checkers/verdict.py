@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from checkers.facts.acked import acked_records
+from checkers.facts.fact import fact
 from checkers.facts.view import setup_of
 from harness.model import Anomaly, Kind, Op, UsageError, Verdict, ranges_of
 from harness.scenario.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, ON_THE_WAY, Expected
@@ -26,6 +27,10 @@ from harness.scenario.expectation import ABOUT_OFFSETS, HANG, LOSSES, NONE, ON_T
 # A record's name -> {offset: index of its ok produce}, in the order in which the scenario names them.
 Records = Mapping[str, Mapping[int, int]]
 
+# Offsets of anomalies that are looked at one by one, to name the records that were there.
+_NAMED_MAX: Final = 250_000
+# Ranges of one kind that a text without names has.
+_TERMS_MAX: Final = 50
 _SHOWS_EPOCH: Final = frozenset({Kind.TWO_LEADERS, Kind.LED_TWICE})
 
 
@@ -45,6 +50,7 @@ def verdict_of(anomalies: Iterable[Anomaly]) -> Verdict:
     return Verdict.merge(anomaly.verdict for anomaly in anomalies)
 
 
+@fact
 def records_of(ops: Sequence[Op]) -> Records:
     """Return each name's acknowledged offsets, with the index of the op that acknowledged each."""
     setup = setup_of(ops)
@@ -72,10 +78,13 @@ def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
     Return the findings as the most specific expectation: `lost m2`, `diverged 11-15 A B`, `none`.
 
     Terms are sorted by kind in the order of the model, then by offset. If a term has all offsets of a named group,
-    it has the group's name. If two groups have the same offsets, it has the name in the anomaly's proof, else the
-    first.
+    has the group's name. If two groups have the same offsets, it has the name in the anomaly's proof, else the
+    first. If there are very many offsets, terms have no names.
     """
-    return _text([unit for anomaly in outcome(anomalies) for unit in _units(anomaly, records)], records) or NONE
+    anomalies = outcome(anomalies)
+    if sum(each.offsets for each in anomalies) > _NAMED_MAX:
+        return _wide_text(anomalies)
+    return _text([unit for anomaly in anomalies for unit in _units(anomaly, records)], records) or NONE
 
 
 def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], records: Records) -> str:
@@ -86,18 +95,50 @@ def difference(expected: Sequence[Expected], anomalies: Iterable[Anomaly], recor
         UsageError: an expectation names a record that was never acknowledged in the run.
     """
     left = [unit for anomaly in outcome(anomalies) for unit in _units(anomaly, records)]
+    at: dict[tuple[Kind, int | None], list[_Unit]] = {}
+    for unit in left:
+        at.setdefault((unit.kind, unit.offset), []).append(unit)
     missing: list[_Unit] = []
     # The narrowest terms match first, so that an open term cannot take a finding that only they accept.
     for term in sorted(expected, key=lambda term: (not term.nodes, term.epoch is None, not term.names)):
         for offset, name in _wanted(term, records):
-            match = next((unit for unit in left if _accepts(term, offset, name, unit)), None)
+            here = at.get((term.kind, offset), [])
+            match = next((unit for unit in here if _accepts(term, offset, name, unit)), None)
             if match is None:
                 missing.append(_missing(term, offset, name))
             else:
-                left.remove(match)
-    more = [unit for unit in left if unit.kind is not Kind.UNPROMISED]
+                here.remove(match)
+    more = [unit for units in at.values() for unit in units if unit.kind is not Kind.UNPROMISED]
     parts = (("missing", _text(missing, records)), ("unexpected", _text(more, records)))
     return "; ".join(f"{word}: {found}" for word, found in parts if found)
+
+
+def _wide_text(anomalies: Iterable[Anomaly]) -> str:
+    """Return findings of very many offsets; nothing is kept of each offset."""
+    groups: dict[tuple[Kind, tuple[str, ...], int | None], list[tuple[int, int]]] = {}
+    for each in anomalies:
+        nodes = () if each.kind in LOSSES else tuple(sorted(each.nodes))
+        key = (each.kind, nodes, each.epoch if each.kind in _SHOWS_EPOCH else None)
+        groups.setdefault(key, []).extend(each.ranges if each.kind in ABOUT_OFFSETS else ())
+    order = list(Kind)
+    terms: list[tuple[int, int, str]] = []
+    for (kind, nodes, epoch), ranges in groups.items():
+        tail = [*nodes, *([f"epoch {epoch}"] if epoch is not None else [])]
+        word = HANG if kind is Kind.STUCK and not nodes else kind.value
+        for first, text in _wide_offsets(sorted({*ranges})):
+            terms.append((order.index(kind), first, " ".join(filter(None, [word, text, *tail]))))
+    return ", ".join(text for _, _, text in sorted(terms))
+
+
+def _wide_offsets(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, str]]:
+    """Return the first ranges as text; the last is followed by the number of all others."""
+    texts = [
+        (first, str(first) if end == first + 1 else f"{first}-{end - 1}") for first, end in ranges[:_TERMS_MAX]
+    ]
+    if len(ranges) > _TERMS_MAX:
+        first, text = texts[-1]
+        texts[-1] = (first, f"{text} and {len(ranges) - _TERMS_MAX} more ranges")
+    return texts or [(-1, "")]
 
 
 def _units(anomaly: Anomaly, records: Records) -> list[_Unit]:
@@ -174,7 +215,8 @@ def _offsets(group: Sequence[_Unit], records: Records) -> list[tuple[int, list[s
         named = [unit for unit in left if unit.offset in acked and (not unit.names or name in unit.names)]
         if acked and {unit.offset for unit in named} == acked.keys():
             found.append((min(acked), [name]))
-            left = [unit for unit in left if unit not in named]
+            taken = {*named}
+            left = [unit for unit in left if unit not in taken]
     for first, end in ranges_of(unit.offset for unit in left if unit.offset is not None):
         found.append((first, [str(first) if end == first + 1 else f"{first}-{end - 1}"]))
     return found or [(-1, [])]

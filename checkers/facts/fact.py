@@ -30,6 +30,11 @@ def fact(derive: Callable[[Sequence[Op]], _T]) -> Callable[[Sequence[Op]], _T]:
     return cached
 
 
+def give(ops: PartOps, derived: Callable[[Sequence[Op]], _T], value: _T) -> None:
+    """Set a fact of ops of which most are left out, so that it is not derived from the others alone."""
+    ops.facts[derived.__wrapped__] = value  # type: ignore[attr-defined]  # as `wraps` leaves it
+
+
 def select(ops: Sequence[Op], source: Source, *fs: str) -> Sequence[Op]:
     """Return the ops of a source in index order; of these f alone, if any is given."""
     if isinstance(ops, PartOps):

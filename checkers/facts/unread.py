@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from checkers.facts.fact import fact
 from harness.effect import is_known, nature_of
 from harness.events import EVENTS, Injection, Unknown
+from harness.history.abridged import AbridgedRun
 from harness.model import HistoryError, Op, PartOps, Source
 
 
@@ -34,9 +35,10 @@ def _all_known(key: tuple[Source, str], group: Sequence[Op]) -> bool:
     return True
 
 
-def readable(ops: Iterable[Op]) -> list[Op]:
+def readable(ops: Iterable[Op]) -> Sequence[Op]:
     """Return the ops that can be read."""
-    return [op for op in ops if not _why(op)]
+    found = [op for op in ops if not _why(op)]
+    return ops.only(found) if isinstance(ops, AbridgedRun) else found
 
 
 def _why(op: Op) -> str:

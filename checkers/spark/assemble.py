@@ -64,7 +64,7 @@ def assemble(rows: Iterable[Row], part: Context) -> AbridgedOps:
         pieces.setdefault(row["piece"], []).append(row)
     topic, partition = part.place
     ops = [*_events(pieces.get(EVENT, ()), pieces.get(READ, ()))]
-    ops += [op for row in pieces.get(PRODUCE, ()) for op in _produce(row, topic, partition)]
+    ops += [op for row in pieces.get(PRODUCE, ()) for op in produce_of(row, topic, partition)]
     ops += _logs(pieces, part)
     found = AbridgedOps(in_order(ops))
     if part.sends is not None:
@@ -106,7 +106,7 @@ def _events(rows: Iterable[Row], shown: Iterable[Row]) -> Iterator[Op]:
         yield op
 
 
-def _produce(row: Row, topic: str, partition: int) -> tuple[Op, Op]:
+def produce_of(row: Row, topic: str, partition: int) -> tuple[Op, Op]:
     """Return the two ops of a produce."""
     about: dict[str, Any] = {"topic": topic, "partition": partition}
     about |= {name: row[name] for name in ("name", "acks", "codec", "value")}

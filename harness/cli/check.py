@@ -22,6 +22,7 @@ from harness.model import EXIT_CODES, UsageError
 from harness.suite.again import Change
 from harness.suite.options import folder
 from harness.suite.recheck import CheckedSuite, recheck
+from harness.suite.restore import restore
 from harness.suite.spark_worker import SparkWorker, spark_worker
 from harness.suite.stored import Stored, find_stored, stored_elsewhere
 
@@ -51,19 +52,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/check.md"
     )
+    parser.add_argument(
+        "--store",
+        action="store_true",
+        help="write what was found now to anomalies.json and suite.json; without it, they stay as they are",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the runs again, print the differences, return the exit code."""
     options = SparkOptions.of(arguments.master, arguments.conf)
     reach(options)
-    local = [each for each in arguments.results if isinstance(each, Path)]
-    stored = find_stored(local)
+    elsewhere = [each for each in arguments.results if isinstance(each, str)]
+    if elsewhere and arguments.store:
+        raise UsageError(f"--store {elsewhere[0]}: expected local folders, which alone can be written")
+    stored = find_stored([each for each in arguments.results if isinstance(each, Path)])
     with spark_worker(find_java().home, options) as spark:
-        if elsewhere := [each for each in arguments.results if isinstance(each, str)]:
+        if elsewhere:
             stored = _with_those_elsewhere(spark, stored, elsewhere)
         checked = _checked(spark, stored)
     problems = [*stored.unlisted, *(suite.problem for suite in stored.suites if suite.problem)]
+    if arguments.store:
+        problems += [problem for suite in checked for problem in restore(suite)]
     code = _code(checked, problems)
     if arguments.json:
         verdict = next(word for word, number in EXIT_CODES.items() if number == code)

@@ -130,7 +130,7 @@ def _print_run(console: Console, each: Again) -> None:
         f"expected {each.expected}",
         f"before   {_said(each.before)}",
         f"now      {_said(each.now)}",
-        *([f"why      {why}"] if (why := _why(each)) else []),
+        *([f"why      {shortened(why, _SENTENCE_CHARACTERS_MAX)}"] if (why := _why(each)) else []),
         *_anomalies("new ", each.appeared),
         *_anomalies("gone", each.gone),
     ]
@@ -145,7 +145,7 @@ def _said(conclusion: Conclusion | None) -> str:
 
 
 def _why(each: Again) -> str:
-    return shortened(each.stored.doubt or each.now.reason, _SENTENCE_CHARACTERS_MAX)
+    return each.stored.doubt or each.now.reason
 
 
 def _anomalies(word: str, anomalies: Sequence[Anomaly]) -> Iterable[str]:

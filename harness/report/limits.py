@@ -15,6 +15,9 @@ VALUE_CHARS_MAX: Final = 360
 SENTENCE_CHARS_MAX: Final = 2000
 EXCHANGES_MAX: Final = 60
 STEPS_MAX: Final = 300
+INDEXES_MAX: Final = 10_000
+RANGES_MAX: Final = 100
+OUTCOME_CHARS_MAX: Final = 2_000
 PARTITIONS_MAX: Final = 4
 
 # The timeline: drawn items, lanes of clients, and rows in one lane (for operations that overlap in time).

@@ -9,7 +9,7 @@ offsets of each anomaly.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from xml.etree import ElementTree as ET
 
@@ -17,7 +17,7 @@ from harness.events import Produce, Truncate
 from harness.model import Anomaly, Kind
 from harness.report import svg
 from harness.report.axis import Axis, axis_of
-from harness.report.limits import CUTS_MAX, SEGMENTS_MAX
+from harness.report.limits import CUTS_MAX, RANGES_MAX, SEGMENTS_MAX
 from harness.report.reading import Reading
 from harness.report.replicas import Cut, Piece, Replica, merged
 from harness.report.text import epoch_text, exact, offset_ranges, offsets, plural, seconds
@@ -79,7 +79,8 @@ def draw_lineage(
         replicas: the replicas, as replicas_of returns them.
         anomalies: the anomalies of this partition.
     """
-    acknowledged = _acknowledged(reading, topic, partition)
+    anomalies, undrawn = _drawable(anomalies)
+    acknowledged = () if reading.abridged else _acknowledged(reading, topic, partition)
     axis = axis_of(_interesting(replicas, anomalies, acknowledged))
     words = _in_words(topic, partition, replicas, anomalies)
     sheet = _Sheet(names=svg.picture(0, 0, "names of the rows"), plot=svg.picture(0, 0, words), axis=axis)
@@ -87,8 +88,10 @@ def draw_lineage(
     frames = svg.group(sheet.plot)
     _draw_marks(sheet, anomalies)
     _draw_axis(sheet)
+    otherwise = "too many to draw" if reading.abridged else "nothing was acknowledged"
     notes = [
-        *_draw_acknowledged(sheet, acknowledged),
+        *undrawn,
+        *_draw_acknowledged(sheet, acknowledged, otherwise),
         *(note for replica in replicas for note in _draw_replica(sheet, replica)),
     ]
     for anomaly in anomalies:
@@ -96,6 +99,16 @@ def draw_lineage(
             x = axis.x(first)
             svg.box(frames, (x, 2, axis.x(end) - x, sheet.y - 4), f"frame v-{anomaly.verdict.name.lower()}")
     return _finished(sheet, notes)
+
+
+def _drawable(anomalies: Sequence[Anomaly]) -> tuple[Sequence[Anomaly], Sequence[str]]:
+    """Return the anomalies with the ranges that are drawn of each, and a sentence for each that has more."""
+    notes = [
+        f"Of {len(each.ranges):,} ranges of one anomaly ({each.kind.value}), the first {RANGES_MAX} are drawn."
+        for each in anomalies
+        if len(each.ranges) > RANGES_MAX
+    ]
+    return [replace(each, ranges=each.ranges[:RANGES_MAX]) for each in anomalies], notes
 
 
 def _finished(sheet: _Sheet, notes: Iterable[str]) -> svg.Drawing:
@@ -198,7 +211,7 @@ def _draw_axis(sheet: _Sheet) -> None:
     svg.line(sheet.plot, (0, sheet.y, sheet.axis.width, sheet.y), "rule")
 
 
-def _draw_acknowledged(sheet: _Sheet, rows: Sequence[Sequence[Piece]]) -> Iterable[str]:
+def _draw_acknowledged(sheet: _Sheet, rows: Sequence[Sequence[Piece]], otherwise: str) -> Iterable[str]:
     sheet.y += _GAP_PX / 2
     for number, row in enumerate(rows[:CUTS_MAX]):
         sheet.name(
@@ -212,7 +225,7 @@ def _draw_acknowledged(sheet: _Sheet, rows: Sequence[Sequence[Piece]]) -> Iterab
         sheet.y += _CUT_PX + 3
     if not rows:
         sheet.name("acknowledged", sheet.y + 17, "strong")
-        sheet.beside(4, sheet.y + 17, "nothing was acknowledged", "quiet")
+        sheet.beside(4, sheet.y + 17, otherwise, "quiet")
         sheet.y += _CUT_PX + 3
 
 

@@ -18,9 +18,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.model import Op
-from harness.report.limits import DRAWN_RUNS_MAX
+from harness.report.limits import DRAWN_RUNS_MAX, OUTCOME_CHARS_MAX
 from harness.report.run_view import RunView, view_of
-from harness.report.text import clean, plural
+from harness.report.text import clean, plural, shortened
 from harness.run.result import RunResult, Status
 from harness.run.suite import Suite
 from harness.scenario.variant import is_mutant
@@ -157,12 +157,17 @@ def _environment() -> Environment:
         finalize=_finalized,
     )
     environment.filters["word"] = _class_word
+    environment.filters["outcome"] = _outcome
     environment.globals["sign"] = _sign
     return environment
 
 
 def _finalized(value: Any) -> Any:
     return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _outcome(text: str) -> str:
+    return shortened(text, OUTCOME_CHARS_MAX)
 
 
 def _class_word(text: str) -> str:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Final
 
 from harness.events import Done, Event, Injection, Produce, Setup, Step
+from harness.history.abridged import AbridgedRun
 from harness.model import Op, OpType, Source, events_of
 
 _WITH_SPANS: Final = frozenset({Source.RUNNER, Source.CLIENT, Source.NEMESIS})
@@ -51,6 +52,16 @@ class Reading:
     def by_index(self) -> Mapping[int, Op]:
         """The op of each index."""
         return {op.index: op for op in self.ops}
+
+    @cached_property
+    def abridged(self) -> AbridgedRun | None:
+        """The ops, if they are those of a large run without its bulk."""
+        return self.ops if isinstance(self.ops, AbridgedRun) else None
+
+    @property
+    def total(self) -> int:
+        """The number of ops that the run has, here or not."""
+        return self.abridged.total if self.abridged else len(self.ops)
 
     @cached_property
     def setup(self) -> Setup | None:

@@ -7,9 +7,9 @@ events (append, truncate, recovered); a target without such events has no lost t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 from harness.events import Append, Batch, Follower, Produce, Recovered, Snapshot, Truncate
 from harness.model import Op, Source, events_of
@@ -100,7 +100,7 @@ def _replica(
         node=node,
         snapshot=op,
         pieces=pieces,
-        batches=tuple((b.base, b.last + 1, b.codec) for b in batches if b.last > b.base),
+        batches=tuple((b.base, b.last + 1, b.codec) for b in batches if b.last > b.base and _is_one(reading, b)),
         start=snapshot.log_start_offset if snapshot else pieces[0].first if pieces else 0,
         end=snapshot.log_end_offset if snapshot else pieces[-1].end if pieces else 0,
         high_watermark=snapshot.high_watermark if snapshot else None,
@@ -108,6 +108,11 @@ def _replica(
         problems=snapshot.problems if snapshot else (),
         cuts=cuts,
     )
+
+
+def _is_one(reading: Reading, batch: Batch) -> bool:
+    """Return False for what stands for many batches of an abridged run."""
+    return reading.abridged is None or bool(batch.records)
 
 
 def _stored(reading: Reading, batches: Iterable[Batch]) -> Iterable[Piece]:
@@ -239,15 +244,21 @@ class _Named:
             match span.event:
                 case Produce(offset=int(offset), name=name) if span.outcome == "ok":
                     self._waiting.setdefault(offset, []).append((span, name))
+        self._offsets = sorted(self._waiting)
 
     def appended(self, op: Op, append: Append) -> tuple[Piece, ...]:
-        """Return the records of a leader's append, with their names."""
-        found = ((offset, self._name(op, offset)) for offset in range(append.base, append.end))
+        """Return the records of a leader's append, with their names; an abridged run's may have millions."""
+        first, end = (bisect_left(self._offsets, offset) for offset in (append.base, append.end))
         pieces: list[Piece] = []
-        for name, group in groupby(found, key=lambda pair: pair[1]):
-            run = list(group)
-            pieces.append(Piece(first=run[0][0], end=run[-1][0] + 1, epoch=append.epoch, name=name))
-        return tuple(pieces)
+        nameless = append.base
+        for offset in self._offsets[first:end]:
+            pieces += self._pieces(append, nameless, offset, "")
+            pieces += self._pieces(append, offset, offset + 1, self._name(op, offset))
+            nameless = offset + 1
+        return merged([*pieces, *self._pieces(append, nameless, append.end, "")])
+
+    def _pieces(self, append: Append, first: int, end: int, name: str) -> Iterable[Piece]:
+        return [Piece(first=first, end=end, epoch=append.epoch, name=name)] if first < end else []
 
     def _name(self, op: Op, offset: int) -> str:
         waiting = self._waiting.get(offset, [])

@@ -7,7 +7,7 @@ A run without a history has a section with the data of the suite only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -116,6 +116,7 @@ class RunView:
         lines: the history lines that are shown.
         total: the number of lines in the history.
         left_out: the number of lines that are not shown, by event.
+        abridged: what the section of a large run lacks, "" if it is made from all lines.
         hidden: the topic and partition, which the lines omit.
     """
 
@@ -131,6 +132,7 @@ class RunView:
     timeline: Drawing | None
     lines: tuple[Line, ...]
     total: int
+    abridged: str
     left_out: str
     hidden: str
 
@@ -152,6 +154,7 @@ def view_of(result: RunResult, key: str, ops: Sequence[Op]) -> RunView:
     kept = chosen(ops, proof, mentioned(exchanges[: limits.EXCHANGES_MAX]))
     rest = Counter(op.f for op in ops)
     rest.subtract(op.f for op in kept)
+    rest.update(reading.abridged.left_out if reading.abridged else {})
     return RunView(
         result=result,
         key=key,
@@ -164,7 +167,8 @@ def view_of(result: RunResult, key: str, ops: Sequence[Op]) -> RunView:
         lineages=_lineages(reading, result.anomalies, replay) if ops else (),
         timeline=draw_timeline(timeline_of(reading, proof, replay.appended), ops) if ops else None,
         lines=tuple(_line(op, hide) for op in kept),
-        total=len(ops),
+        total=reading.total,
+        abridged=_abridged(reading),
         left_out=", ".join(f"{count:,} {f}" for f, count in rest.most_common() if count),
         hidden=f"{topic}-{partition}" if topic else "",
     )
@@ -228,8 +232,10 @@ def _facts(reading: Reading) -> tuple[tuple[str, str], ...]:
 
 def _finding(reading: Reading, anomaly: Anomaly, hide: Mapping[str, Any]) -> Finding:
     known = [reading.by_index[index] for index in anomaly.proof if index in reading.by_index]
-    missing = [index for index in anomaly.proof if index not in reading.by_index]
-    unshown = [op.index for op in known[limits.PROOF_ROWS_MAX :]]
+    others = [index for index in anomaly.proof if index not in reading.by_index]
+    unread = [index for index in others if reading.abridged and index < reading.total]
+    missing = [index for index in others if not reading.abridged or index >= reading.total]
+    unshown = [*(op.index for op in known[limits.PROOF_ROWS_MAX :]), *unread]
     return Finding(
         anomaly=anomaly,
         sign=SIGNS.get(anomaly.kind, "!"),
@@ -242,8 +248,9 @@ def _finding(reading: Reading, anomaly: Anomaly, hide: Mapping[str, Any]) -> Fin
     )
 
 
-def _indexes(indexes: Iterable[int]) -> str:
-    return ", ".join(map(str, indexes))
+def _indexes(indexes: Sequence[int]) -> str:
+    more = len(indexes) - limits.INDEXES_MAX
+    return ", ".join(map(str, indexes[: limits.INDEXES_MAX])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _about(anomaly: Anomaly) -> str:
@@ -263,6 +270,18 @@ def _more_findings(rest: Sequence[Anomaly]) -> str:
     counted = Counter(anomaly.kind.value for anomaly in rest)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in counted.most_common())
     return f"{len(rest):,} more anomalies are not shown: {kinds}." if rest else ""
+
+
+def _abridged(reading: Reading) -> str:
+    """Return what the section of a large run lacks, as a sentence."""
+    if reading.abridged is None:
+        return ""
+    return (
+        f"This run is abridged: of its {reading.total:,} history lines, {len(reading.ops):,} are here. "
+        "Of produces, appends, batches, high watermarks and fetches there are only those that prove an anomaly; "
+        "appends and batches that follow each other are drawn as one, without the names of their records, and "
+        "what was acknowledged is not drawn. The verdict is about all of them."
+    )
 
 
 # --- narrative ---------------------------------------------------------------------------------------------

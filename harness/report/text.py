@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from harness.report.limits import VALUE_CHARS_MAX
+from harness.report.limits import RANGES_MAX, VALUE_CHARS_MAX
 
 # Characters that XML 1.0 or UTF-8 files cannot hold, and those that change the reading direction.
 _UNFIT: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
@@ -53,8 +53,11 @@ def offsets(first: int, end: int) -> str:
 
 
 def offset_ranges(ranges: Iterable[tuple[int, int]]) -> str:
-    """Format several ranges of offsets: `1, 3–5`."""
-    return ", ".join(offsets(first, end) for first, end in ranges)
+    """Format several ranges of offsets: `1, 3–5`; of very many, the first, and the number of the others."""
+    found = [*ranges]
+    texts = [offsets(first, end) for first, end in found[:RANGES_MAX]]
+    more = len(found) - len(texts)
+    return ", ".join([*texts, *([f"and {plural(more, 'more range')}"] if more else [])])
 
 
 def epoch_text(epoch: int | None, *, short: bool = False) -> str:

@@ -159,9 +159,18 @@ def write_anomalies(run: Run, anomalies: Iterable[Anomaly]) -> None:
         if each.kind in ORACLES
     ]
     if seen:
-        run.oracles.write_text("".join(seen), encoding="utf-8")
-    text = json.dumps([anomaly.to_dict() for anomaly in anomalies], indent=1)
-    run.anomalies.write_text(text + "\n", encoding="utf-8")
+        _replace(run.oracles, "".join(seen))
+    _replace(run.anomalies, json.dumps([anomaly.to_dict() for anomaly in anomalies], indent=1) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file as a whole; on a full disk, leave it as it was."""
+    partial = path.with_suffix(".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_anomalies(run: Run) -> list[Anomaly]:

@@ -23,8 +23,10 @@ from harness.run.spec import NO_VIOLATION
 from harness.run.store import Run
 from harness.scenario.expectation import ABOUT_OFFSETS, NONE
 from harness.scenario.variant import Variant, expectation_of
+from harness.suite.abridged import read_abridged
 from harness.suite.scenario_files import read_scenario
-from harness.suite.stored import StoredRun
+from harness.suite.stored import StoredRun, is_large
+from harness.tables.schema import TablesError
 from workloads import SCENARIOS
 
 # An anomaly without its sentence.
@@ -174,8 +176,18 @@ class _History:
     @property
     def _ops(self) -> PartOps:
         if self._told is None:
-            self._told = PartOps(_readable(self._run))
+            self._told = _told_by(self._run)
         return self._told
+
+
+def _told_by(run: Run) -> PartOps:
+    """Return the ops that say what was expected and acknowledged."""
+    if not is_large(run):
+        return PartOps(_readable(run))
+    try:
+        return read_abridged(run, ())
+    except (OSError, TablesError):
+        return PartOps()  # Spark has told why
 
 
 def _readable(run: Run) -> list[Op]:

@@ -8,20 +8,20 @@ are judged in this process, by the same rules; larger ones are unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from checkers.facts.view import NO_KEY, unchecked
 from checkers.judge import check_in_process
 from harness.history.file import read_history
-from harness.model import Anomaly, UsageError
+from harness.model import Anomaly, HistoryError, UsageError
 from harness.run.failure import reason_of
 from harness.run.store import Run
 from harness.suite.again import Again, compared
+from harness.suite.judged import require_small
 from harness.suite.spark_worker import SparkWorker
-from harness.suite.stored import Stored, StoredSuite
-from harness.tables.schema import LINES_MAX
+from harness.suite.stored import Stored, StoredRun, StoredSuite
 
 # Of one request to Spark. A request of many small runs takes seconds.
 BATCH_RUNS_MAX: Final = 500
@@ -54,9 +54,7 @@ def recheck(spark: SparkWorker, stored: Stored, done: Callable[[int], None]) -> 
         found.add(batch)
         done(len(batch))
     return [
-        CheckedSuite(
-            stored=suite, runs=tuple(compared(each, found.of(each.run, each.problem)) for each in suite.runs)
-        )
+        CheckedSuite(stored=suite, runs=tuple(compared(*found.of(each)) for each in suite.runs))
         for suite in stored.suites
     ]
 
@@ -84,6 +82,7 @@ class _Found:
         self._spark = spark
         self._lost = ""
         self._found: dict[Path | str, Sequence[Anomaly]] = {}
+        self._problems: dict[Path | str, str] = {}
 
     def add(self, runs: Sequence[Run]) -> None:
         """Judge these runs."""
@@ -95,26 +94,30 @@ class _Found:
             raise
         except Exception as error:
             self._lost = f"Spark: {reason_of(error)}"
-        self._found |= {run.folder: self._in_process(run) for run in runs}
+        for run in runs:
+            self._add_without_spark(run)
 
-    def of(self, run: Run, problem: str) -> Sequence[Anomaly]:
-        """Return what was found in a run, or that it cannot be checked."""
-        return [_unchecked(problem)] if problem else self._found[run.folder]
+    def of(self, stored: StoredRun) -> tuple[StoredRun, Sequence[Anomaly]]:
+        """Return a run with what was found in it, or with the reason why it cannot be checked."""
+        problem = stored.problem or self._problems.get(stored.run.folder, "")
+        if problem:
+            return replace(stored, problem=problem), [_unchecked(problem)]
+        return stored, self._found[stored.run.folder]
 
     def _on_spark(self, runs: Sequence[Run]) -> dict[Path | str, Sequence[Anomaly]]:
         found = self._spark.check([run.folder for run in runs])
         unique = len({run.name for run in runs}) == len(runs)
         return {run.folder: found[run.name if unique else str(run.folder)] for run in runs}
 
-    def _in_process(self, run: Run) -> Sequence[Anomaly]:
+    def _add_without_spark(self, run: Run) -> None:
         if run.uri:
-            return [_unchecked(self._lost)]
+            self._problems[run.uri] = self._lost
+            return
         try:
-            if run.history.stat().st_size > LINES_MAX:
-                return [_unchecked(self._lost)]
-            return check_in_process(read_history(run.history))
-        except OSError as error:
-            return [_unchecked(f"{run.history}: {error.strerror}")]
+            require_small(run)
+            self._found[run.path] = check_in_process(read_history(run.history))
+        except (OSError, HistoryError) as error:
+            self._problems[run.path] = f"{self._lost}; then {reason_of(error)}"
 
 
 def _unchecked(why: str) -> Anomaly:

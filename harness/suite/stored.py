@@ -17,7 +17,7 @@ from harness.model import Anomaly, UsageError
 from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir, parse_anomalies, read_anomalies
 from harness.run.suite import Suite
-from harness.tables.schema import MANIFEST
+from harness.tables.schema import LINES_MAX, MANIFEST
 
 _EXPECTED: Final = "expected a run's folder, a suite's, or one with suites in it, such as results"
 
@@ -171,6 +171,11 @@ class _Finder:
 
     def _note(self, error: OSError) -> None:
         self.unlisted.append(f"{error.filename}: {error.strerror}")
+
+
+def is_large(run: Run) -> bool:
+    """Return True if a run is judged from its tables: it has many lines, or none at all."""
+    return not run.history.exists() or run.history.stat().st_size > LINES_MAX
 
 
 def _real(folder: Path) -> Path:

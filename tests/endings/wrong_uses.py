@@ -200,6 +200,18 @@ FENCEPOST: Final = (
     use("agree {s_seed} {s_one}", "TypeError: seed is '1'; expected int"),
     use("agree {s_more} {s_one}", "unexpected keyword argument 'colour'"),
     use("agree {s_cell} {s_one}", "KeyError: 'protocol'"),
+    use("check", "required: RESULTS"),
+    use("check --stoer {s_one}", "Did you mean '--store'?"),
+    use("check", "'': expected a folder, such as results", ""),
+    use("check {missing}", "missing: No such file or directory; expected a run's folder, a suite's, or one with"),
+    use("check {empty}", "empty: Not a directory; expected a run's folder"),
+    use("check {pipe}", "pipe: Not a directory; expected a run's folder"),
+    use("check {loop}", "loop: "),
+    use("check {folder}", "folder: no run there; expected a run's folder"),
+    use("check {s_one}", "s_one: no run there; expected a run's folder"),
+    use("check {s_empty}", "suite.json: JSONDecodeError: Expecting value: line 1 column 1"),
+    use("check {s_folder}", "suite.json: Is a directory; expected a suite's table"),
+    use("check {s_deep}", "RecursionError: "),
     # Log directories.
     use("lineage", "required: DIR"),
     use("lineage --jsn {folder}", "Did you mean '--json'?"),
@@ -219,6 +231,7 @@ FENCEPOST: Final = (
         "check {folder} --conf spark.executor.memory", "--conf 'spark.executor.memory': expected spark.NAME=VALUE"
     ),
     use("check {folder} --conf spark.master=local", "--conf 'spark.master=local': expected --master"),
+    use("check viewfs://there/results --store", "--store viewfs://there/results: expected local folders, which"),
     use("check {folder} --mastr local", "Did you mean '--master'?"),
     # Results.
     use("run --seeds 2 --results {empty}", "empty: Not a directory; expected a folder that can be written"),
