@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -135,7 +134,7 @@ def _print_run(console: Console, each: Again) -> None:
         *_anomalies("gone", each.gone),
     ]
     for line in lines:
-        console.print(Padding(Text(clean(line)), (0, 0, 0, 2)))
+        console.print(Text(f"  {clean(line)}"), soft_wrap=True)
 
 
 def _said(conclusion: Conclusion | None) -> str:

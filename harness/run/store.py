@@ -11,9 +11,14 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from harness import limits
+from harness.input_file import read_text
 from harness.model import ORACLES, Anomaly, UsageError
 from harness.tables.schema import FOLDER
+
+_ANOMALIES: Final = "the anomalies of a run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,13 +179,22 @@ def _replace(path: Path, text: str) -> None:
 
 
 def read_anomalies(run: Run) -> list[Anomaly]:
-    """Read what `write_anomalies` wrote."""
-    return parse_anomalies(run.anomalies.read_text(encoding="utf-8"))
+    """
+    Read what `write_anomalies` wrote.
+
+    Raises:
+        UsageError: the file is missing, or is nothing that `write_anomalies` wrote; the message names the file.
+    """
+    return parse_anomalies(read_text(run.anomalies, _ANOMALIES, limits.SUITE_BYTES_MAX), str(run.anomalies))
 
 
-def parse_anomalies(text: str) -> list[Anomaly]:
-    """Return the anomalies in the text that `write_anomalies` wrote."""
-    return [Anomaly.from_dict(raw) for raw in json.loads(text)]
+def parse_anomalies(text: str, where: str) -> list[Anomaly]:
+    """Return the anomalies in the text of the file `where`; raise UsageError as `read_anomalies` does."""
+    try:
+        return [Anomaly.from_dict(raw) for raw in json.loads(text)]
+    # RecursionError: lists within lists, too deep for the reader of JSON.
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{where}: {error!r:.200}; expected {_ANOMALIES}") from error
 
 
 def _new_folder(path: Path) -> Path:

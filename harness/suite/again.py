@@ -8,7 +8,8 @@ worded better from release to release.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
@@ -16,7 +17,6 @@ from typing import Any, Final, TypeAlias
 from checkers.facts.view import setup_of
 from checkers.judge import Conclusion, conclude, failure_in, with_failure
 from checkers.verdict import Records, records_of
-from harness.history.file import history_ops
 from harness.model import Anomaly, HistoryError, Op, PartOps, Source
 from harness.run.result import Status
 from harness.run.spec import NO_VIOLATION
@@ -31,8 +31,9 @@ from workloads import SCENARIOS
 
 # An anomaly without its sentence.
 _Key: TypeAlias = tuple[Any, ...]
-# Ops that say what was expected and acknowledged.
-_TOLD_BY: Final = frozenset({Source.RUNNER, Source.CLIENT})
+# Ops that say what was expected and acknowledged, and whether the run ended.
+_TOLD_BY: Final = frozenset({(Source.RUNNER, "setup"), (Source.RUNNER, "done"), (Source.CLIENT, "produce")})
+_WORDS: Final = tuple(f'"{f}"'.encode() for _, f in _TOLD_BY)
 # Expectations that name no record.
 _NAMELESS: Final = frozenset({NONE, NO_VIOLATION})
 
@@ -90,7 +91,7 @@ def compared(stored: StoredRun, found: Sequence[Anomaly]) -> Again:
         stored: the run, with what is stored of its verdict.
         found: what the checkers find in its history.
     """
-    history = _History(stored.run)
+    history = _History(stored)
     before = stored.anomalies or ()
     if failure_in(before):
         found = with_failure(before, found, ended=history.ended)
@@ -147,8 +148,8 @@ def _concluded(expected: str, anomalies: Sequence[Anomaly], history: _History) -
 class _History:
     """What a run's history says beside what its checkers find, read when it is asked for."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, stored: StoredRun) -> None:
+        self._stored = stored
         self._told: PartOps | None = None
 
     @property
@@ -176,34 +177,29 @@ class _History:
     @property
     def _ops(self) -> PartOps:
         if self._told is None:
-            self._told = _told_by(self._run)
+            self._told = _told_by(self._stored)
         return self._told
 
 
-def _told_by(run: Run) -> PartOps:
-    """Return the ops that say what was expected and acknowledged."""
-    if not is_large(run):
-        return PartOps(_readable(run))
+def _told_by(stored: StoredRun) -> PartOps:
+    """Return the ops that say what was expected and acknowledged; none if the run cannot be read."""
+    if stored.problem:
+        return PartOps()
+    if not is_large(stored.run):
+        return PartOps(_readable(stored.run))
     try:
-        return read_abridged(run, ())
+        return read_abridged(stored.run, ())
     except (OSError, TablesError):
         return PartOps()  # Spark has told why
 
 
-def _readable(run: Run) -> list[Op]:
-    """Return the ops of a history that say what was expected and acknowledged, but those that cannot be read."""
-    found: list[Op] = []
-    try:
-        for op in history_ops(run.history):
-            if op.source in _TOLD_BY and _is_sound(op):
-                found.append(op)
-    except OSError:
-        return []  # Spark has told why
-    return found
-
-
-def _is_sound(op: Op) -> bool:
-    try:
-        return op.event is not None
-    except HistoryError:
-        return False
+def _readable(run: Run) -> Iterator[Op]:
+    """Yield the ops of a history that say so, but those that cannot be read; other lines are not parsed."""
+    with suppress(OSError), run.history.open("rb") as lines:  # Spark has told why it cannot be read
+        for line in lines:
+            if not line.endswith(b"\n") or not any(word in line for word in _WORDS):
+                continue
+            with suppress(HistoryError, UnicodeDecodeError):
+                op = Op.from_json(line[:-1].decode())
+                if (op.source, op.f) in _TOLD_BY and op.event is not None:
+                    yield op

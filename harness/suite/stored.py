@@ -223,19 +223,18 @@ def _problem(run: Run) -> str:
 def _anomalies(run: Run) -> tuple[tuple[Anomaly, ...] | None, str]:
     if not _is_there(run.anomalies):
         return None, ""
-    return _read(lambda: read_anomalies(run), str(run.anomalies))
+    return _read(lambda: read_anomalies(run))
 
 
 def _elsewhere(uri: str, text: str | None) -> tuple[tuple[Anomaly, ...] | None, str]:
-    return (None, "") if text is None else _read(lambda: parse_anomalies(text), f"{uri}/anomalies.json")
+    return (None, "") if text is None else _read(lambda: parse_anomalies(text, f"{uri}/anomalies.json"))
 
 
-def _read(read: Callable[[], list[Anomaly]], where: str) -> tuple[tuple[Anomaly, ...] | None, str]:
+def _read(read: Callable[[], list[Anomaly]]) -> tuple[tuple[Anomaly, ...] | None, str]:
     try:
         return tuple(read()), ""
-    # RecursionError: lists within lists, too deep for the reader of JSON.
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return None, f"{where}: {error!r:.200}; expected the anomalies of a run"
+    except UsageError as error:
+        return None, str(error)
 
 
 def _is_there(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -180,6 +181,19 @@ def test_run_that_cannot_be_read_is_unknown_and_no_other(
     assert ("two", "unknown", "unknown") == (difference["run"], difference["change"], difference["now"]["status"])
     assert why in difference["why"]
     assert 2 == found["suites"][0]["same"]
+
+
+def test_history_that_is_a_pipe_is_not_waited_for(
+    tmp_path: Path, spark: InProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = suite_in(tmp_path, one=LOST, two=SOUND)
+    (suite / "suite.json").unlink()
+    (suite / "one" / "history.jsonl").unlink()
+    os.mkfifo(suite / "one" / "history.jsonl")
+    assert EXIT_CODES["unknown"] == check(suite)
+    assert "history.jsonl: not a regular file; expected a run's history" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_table_of_a_suite_that_is_cut_is_a_problem_and_its_runs_are_checked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ def test_readable_ops_of_an_abridged_run_are_one(tmp_path: Path) -> None:
 def test_run_with_lines_that_cannot_be_read_is_unknown_as_a_small_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = [plant.ops for plant in PLANTS.values() if unread(PartOps(plant.ops))][:3]
+    broken = [*islice((each.ops for each in PLANTS.values() if unread(PartOps(each.ops))), 3)]
     assert broken
     for number, ops in enumerate(broken):
         run, found = stored(ops, tmp_path / str(number)), check_in_process(PartOps(ops))

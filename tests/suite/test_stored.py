@@ -103,6 +103,12 @@ def test_anomalies_that_cannot_be_read_are_a_doubt_of_their_run(tmp_path: Path, 
     assert broken.doubt.endswith("expected the anomalies of a run")
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_anomalies_that_are_no_file_are_not_waited_for(tmp_path: Path, make: object) -> None:
+    make(run_in(tmp_path, "run").anomalies)  # type: ignore[operator]
+    assert "anomalies.json: " in only(find_stored([tmp_path])).doubt
+
+
 def test_suite_whose_table_is_cut_has_its_runs_and_a_problem(tmp_path: Path) -> None:
     suite = suite_in(tmp_path / "a", "hw")
     text = (suite / "suite.json").read_text(encoding="utf-8")
