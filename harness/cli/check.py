@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from checkers.spark.options import Folder, SparkOptions, folder_of, reach
 from harness.cli.check_output import json_text, print_text
 from harness.java import find_java
-from harness.model import EXIT_CODES
+from harness.model import EXIT_CODES, UsageError
 from harness.suite.again import Change
 from harness.suite.options import folder
 from harness.suite.recheck import CheckedSuite, recheck
 from harness.suite.restore import restore
-from harness.suite.spark_worker import spark_worker
-from harness.suite.stored import Stored, find_stored
+from harness.suite.spark_worker import SparkWorker, spark_worker
+from harness.suite.stored import Stored, find_stored, stored_elsewhere
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,8 +33,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "results",
         metavar="RESULTS",
         nargs="+",
-        type=folder,
-        help="a run's folder, a suite's, or one with suites in it, such as results",
+        type=results,
+        help="a run's folder, a suite's, or one with suites, such as results; or its URI, such as hdfs://HOST/PATH",
+    )
+    parser.add_argument(
+        "--master",
+        default="local[*]",
+        metavar="URL",
+        help="where Spark runs: local[N], spark://HOST:PORT, yarn, k8s://… (default: local[*]; docs/spark.md)",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of Spark, as spark-submit takes it; may be repeated",
     )
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/check.md"
@@ -45,8 +61,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the runs again, print the differences, return the exit code."""
-    stored = find_stored(arguments.results)
-    checked = _checked(stored)
+    options = SparkOptions.of(arguments.master, arguments.conf)
+    reach(options)
+    elsewhere = [each for each in arguments.results if isinstance(each, str)]
+    if elsewhere and arguments.store:
+        raise UsageError(f"--store {elsewhere[0]}: expected local folders, which alone can be written")
+    stored = find_stored([each for each in arguments.results if isinstance(each, Path)])
+    with spark_worker(find_java().home, options) as spark:
+        if elsewhere:
+            stored = _with_those_elsewhere(spark, stored, elsewhere)
+        checked = _checked(spark, stored)
     problems = [*stored.unlisted, *(suite.problem for suite in stored.suites if suite.problem)]
     if arguments.store:
         problems += [problem for suite in checked for problem in restore(suite)]
@@ -59,7 +83,24 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _checked(stored: Stored) -> list[CheckedSuite]:
+def results(text: str) -> Folder:
+    """Parse the name of a folder, or its URI."""
+    folder(text)  # refuses an empty one
+    return folder_of(text)
+
+
+def _with_those_elsewhere(spark: SparkWorker, stored: Stored, uris: Sequence[str]) -> Stored:
+    with Console(stderr=True).status("Spark looks for runs"):
+        found = spark.find(uris)
+    if not found:
+        raise UsageError(
+            f"{', '.join(uris)}: no run there; expected a folder with runs that have a history or tables"
+        )
+    elsewhere = stored_elsewhere(found)
+    return replace(stored, suites=stored.suites + elsewhere.suites)
+
+
+def _checked(spark: SparkWorker, stored: Stored) -> list[CheckedSuite]:
     """Judge the runs on Spark; progress is on stderr, so that stdout has only what was found."""
     total = sum(not each.problem for suite in stored.suites for each in suite.runs)
     console = Console(stderr=True)
@@ -71,8 +112,7 @@ def _checked(stored: Stored) -> list[CheckedSuite]:
     )
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("checking on Spark", total=total)
-        with spark_worker(find_java().home) as spark:
-            return recheck(spark, stored, lambda runs: progress.advance(task, runs))
+        return recheck(spark, stored, lambda runs: progress.advance(task, runs))
 
 
 def _code(checked: Sequence[CheckedSuite], problems: Sequence[str]) -> int:

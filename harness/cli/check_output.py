@@ -48,8 +48,7 @@ def json_text(suites: Sequence[CheckedSuite], problems: Iterable[str], verdict: 
             "verdict": verdict,
             "problems": list(problems),
             "suites": [
-                {"path": str(suite.stored.folder.path), **_counts(suite.runs), "runs": len(suite.runs)}
-                for suite in suites
+                {"path": suite.stored.place, **_counts(suite.runs), "runs": len(suite.runs)} for suite in suites
             ],
             "differences": [
                 _raw(each) for suite in suites for each in suite.runs if each.change is not Change.SAME
@@ -72,7 +71,7 @@ def _counts(runs: Sequence[Again]) -> dict[str, int]:
 
 def _raw(each: Again) -> dict[str, Any]:
     return {
-        "suite": str(each.stored.run.path.parent),
+        "suite": str(each.stored.run.folder).rpartition("/")[0],
         "run": each.stored.run.name,
         "change": each.change.value,
         "expected": each.expected,
@@ -105,9 +104,10 @@ def _table(suites: Sequence[CheckedSuite]) -> Table:
     for suite in suites:
         counts = _counts(suite.runs)
         path = suite.stored.folder.path
+        place: Path | str = suite.stored.uri or path
         statuses = (counts[status.value.replace(" ", "_")] for status in Status)
         numbers = (len(suite.runs), *statuses, counts["same"], counts["new"], counts["gone"])
-        name = path.name if names[path.name] == 1 else _shown(path)
+        name = path.name if names[path.name] == 1 else _shown(place)
         table.add_row(Text(clean(name)), *(f"{number:,}" for number in numbers))
     return table
 
@@ -123,7 +123,7 @@ def _totals(suites: Sequence[CheckedSuite]) -> Text:
 
 
 def _print_run(console: Console, each: Again) -> None:
-    title = f"\n{_SIGNS[each.change]} {each.change}: {_shown(each.stored.run.path)}"
+    title = f"\n{_SIGNS[each.change]} {each.change}: {_shown(each.stored.run.folder)}"
     console.print(Text(clean(title), _STYLES[each.change]), soft_wrap=True)
     lines = [
         f"expected {each.expected}",
@@ -165,7 +165,9 @@ def _about(anomaly: Anomaly) -> str:
     return " ".join(filter(None, parts))
 
 
-def _shown(path: Path) -> str:
+def _shown(path: Path | str) -> str:
     """Return a path as a reader of the current folder would write it."""
+    if isinstance(path, str):
+        return path
     here = Path(os.getcwd())
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

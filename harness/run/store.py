@@ -11,11 +11,14 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from harness import limits
 from harness.input_file import read_text
 from harness.model import ORACLES, Anomaly, UsageError
 from harness.tables.schema import FOLDER
+
+_ANOMALIES: Final = "the anomalies of a run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +30,19 @@ class Run:
         power_tier: the power tier of a run that this process has played; "" for a stored run.
         seconds: the time of a run that this process has played; 0.0 for a stored run.
         failure: why this process could not play the run or take it down, "" if it could.
+        uri: the folder of a run that only Spark can read, as Spark names it; "" for a folder of this machine.
     """
 
     path: Path
     power_tier: str = ""
     seconds: float = 0.0
     failure: str = ""
+    uri: str = ""
+
+    @property
+    def folder(self) -> Path | str:
+        """Where its files are: the path of a folder, or a URI."""
+        return self.uri or self.path
 
     @property
     def name(self) -> str:
@@ -175,13 +185,16 @@ def read_anomalies(run: Run) -> list[Anomaly]:
     Raises:
         UsageError: the file is missing, or is nothing that `write_anomalies` wrote; the message names the file.
     """
-    what = "the anomalies of a run"
-    text = read_text(run.anomalies, what, limits.SUITE_BYTES_MAX)
+    return parse_anomalies(read_text(run.anomalies, _ANOMALIES, limits.SUITE_BYTES_MAX), str(run.anomalies))
+
+
+def parse_anomalies(text: str, where: str) -> list[Anomaly]:
+    """Return the anomalies in the text of the file `where`; raise UsageError as `read_anomalies` does."""
     try:
         return [Anomaly.from_dict(raw) for raw in json.loads(text)]
     # RecursionError: lists within lists, too deep for the reader of JSON.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{run.anomalies}: {error!r:.200}; expected {what}") from error
+        raise UsageError(f"{where}: {error!r:.200}; expected {_ANOMALIES}") from error
 
 
 def _new_folder(path: Path) -> Path:

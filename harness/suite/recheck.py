@@ -64,7 +64,8 @@ def batches(runs: Iterable[Run]) -> Iterator[list[Run]]:
     batch: list[Run] = []
     size = 0
     for run in runs:
-        mine = run.history.stat().st_size if run.history.exists() else BATCH_BYTES_MAX
+        # What is elsewhere is listed by Spark, and counted by number alone.
+        mine = 0 if run.uri else run.history.stat().st_size if run.history.exists() else BATCH_BYTES_MAX
         if batch and (len(batch) >= BATCH_RUNS_MAX or size + mine > BATCH_BYTES_MAX):
             yield batch
             batch, size = [], 0
@@ -80,8 +81,8 @@ class _Found:
     def __init__(self, spark: SparkWorker) -> None:
         self._spark = spark
         self._lost = ""
-        self._found: dict[Path, Sequence[Anomaly]] = {}
-        self._problems: dict[Path, str] = {}
+        self._found: dict[Path | str, Sequence[Anomaly]] = {}
+        self._problems: dict[Path | str, str] = {}
 
     def add(self, runs: Sequence[Run]) -> None:
         """Judge these runs."""
@@ -98,17 +99,20 @@ class _Found:
 
     def of(self, stored: StoredRun) -> tuple[StoredRun, Sequence[Anomaly]]:
         """Return a run with what was found in it, or with the reason why it cannot be checked."""
-        problem = stored.problem or self._problems.get(stored.run.path, "")
+        problem = stored.problem or self._problems.get(stored.run.folder, "")
         if problem:
             return replace(stored, problem=problem), [_unchecked(problem)]
-        return stored, self._found[stored.run.path]
+        return stored, self._found[stored.run.folder]
 
-    def _on_spark(self, runs: Sequence[Run]) -> dict[Path, Sequence[Anomaly]]:
-        found = self._spark.check([run.path for run in runs])
+    def _on_spark(self, runs: Sequence[Run]) -> dict[Path | str, Sequence[Anomaly]]:
+        found = self._spark.check([run.folder for run in runs])
         unique = len({run.name for run in runs}) == len(runs)
-        return {run.path: found[run.name if unique else str(run.path)] for run in runs}
+        return {run.folder: found[run.name if unique else str(run.folder)] for run in runs}
 
     def _add_without_spark(self, run: Run) -> None:
+        if run.uri:
+            self._problems[run.uri] = self._lost
+            return
         try:
             require_small(run)
             self._found[run.path] = check_in_process(read_history(run.history))

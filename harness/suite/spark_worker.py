@@ -24,25 +24,31 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
+from checkers.spark.options import LOCAL, Folder, SparkOptions
 from harness import limits
 from harness.cleanup.process import TOKEN_VARIABLE, bearers, end, identity_of
 from harness.model import Anomaly, FencepostError, UsageError
 from harness.suite.interrupts import INTERRUPTS, LOOK_S
 
 Found = dict[str, list[Anomaly]]
+# Runs to check, or where to find some (checkers/spark/process.py).
+Request = list[str] | dict[str, list[str]]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROGRAM: Final = (sys.executable, "-P", "-m", "checkers.spark.process")
 # Spark is up in two seconds; on a busy machine it takes many times as long.
 START_S_MAX: Final = 120.0
+# Another master may have others to serve first; its executors must be started, and packages be sent to them.
+OTHER_START_S_MAX: Final = 600.0
 _FOLDER: Final = "fencepost-spark"
 
 
 class SparkWorker:
     """A Spark process, which may be down, starting, or up; `spark_worker` creates it and ends it."""
 
-    def __init__(self, java_home: Path) -> None:
+    def __init__(self, java_home: Path, options: SparkOptions) -> None:
         self._java_home = java_home
+        self._options = options
         self._token = secrets.token_hex(6)
         ourselves = identity_of(os.getpid())
         assert ourselves is not None, "we are alive, so /proc must know us"
@@ -53,6 +59,9 @@ class SparkWorker:
 
     def start(self) -> None:
         """Start Spark if it was not started yet; return at once; raise UsageError if its folder cannot be made."""
+        self._start()
+
+    def _start(self, *wait: str) -> None:
         if self._process is not None:
             return
         try:
@@ -64,7 +73,7 @@ class SparkWorker:
             ) from error
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
-            [*PROGRAM, str(self._java_home), str(self._folder)],
+            [*PROGRAM, *wait, "--spark", self._options.to_json(), str(self._java_home), str(self._folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={
@@ -77,22 +86,29 @@ class SparkWorker:
             process_group=0,
         )
 
-    def check(self, folders: Sequence[Path]) -> Found:
+    def check(self, folders: Sequence[Folder]) -> Found:
         """
         Check the runs, after Spark is up. Folders and result are those of checkers.spark.runs.check_runs.
 
         Raises:
-            UsageError: the machine lacks something that Spark needs.
-            FencepostError: Spark is not up within START_S_MAX, or ended before it answered.
+            UsageError: the machine, or the executors of another master, lack something that Spark needs.
+            FencepostError: Spark is not up in time, or ended before it answered.
             RuntimeError: the check crashed; the text is its traceback.
             KeyboardInterrupt: at once.
         """
-        self.start()
-        self._ask([str(folder.absolute()) for folder in folders])
-        if not self._up:
-            self._await_up()
-        found = self._answer()["found"]
-        return {run: [Anomaly.from_dict(raw) for raw in anomalies] for run, anomalies in found.items()}
+        answer = self._asked([str(each.absolute() if isinstance(each, Path) else each) for each in folders])
+        return {run: [Anomaly.from_dict(raw) for raw in anomalies] for run, anomalies in answer["found"].items()}
+
+    def find(self, roots: Sequence[str]) -> dict[str, str | None]:
+        """
+        Return the URIs of all runs below these, each with the text of its anomalies.json, None if it has none.
+
+        Raises:
+            UsageError: as `check`, and if Spark cannot list one of them.
+            FencepostError, RuntimeError, KeyboardInterrupt: as `check`.
+        """
+        runs: dict[str, str | None] = self._asked({"find": list(roots)})["runs"]
+        return runs
 
     def finish(self) -> None:
         """Ask Spark to end, and wait until it has."""
@@ -122,7 +138,15 @@ class SparkWorker:
         assert self._folder is not None, "it was made before the process"
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _ask(self, request: list[str] | None) -> None:
+    def _asked(self, request: Request) -> dict[str, Any]:
+        # Spark that nobody started before waits for the request, by which it is tuned.
+        self._start("--wait")
+        self._ask(request)
+        if not self._up:
+            self._await_up()
+        return self._answer()
+
+    def _ask(self, request: Request | None) -> None:
         """Send a request; if the process has ended, `_answer` raises."""
         stream = self._stream("stdin")
         with suppress(BrokenPipeError):
@@ -131,10 +155,11 @@ class SparkWorker:
 
     def _await_up(self) -> None:
         stream = self._stream("stdout")
-        deadline = time.monotonic() + START_S_MAX
+        start_s_max = START_S_MAX if self._options.is_local else OTHER_START_S_MAX
+        deadline = time.monotonic() + start_s_max
         while not select.select([stream], [], [], LOOK_S)[0]:
             if time.monotonic() > deadline:
-                raise FencepostError(f"Spark: not up after {START_S_MAX:.0f} s; expected it to be up by then")
+                raise FencepostError(f"Spark: not up after {start_s_max:.0f} s; expected it to be up by then")
         self._up = bool(self._answer()["up"])
 
     def _answer(self) -> dict[str, Any]:
@@ -161,13 +186,13 @@ class SparkWorker:
 
 
 @contextmanager
-def spark_worker(java_home: Path) -> Iterator[SparkWorker]:
+def spark_worker(java_home: Path, options: SparkOptions = LOCAL) -> Iterator[SparkWorker]:
     """
     Yield a Spark worker, which is not started yet, and end it after the block; an error in the block kills it.
 
     Errors of Spark are raised by `check` only.
     """
-    worker = SparkWorker(java_home)
+    worker = SparkWorker(java_home, options)
     try:
         yield worker
     except BaseException:

@@ -8,14 +8,14 @@ of its verdict is its result in the suite's suite.json, else its anomalies.json,
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from harness.model import Anomaly, UsageError
 from harness.run.result import RunResult
-from harness.run.store import Run, SuiteDir, read_anomalies
+from harness.run.store import Run, SuiteDir, parse_anomalies, read_anomalies
 from harness.run.suite import Suite
 from harness.tables.schema import LINES_MAX, MANIFEST
 
@@ -52,12 +52,19 @@ class StoredSuite:
         suite: what suite.json says, None if there is none, or if it cannot be read.
         runs: those that were asked for, by name.
         problem: why suite.json cannot be read, "" if it can.
+        uri: the folder as Spark names it, if only Spark can read it.
     """
 
     folder: SuiteDir
     suite: Suite | None
     runs: tuple[StoredRun, ...]
     problem: str = ""
+    uri: str = ""
+
+    @property
+    def place(self) -> str:
+        """Its folder, as it is printed."""
+        return self.uri or str(self.folder.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +79,29 @@ class Stored:
 
     suites: tuple[StoredSuite, ...]
     unlisted: tuple[str, ...]
+
+
+def stored_elsewhere(found: Mapping[str, str | None]) -> Stored:
+    """
+    Return runs that only Spark can read, by the folders that they are in.
+
+    Their suite.json is not read: what was found in them before is what their anomalies.json says.
+
+    Args:
+        found: the URI of each run -> the text of its anomalies.json, None if it has none.
+    """
+    suites: dict[str, list[StoredRun]] = {}
+    for uri, text in found.items():
+        anomalies, doubt = _elsewhere(uri, text)
+        run = Run(path=Path(uri), uri=uri)
+        suites.setdefault(uri.rpartition("/")[0], []).append(StoredRun(run=run, anomalies=anomalies, doubt=doubt))
+    return Stored(
+        suites=tuple(
+            StoredSuite(folder=SuiteDir(path=Path(uri)), uri=uri, suite=None, runs=tuple(runs))
+            for uri, runs in suites.items()
+        ),
+        unlisted=(),
+    )
 
 
 def find_stored(folders: Sequence[Path]) -> Stored:
@@ -193,8 +223,16 @@ def _problem(run: Run) -> str:
 def _anomalies(run: Run) -> tuple[tuple[Anomaly, ...] | None, str]:
     if not _is_there(run.anomalies):
         return None, ""
+    return _read(lambda: read_anomalies(run))
+
+
+def _elsewhere(uri: str, text: str | None) -> tuple[tuple[Anomaly, ...] | None, str]:
+    return (None, "") if text is None else _read(lambda: parse_anomalies(text, f"{uri}/anomalies.json"))
+
+
+def _read(read: Callable[[], list[Anomaly]]) -> tuple[tuple[Anomaly, ...] | None, str]:
     try:
-        return tuple(read_anomalies(run)), ""
+        return tuple(read()), ""
     except UsageError as error:
         return None, str(error)
 

@@ -184,7 +184,16 @@ class Manifest:
         """Read it from the folder of the tables; raise TablesError if it is not there, or of another version."""
         path = folder / MANIFEST
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_bytes()
+        except OSError as error:
+            raise _no_manifest(path, error) from error
+        return Manifest.parse(text, path)
+
+    @staticmethod
+    def parse(text: bytes, path: Path | str) -> Manifest:
+        """Return the manifest in that text, which is at `path`; raise TablesError as `read` does."""
+        try:
+            raw = json.loads(text)
             if raw["version"] != VERSION:
                 raise TablesError(f"{path}: version {raw['version']!r:.20}; expected {VERSION}")
             return Manifest(
@@ -198,8 +207,12 @@ class Manifest:
                 irregular=raw["irregular"],
                 reach=raw["reach"],
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise TablesError(f"{path}: {error!r:.200}; expected the manifest of a run's tables") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise _no_manifest(path, error) from error
+
+
+def _no_manifest(path: Path | str, error: Exception) -> TablesError:
+    return TablesError(f"{path}: {error!r:.200}; expected the manifest of a run's tables")
 
 
 def table_path(folder: Path, name: str) -> Path:

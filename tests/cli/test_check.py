@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.made.history import Maker, Shape
 from checkers.judge import check_in_process, judge
+from checkers.spark.options import SparkOptions
 from harness.cli import check as module
 from harness.cli.main import main
 from harness.history.file import read_history
@@ -57,7 +58,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> InProcess:
 
 def use(worker: InProcess, monkeypatch: pytest.MonkeyPatch) -> InProcess:
     @contextmanager
-    def started(_home: Path) -> Iterator[InProcess]:
+    def started(_home: Path, _options: SparkOptions) -> Iterator[InProcess]:
         yield worker
 
     monkeypatch.setattr(module, "spark_worker", started)
@@ -271,6 +272,46 @@ def test_without_spark_small_runs_are_judged_here_and_larger_ones_are_unknown(
 def test_what_the_machine_lacks_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(InProcess(fails=0, error=UsageError), monkeypatch)
     assert EXIT_CODES["usage"] == check(suite_in(tmp_path, one=SOUND))
+
+
+class Elsewhere(InProcess):
+    """Spark that finds runs which this process cannot read, each with what is stored of it."""
+
+    def __init__(self, **stored: str | None) -> None:
+        super().__init__()
+        self._stored = stored
+
+    def find(self, roots: Sequence[str]) -> dict[str, str | None]:
+        return {f"{root}/{name.replace('_', '-')}": text for root in roots for name, text in self._stored.items()}
+
+    def check(self, folders: Sequence[Path]) -> dict[str, list[Anomaly]]:
+        return {(name := str(folder).rpartition("/")[2]): check_in_process(ops_of(name)) for folder in folders}
+
+
+def test_runs_elsewhere_are_compared_with_their_stored_anomalies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(path=tmp_path)
+    write_anomalies(run, check_in_process(ops_of(LOST)))
+    text = run.anomalies.read_text(encoding="utf-8")
+    use(Elsewhere(lost_bad=text, lost_ok=None), monkeypatch)
+    assert EXIT_CODES["valid"] == check("hdfs://there/suite", "--json")
+    found = told(capsys)
+    assert [("hdfs://there/suite", 2, 2)] == [
+        (each["path"], each["runs"], each["same"]) for each in found["suites"]
+    ]
+    use(Elsewhere(lost_bad="[]", lost_ok="{"), monkeypatch)
+    assert EXIT_CODES["invalid"] == check("hdfs://there/suite", "--json")
+    differences = {each["run"]: (each["suite"], each["change"]) for each in told(capsys)["differences"]}
+    assert differences == {
+        "lost-bad": ("hdfs://there/suite", "different"),
+        "lost-ok": ("hdfs://there/suite", "unknown"),
+    }
+
+
+def test_folder_elsewhere_without_a_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(Elsewhere(), monkeypatch)
+    assert EXIT_CODES["usage"] == main(["check", "hdfs://there/none"])
 
 
 def test_runs_are_sent_in_batches_of_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,6 +236,19 @@ FENCEPOST: Final = (
     use("lineage {folder}", "folder: no Kafka log directory"),
     use("lineage {pipe}", "pipe: Not a directory; expected a directory that can be listed"),
     use("lineage {zero}", "zero: Not a directory; expected a directory that can be listed"),
+    # Checks of stored runs on any Spark.
+    use(
+        "check {folder} --master locl", "--master 'locl': expected local[*], local[N], spark://HOST:PORT, yarn or"
+    ),
+    use("check {folder} --master spark://there", "--master 'spark://there': expected local[*], "),
+    use("check {folder} --master spark://127.0.0.1:1", "127.0.0.1:1: Connection refused; expected a master that"),
+    use("check {folder} --conf memory=1g", "--conf 'memory=1g': expected spark.NAME=VALUE, as in "),
+    use(
+        "check {folder} --conf spark.executor.memory", "--conf 'spark.executor.memory': expected spark.NAME=VALUE"
+    ),
+    use("check {folder} --conf spark.master=local", "--conf 'spark.master=local': expected --master"),
+    use("check viewfs://there/results --store", "--store viewfs://there/results: expected local folders, which"),
+    use("check {folder} --mastr local", "Did you mean '--master'?"),
     # Results.
     use("run --seeds 2 --results {empty}", "empty: Not a directory; expected a folder that can be written"),
     use("run --seeds 2 --results {empty}/below", "below: Not a directory; expected a folder that can be written"),
@@ -276,5 +289,6 @@ MODULES: Final = (
     use("benchmarks.checking x", "'x': expected a whole number from 1 to 100000"),
     use("benchmarks.checking 1 {missing}", "missing: no history there; expected a suite's folder"),
     use("benchmarks.checkers --records 1", "'1': expected a whole number from 3000 to 1000000000"),
+    use("benchmarks.spark_workers --workers 0", "--workers: '0': expected a whole number from 1 to 64"),
     use("benchmarks.checkers --folder {missing}", "missing: no such folder; expected one with room"),
 )

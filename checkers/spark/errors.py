@@ -1,0 +1,16 @@
+"""What Spark says of an error, in one line."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_CHARACTERS: Final = 300
+
+
+def said(error: Exception) -> str:
+    """Return what Spark says of an error in one line, without the calls that it came from."""
+    text = re.split(r"\sat (?:org|java|scala)\.", str(error))[0]
+    return re.sub(r"^An error occurred while calling \w+\.\w+\. : (?:\w+\.)*", "", " ".join(text.split()))[
+        :_CHARACTERS
+    ]
