@@ -21,7 +21,8 @@ from checkers.measures.run import FAULT, LATENCY
 from checkers.measures.schema import FOLDER, SCHEMAS, UNREADABLE, write_schema
 from checkers.measures.stored import ANOMALY, RUN, STORED_SCHEMA
 from checkers.spark.measured import FACT_SCHEMA, FAULT_FACTS, LATENCY_FACTS, RUN_FACTS
-from checkers.spark.measuring import Step, path_for_spark, write_facts, write_stored
+from checkers.spark.measuring import Step, write_facts, write_stored
+from checkers.spark.options import spark_path
 
 _NO_HISTORY: Final = "history.jsonl: No such file or directory; expected a run's history"
 _NO_RESULT: Final = "suite.json: no result of this run; expected one of each run in the folder"
@@ -43,8 +44,8 @@ def write_data_set(session: SparkSession, found: Folders, out: Path, step: Step 
     write_stored(session, found, stage / "stored")
     write_facts(session, found, stage / "facts", step)
     step("writing the data set")
-    stored = session.read.schema(from_arrow_schema(STORED_SCHEMA)).parquet(path_for_spark(stage / "stored"))
-    facts = session.read.schema(from_arrow_schema(FACT_SCHEMA)).parquet(path_for_spark(stage / "facts"))
+    stored = session.read.schema(from_arrow_schema(STORED_SCHEMA)).parquet(spark_path(stage / "stored"))
+    facts = session.read.schema(from_arrow_schema(FACT_SCHEMA)).parquet(spark_path(stage / "facts"))
     for name, rows in _tables(stored, facts).items():
         columns = [F.col(field.name).cast(field.dataType) for field in from_arrow_schema(SCHEMAS[name])]
         sorted_rows = rows.select(columns).coalesce(1).sortWithinPartitions("night", "suite", "run")
@@ -57,7 +58,7 @@ def write_data_set(session: SparkSession, found: Folders, out: Path, step: Step 
 def read_data_set(session: SparkSession, data: Path) -> dict[str, DataFrame]:
     """Return the tables of a data set."""
     return {
-        name: session.read.schema(from_arrow_schema(schema)).parquet(path_for_spark(data / name))
+        name: session.read.schema(from_arrow_schema(schema)).parquet(spark_path(data / name))
         for name, schema in SCHEMAS.items()
     }
 

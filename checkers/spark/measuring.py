@@ -7,7 +7,6 @@ folder. If something of a run cannot be read, it alone is unreadable.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,7 @@ from checkers.measures.folders import Folders
 from checkers.measures.run import LOOKED_AT, UNREADABLE, VIRTUAL_HOST
 from checkers.measures.stored import STORED_SCHEMA, unread_suite
 from checkers.spark.assemble import event_of
+from checkers.spark.errors import said
 from checkers.spark.measured import (
     FACT_SCHEMA,
     MEASURE_SCHEMA,
@@ -33,12 +33,13 @@ from checkers.spark.measured import (
     read_stored,
     unread_run,
 )
+from checkers.spark.options import spark_path
 from checkers.spark.tables import Tables
 from harness.events import Setup
 from harness.model import HistoryError, Source
 from harness.run.store import Run
 from harness.tables.schema import Manifest, TablesError, table_path
-from harness.tables.writer import make_tables, read_manifest
+from harness.tables.writer import ensure_tables
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8
@@ -68,11 +69,6 @@ def write_facts(session: SparkSession, found: Folders, folder: Path, step: Step)
         _write_large(session, found.large[place : place + _TOGETHER], folder)
 
 
-def path_for_spark(path: Path) -> str:
-    """Return a path in which Spark sees no pattern."""
-    return "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in str(path.absolute()))
-
-
 def _append(rows: DataFrame, folder: Path) -> None:
     rows.write.mode("append").parquet(str(folder.absolute()))
 
@@ -90,10 +86,8 @@ def _files(
     # Some more tasks than cores, so that one with long files does not keep the others waiting.
     tasks = min(len(paths), 4 * session.sparkContext.defaultParallelism)
     session.conf.set("spark.sql.files.minPartitionNum", tasks)
-    # To look up 2,000 files by tasks of Spark takes six times as long as one after another.
-    session.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", 10 * len(paths))
     files = session.read.format("binaryFile").option("ignoreMissingFiles", True)
-    contents = files.load([*map(path_for_spark, paths)]).select("path", "content")
+    contents = files.load([*map(spark_path, paths)]).select("path", "content")
     return contents.mapInArrow(work, from_arrow_schema(schema))
 
 
@@ -103,7 +97,7 @@ def _write_large(session: SparkSession, runs: Sequence[Run], folder: Path) -> No
     unread = []
     for run in runs:
         try:
-            windows[run] = _window_ns(run, _manifest_of(run))
+            windows[run] = _window_ns(run, ensure_tables(run.history))
         except (OSError, TablesError, HistoryError, pa.ArrowException) as error:
             unread.append(unread_run(str(run.path), str(error)))
     if unread:
@@ -119,18 +113,7 @@ def _write_one(session: SparkSession, run: Run, window_ns: int, folder: Path) ->
     try:
         _append(_from_tables(session, {run: window_ns}), folder)
     except Exception as error:
-        _append(_frame(session, [unread_run(str(run.path), _said(error))], FACT_SCHEMA), folder)
-
-
-def _manifest_of(run: Run) -> Manifest:
-    """Return the manifest of a run's tables; make them from its lines if they are not there or not whole."""
-    try:
-        return read_manifest(run.history)
-    except TablesError:
-        if not run.history.exists():
-            raise
-    make_tables(run.history)
-    return read_manifest(run.history)
+        _append(_frame(session, [unread_run(str(run.path), said(error))], FACT_SCHEMA), folder)
 
 
 def _window_ns(run: Run, manifest: Manifest) -> int:
@@ -147,7 +130,7 @@ def _from_tables(session: SparkSession, windows: Mapping[Run, int]) -> DataFrame
     """Return the facts of large runs, each with the length of its windows."""
     if not windows:
         return _frame(session, [], FACT_SCHEMA)
-    tables = Tables(session, [path_for_spark(run.tables) for run in windows])
+    tables = Tables(session, [spark_path(run.tables) for run in windows])
     paths = {number: str(run.path) for number, run in enumerate(windows)}
     schema = from_arrow_schema(MEASURE_SCHEMA)
     produces = (
@@ -167,9 +150,3 @@ def _looked_at() -> Column:
     for source, names in LOOKED_AT.items():
         found |= (F.col("source") == source.value) & F.col("f").isin(sorted(names))
     return found
-
-
-def _said(error: Exception) -> str:
-    """Return what Spark says of an error in one line, without the calls that it came from."""
-    said = re.split(r"\sat (?:org|java|scala)\.", str(error))[0]
-    return re.sub(r"^An error occurred while calling \w+\.\w+\. : (?:\w+\.)*", "", " ".join(said.split()))[:300]

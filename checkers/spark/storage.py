@@ -23,7 +23,7 @@ from checkers.spark.options import Folder, spark_path
 from harness.model import UsageError
 from harness.run.store import Run
 from harness.tables.schema import FOLDER, MANIFEST, SCHEMAS, Manifest, TablesError, table_path
-from harness.tables.writer import make_tables, read_manifest
+from harness.tables.writer import ensure_tables
 
 HISTORY: Final = "history.jsonl"
 _ANOMALIES: Final = "anomalies.json"
@@ -249,13 +249,7 @@ def _looked(run: Run) -> Stored:
 
 def _made(run: Run) -> Known:
     try:
-        try:
-            return read_manifest(run.history)
-        except TablesError:
-            if not run.history.exists():
-                raise
-        make_tables(run.history)
-        return read_manifest(run.history)
+        return ensure_tables(run.history)
     except (OSError, TablesError) as error:
         return error
 

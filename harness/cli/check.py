@@ -15,12 +15,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from checkers.spark.options import Folder, SparkOptions, folder_of, reach
+from checkers.spark.options import Folder, folder_of
 from harness.cli.check_output import json_text, print_text
 from harness.java import find_java
 from harness.model import EXIT_CODES, UsageError
 from harness.suite.again import Change
-from harness.suite.options import folder
+from harness.suite.options import configure_spark, folder, spark_options
 from harness.suite.recheck import CheckedSuite, recheck
 from harness.suite.restore import restore
 from harness.suite.spark_worker import SparkWorker, spark_worker
@@ -36,19 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=results,
         help="a run's folder, a suite's, or one with suites, such as results; or its URI, such as hdfs://HOST/PATH",
     )
-    parser.add_argument(
-        "--master",
-        default="local[*]",
-        metavar="URL",
-        help="where Spark runs: local[N], spark://HOST:PORT, yarn, k8s://… (default: local[*]; docs/spark.md)",
-    )
-    parser.add_argument(
-        "--conf",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of Spark, as spark-submit takes it; may be repeated",
-    )
+    configure_spark(parser)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/check.md"
     )
@@ -61,8 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the runs again, print the differences, return the exit code."""
-    options = SparkOptions.of(arguments.master, arguments.conf)
-    reach(options)
+    options = spark_options(arguments)
     elsewhere = [each for each in arguments.results if isinstance(each, str)]
     if elsewhere and arguments.store:
         raise UsageError(f"--store {elsewhere[0]}: expected local folders, which alone can be written")

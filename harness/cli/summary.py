@@ -20,10 +20,12 @@ from rich.console import Console
 
 from checkers.measures.folders import find_folders
 from checkers.measures.schema import FOLDER, SCHEMA_FILE, VERSION
+from checkers.spark.options import SparkOptions
 from harness.model import EXIT_CODES, UsageError
 from harness.report.summary_page import build_summary, headline
 from harness.report.summary_table import TITLES, records_of, render_summary
 from harness.suite.interrupts import INTERRUPTS
+from harness.suite.options import configure_spark, spark_options
 
 PAGE: Final = "summary.html"
 _NAME: Final = "summary"
@@ -43,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FOLDER", help="where data set and page go (default: `summary` below RESULTS)"
     )
+    configure_spark(parser)
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--json", action="store_true", help="print all tables as one JSON object")
     one.add_argument(
@@ -53,17 +56,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the data set and the page, and print the tables; return 3 if something could not be read, else 0."""
     console = Console(stderr=bool(arguments.json or arguments.csv))
+    spark = spark_options(arguments)
     found = find_folders(arguments.results)
     out = arguments.out or _default(arguments.results)
     console.print(f"{found.runs:,} runs in {len(found.suites):,} suites", highlight=False)
     with _fresh(out) as partial:
-        frames = _summarize(found, partial, console)
+        frames = _summarize(found, partial, console, spark)
         build_summary(frames, partial / PAGE)
     _print(frames, out, arguments, console)
     return EXIT_CODES["unknown" if len(frames["unreadable"]) else "valid"]
 
 
-def _summarize(found: Any, out: Path, console: Console) -> Mapping[str, pd.DataFrame]:
+def _summarize(found: Any, out: Path, console: Console, spark: SparkOptions) -> Mapping[str, pd.DataFrame]:
     # Imported here: a wrong use need not wait for Spark.
     from checkers.spark.aggregates import aggregates
     from checkers.spark.data_set import read_data_set, write_data_set
@@ -82,7 +86,7 @@ def _summarize(found: Any, out: Path, console: Console) -> Mapping[str, pd.DataF
             step("adding up")
             return aggregates(read_data_set(session, data))
 
-        return with_spark(ask, large=bool(found.large))
+        return with_spark(ask, spark, large=bool(found.large))
 
 
 def _print(frames: Mapping[str, pd.DataFrame], out: Path, arguments: argparse.Namespace, console: Console) -> None:

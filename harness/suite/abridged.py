@@ -27,8 +27,7 @@ from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.report.limits import ANOMALIES_MAX, PROOF_ROWS_MAX
 from harness.run.store import Run
 from harness.suite.abridged_ops import Selection, batches_of, select_batches, select_events, select_produces
-from harness.tables.schema import Manifest, TablesError
-from harness.tables.writer import make_tables, read_manifest
+from harness.tables.writer import ensure_tables
 
 # Acknowledged records that may be named in a text; of more, only those of the scenario's own groups.
 RECORDS_MAX: Final = 200_000
@@ -46,7 +45,7 @@ def read_abridged(run: Run, anomalies: Sequence[Anomaly]) -> AbridgedRun:
         OSError: the tables cannot be read or written.
         TablesError: the run has no lines from which to make them.
     """
-    manifest = tables_of(run)
+    manifest = ensure_tables(run.history)
     chosen, counts = Selection(named_by(anomalies)), Counts()
     select_events(run.tables, chosen, _counting(counts))
     select_produces(run.tables, chosen)
@@ -58,17 +57,6 @@ def read_abridged(run: Run, anomalies: Sequence[Anomaly]) -> AbridgedRun:
     give(found, count, counts)
     give(found, records_of, _records(run.tables, setup_names(found)))
     return found
-
-
-def tables_of(run: Run) -> Manifest:
-    """Return the manifest of a run's tables; make them from its lines if they are not whole."""
-    try:
-        return read_manifest(run.history)
-    except TablesError:
-        if not run.history.exists():
-            raise
-    make_tables(run.history)
-    return read_manifest(run.history)
 
 
 def named_by(anomalies: Iterable[Anomaly]) -> set[int]:

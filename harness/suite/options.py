@@ -1,4 +1,4 @@
-"""The options of all commands that play runs: the host, the seed, the number of jobs."""
+"""The options of all commands that play runs, and of those that have Spark read stored ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from checkers.spark.options import SparkOptions, reach
 from harness import limits
 from harness.cluster.target import Target
 from harness.ending import whole_number
@@ -112,6 +113,30 @@ def configure_stop(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="end a run's schedule at the first violation that the live check sees, then heal, read and judge",
     )
+
+
+def configure_spark(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which Spark reads stored runs."""
+    parser.add_argument(
+        "--master",
+        default="local[*]",
+        metavar="URL",
+        help="where Spark runs: local[N], spark://HOST:PORT, yarn, k8s://… (default: local[*]; docs/spark.md)",
+    )
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of Spark, as spark-submit takes it; may be repeated",
+    )
+
+
+def spark_options(arguments: argparse.Namespace) -> SparkOptions:
+    """Return what these options say; raise UsageError if they are malformed, or no master listens there."""
+    options = SparkOptions.of(arguments.master, arguments.conf)
+    reach(options)
+    return options
 
 
 def folder(text: str) -> Path:

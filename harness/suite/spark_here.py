@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 
 from pyspark.sql import SparkSession
 
+from checkers.spark.options import SparkOptions
 from checkers.spark.session import spark_session
 from harness.cleanup.process import TOKEN_VARIABLE, bearers, end, identity_of
 from harness.model import UsageError
@@ -27,12 +28,13 @@ T = TypeVar("T")
 _FOLDER: Final = "fencepost-spark-"
 
 
-def with_spark(work: Callable[[SparkSession], T], *, large: bool = False) -> T:
+def with_spark(work: Callable[[SparkSession], T], options: SparkOptions, *, large: bool = False) -> T:
     """
     Start Spark, call `work` with its session, end Spark, and return the result.
 
     Args:
         work: called in another thread.
+        options: which Spark.
         large: compile for queries of large runs.
 
     Raises:
@@ -41,7 +43,7 @@ def with_spark(work: Callable[[SparkSession], T], *, large: bool = False) -> T:
     """
 
     def ask() -> T:
-        with spark_session(cores=os.cpu_count() or 1, large=large) as session:
+        with spark_session(None, options, large=large) as session:
             return work(session)
 
     with _files(), _processes():

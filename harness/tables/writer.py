@@ -177,6 +177,23 @@ def make_tables(history: Path) -> Path:
     return put_in_place(history)
 
 
+def ensure_tables(history: Path) -> Manifest:
+    """
+    Return the manifest of a history's tables; make them from its lines if they are not there or not whole.
+
+    Raises:
+        OSError: the folder cannot be written.
+        TablesError: there are no lines from which to make them, or a value fits into no column.
+    """
+    try:
+        return read_manifest(history)
+    except TablesError:
+        if not history.exists():
+            raise
+    make_tables(history)
+    return read_manifest(history)
+
+
 def partial_folder(history: Path) -> Path:
     """Return the folder of tables that are being made."""
     return history.parent / f"{FOLDER}.partial"

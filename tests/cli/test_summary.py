@@ -32,7 +32,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             tmp_path / "r" / name, [result("kip101-1", "hw")], histories, started="2026-11-20T22:00:00+00:00"
         )
 
-    def summarized(_found: Any, out: Path, _console: Any) -> Frames:
+    def summarized(_found: Any, out: Path, *_: Any) -> Frames:
         (out / FOLDER).mkdir()
         write_schema(out / FOLDER)
         return frames(tmp_path / "r")
