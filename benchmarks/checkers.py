@@ -154,10 +154,11 @@ def _cells(job: Job, outcome: Outcome) -> list[str]:
 
 def _make(job: Job, folder: Path) -> None:
     with _in_another_process() as pool:
-        pool.submit(_made, job, folder).result()
+        pool.submit(made, job, folder).result()
 
 
-def _made(job: Job, folder: Path) -> None:
+def made(job: Job, folder: Path) -> None:
+    """Make the run of a job, and keep the truth beside it."""
     maker = Maker(job.shape)
     maker.make(Run(path=folder).tables)
     write_truth(folder, maker.truth)
