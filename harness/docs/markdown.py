@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def page(title: str, source: str, *parts: str) -> str:
@@ -16,6 +16,34 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table; a bar within a cell is escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def columns(
+    tables: Mapping[str, Mapping[str, tuple[object, str]]], what: Mapping[str, str], level: str
+) -> list[str]:
+    """
+    Return a section for each table of a schema.
+
+    Args:
+        tables: table -> column -> its type and what it is; a column whose name ends with `_` may be null.
+        what: what each table has.
+        level: the marks of the sections' headings.
+    """
+    return [
+        part
+        for name, theirs in tables.items()
+        for part in (
+            f"{level} {name}",
+            what[name],
+            table(
+                ("column", "type", "meaning"),
+                [
+                    (f"`{column.rstrip('_')}`", f"{kind}{' or null' if column.endswith('_') else ''}", doc)
+                    for column, (kind, doc) in theirs.items()
+                ],
+            ),
+        )
+    ]
 
 
 def code(text: str) -> str:

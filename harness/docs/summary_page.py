@@ -37,21 +37,6 @@ _TABLES: Final = (
 
 def summary() -> str:
     """Return docs/summary.md."""
-    tables = [
-        part
-        for name, columns in COLUMNS.items()
-        for part in (
-            f"### {name}",
-            _WHAT[name],
-            markdown.table(
-                ("column", "type", "meaning"),
-                [
-                    (f"`{column.rstrip('_')}`", f"{kind}{' or null' if column.endswith('_') else ''}", doc)
-                    for column, (kind, doc) in columns.items()
-                ],
-            ),
-        )
-    ]
     return markdown.page(
         "Summary of many runs",
         "checkers/measures",
@@ -92,5 +77,5 @@ def summary() -> str:
         "## Data set",
         f"`data/schema.json` has the version, which is {VERSION}, and the columns; it is written last. "
         "Each table is a folder of Parquet files.",
-        *tables,
+        *markdown.columns(COLUMNS, _WHAT, "###"),
     )

@@ -18,21 +18,6 @@ _WHAT: Final = {
 
 def run_tables() -> str:
     """Return docs/tables.md."""
-    parts = [
-        part
-        for name, columns in COLUMNS.items()
-        for part in (
-            f"## {name}",
-            _WHAT[name],
-            markdown.table(
-                ("column", "type", "meaning"),
-                [
-                    (f"`{column.rstrip('_')}`", f"{kind}{' or null' if column.endswith('_') else ''}", doc)
-                    for column, (kind, doc) in columns.items()
-                ],
-            ),
-        )
-    ]
     return markdown.page(
         "Tables of a large run",
         "harness/tables/schema.py",
@@ -63,7 +48,7 @@ def run_tables() -> str:
         "(`checkers/facts/abridged.py`).\n"
         "All of a partition is judged if its brokers report their appends, as ours do: the rules then follow each "
         "record from append to append. The same holds for a partition whose ops do not fit the tables.",
-        *parts,
+        *markdown.columns(COLUMNS, _WHAT, "##"),
         "## manifest.json",
         markdown.table(
             ("key", "meaning"),

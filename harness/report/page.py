@@ -80,6 +80,11 @@ def build_report(suite: Suite, runs: Mapping[str, Sequence[Op]], out: Path) -> P
             facts=_facts(suite, views),
         )
     )
+    return write_page(text, out)
+
+
+def write_page(text: str, out: Path) -> Path:
+    """Write a page as a whole, or leave what is there."""
     partial = out.with_suffix(".partial")
     try:
         partial.write_bytes(text.encode("utf-8", errors="replace"))

@@ -19,7 +19,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from harness.report.limits import DRAWN_RUNS_MAX
-from harness.report.page import environment, keys_of
+from harness.report.page import environment, keys_of, write_page
 from harness.report.summary_plots import Distribution, distributions, pairs, stacked
 from harness.report.summary_table import OUTCOMES, TITLES, columns_of, kept, records_of, share_of
 from harness.report.text import plural
@@ -84,13 +84,7 @@ def build_summary(frames: Frames, out: Path) -> Path:
             suites=_suites(frames, out.parent),
         )
     )
-    partial = out.with_suffix(".partial")
-    try:
-        partial.write_bytes(text.encode("utf-8", errors="replace"))
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
-    return out
+    return write_page(text, out)
 
 
 def headline(totals: Row) -> str:

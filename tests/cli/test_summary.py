@@ -86,7 +86,7 @@ def test_summary_that_fails_leaves_the_old_one_whole_and_nothing_else(
     main(["summary", str(results)])
     (results / "summary" / "old").touch()
 
-    def failing(_found: Any, out: Path, _console: Any) -> Frames:
+    def failing(_found: Any, out: Path, *_: Any) -> Frames:
         (out / FOLDER).mkdir()
         raise error
 

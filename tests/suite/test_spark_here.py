@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from checkers.spark.options import LOCAL
 from harness.cleanup.process import TOKEN_VARIABLE
 from harness.suite import spark_here
 from harness.suite.interrupts import INTERRUPTS
@@ -30,7 +31,7 @@ class FakeSpark:
         self.thread: threading.Thread | None = None
 
     @contextmanager
-    def session(self, **_: Any) -> Iterator[FakeSpark]:
+    def session(self, *_: Any, **__: Any) -> Iterator[FakeSpark]:
         self.child = subprocess.Popen(["sleep", "600"])
         self.folder = Path(tempfile.gettempdir())
         (self.folder / "blocks").touch()
@@ -55,7 +56,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSpark]:
 
 
 def test_spark_is_gone_when_it_has_answered(spark: FakeSpark) -> None:
-    assert 7 == with_spark(lambda _: 7)
+    assert 7 == with_spark(lambda _: 7, LOCAL)
     assert spark.is_gone()
     assert spark.thread is not threading.main_thread()
 
@@ -65,13 +66,13 @@ def test_spark_is_gone_when_its_work_fails(spark: FakeSpark) -> None:
         raise ZeroDivisionError("so")
 
     with pytest.raises(ZeroDivisionError, match="so"):
-        with_spark(fails)
+        with_spark(fails, LOCAL)
     assert spark.is_gone()
 
 
 def test_token_of_another_is_kept(monkeypatch: pytest.MonkeyPatch, spark: FakeSpark) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "of another")
-    with_spark(lambda _: None)
+    with_spark(lambda _: None, LOCAL)
     assert "of another" == os.environ[TOKEN_VARIABLE]
     monkeypatch.delenv(TOKEN_VARIABLE)
 
@@ -93,7 +94,7 @@ def test_interrupt_ends_spark_in_the_middle_of_its_work(spark: FakeSpark) -> Non
     began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            with_spark(works)
+            with_spark(works, LOCAL)
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
