@@ -14,6 +14,7 @@ from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import UsageError
+from harness.suite.interrupts import SIGNALS
 from tests.scenario.fakes import FakeCluster
 
 # A shell starts a background job (&) with SIGINT ignored, and every child process inherits that; some tests need
@@ -37,6 +38,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip tests that need a Docker engine when none answers."""
     if item.get_closest_marker("docker") and (why := _lacks_engine()):
         pytest.skip(why)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before() -> Iterator[None]:
+    """Restore the signal handlers after the test: a command in this process replaces them, or ignores signals."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

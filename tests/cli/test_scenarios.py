@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-
 import pytest
 
 from harness.cli.main import main
@@ -12,15 +9,6 @@ from harness.cli.scenarios import describe
 from harness.model import EXIT_CODES
 from harness.suite.scenario_files import read_scenario
 from workloads import SCENARIOS
-
-
-@pytest.fixture(autouse=True)
-def _own_signals() -> Iterator[None]:
-    """Restore the signal handlers after the test: a command replaces them."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def test_every_scenario_is_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.cleanup.ledger import reap
-from harness.suite.interrupts import SIGNALS
 from tests.endings.command import PAUSED
 
 
@@ -28,12 +26,3 @@ def paused(tmp_path: Path) -> str:
     scenarios.mkdir()
     (scenarios / "kip101-paused.txt").write_text(PAUSED, encoding="utf-8")
     return str(scenarios)
-
-
-@pytest.fixture(autouse=True)
-def signals_as_before() -> Iterator[None]:
-    """Restore the signal handlers after the test: a command in this process replaces them."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,14 +12,11 @@ from harness.suite.interrupts import SIGNALS, Interrupts, apart
 
 
 @pytest.fixture
-def interrupts() -> Iterator[Interrupts]:
-    """Catch signals; restore the handlers after the test."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+def interrupts() -> Interrupts:
+    """Catch signals."""
     made = Interrupts()
     made.catch()
-    yield made
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return made
 
 
 @pytest.mark.parametrize("number", SIGNALS)

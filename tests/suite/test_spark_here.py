@@ -7,7 +7,6 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,7 +77,6 @@ def test_token_of_another_is_kept(monkeypatch: pytest.MonkeyPatch, spark: FakeSp
 
 
 def test_interrupt_ends_spark_in_the_middle_of_its_work(spark: FakeSpark) -> None:
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     INTERRUPTS.catch()
     asked = threading.Event()
 
@@ -91,12 +89,6 @@ def test_interrupt_ends_spark_in_the_middle_of_its_work(spark: FakeSpark) -> Non
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=interrupts, daemon=True).start()
-    began = time.monotonic()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            with_spark(works, LOCAL)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    with pytest.raises(KeyboardInterrupt):
+        with_spark(works, LOCAL)
     assert spark.is_gone()
-    assert time.monotonic() - began < 600
