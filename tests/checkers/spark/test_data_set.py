@@ -192,7 +192,7 @@ def test_command_sums_up_one_run_alone(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("harness.suite.spark_here.with_spark", lambda work, **_: work(session))
+    monkeypatch.setattr("harness.suite.spark_here.with_spark", lambda work, *_, **__: work(session))
     run, out = summed.folder / "one" / "kip101-1-hw", tmp_path / "summary"
     assert EXIT_CODES["valid"] == main(["summary", str(run), "--json", "--out", str(out)])
     printed = json.loads(capsys.readouterr().out)
