@@ -78,7 +78,7 @@ def found_text(anomalies: Iterable[Anomaly], records: Records) -> str:
     Return the findings as the most specific expectation: `lost m2`, `diverged 11-15 A B`, `none`.
 
     Terms are sorted by kind in the order of the model, then by offset. If a term has all offsets of a named group,
-    has the group's name. If two groups have the same offsets, it has the name in the anomaly's proof, else the
+    it has the group's name. If two groups have the same offsets, it has the name in the anomaly's proof, else the
     first. If there are very many offsets, terms have no names.
     """
     anomalies = outcome(anomalies)
