@@ -21,9 +21,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
@@ -35,7 +34,9 @@ from benchmarks.made.truth import read_truth, write_truth, wrong
 from checkers import CHECKERS
 from checkers.checker import check
 from checkers.spark.assemble import assemble
-from checkers.spark.runs import check_runs, need_quick_queries, selected
+from checkers.spark.reading import Key
+from checkers.spark.runs import check_runs, selected
+from checkers.spark.scan import Tables
 from checkers.spark.session import spark_session
 from harness.ending import Parser, end, whole_number
 from harness.java import find_java
@@ -185,7 +186,7 @@ def _checked(job: Job, folder: Path, java_home: Path, *, rules: bool) -> Outcome
 
 def _check(folder: Path, java_home: Path) -> tuple[list[Anomaly], float, float]:
     began = time.monotonic()
-    with spark_session(java_home, large=need_quick_queries([folder])) as session:
+    with spark_session(java_home) as session:
         up = time.monotonic()
         (found,) = check_runs(session, [folder], CHECKERS).values()
         return found, up - began, time.monotonic() - up
@@ -196,11 +197,13 @@ def _rules(folder: Path, java_home: Path) -> dict[str, float]:
     run = Run(path=folder)
     manifest = Manifest.read(run.tables)
     spent = dict.fromkeys(CHECKERS, 0.0)
-    with spark_session(java_home) as session:
-        parts, rows, about = selected(session, {folder: manifest})
-        collected = rows.toArrow()
+    collected: dict[Key, list[Any]] = {}
+    with spark_session(java_home) as session, Tables(session, [folder]) as tables:
+        parts, rows, about = selected(tables, [manifest])
+        for key, table in rows.collect():
+            collected.setdefault(key, []).extend(table.to_pylist())
     for part in parts:
-        mine = collected.filter(pc.equal(collected.column("part"), part.part)).to_pylist()
+        mine = collected[part.key]
         ops = assemble(mine, about[part.key])
         for name, checker in CHECKERS.items():
             began = time.monotonic()

@@ -10,51 +10,13 @@ tests/checkers/spark/test_large.py compares the two. This module imports nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkers.spark.head import Part
-
-Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-Bools: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
-
-_NONE: Final[Ints] = np.empty(0, dtype=np.int64)
-
-
-class Rows:
-    """Rows about one partition, by what they are about; columns are read as numbers, null as 0."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self.table = table
-
-    def of(self, *who: str) -> Rows:
-        """Return the rows that come from these tables."""
-        return Rows(self.table.filter(pc.is_in(self.table.column("who"), pa.array(who))))
-
-    def where(self, kept: Bools) -> Rows:
-        """Return some of the rows."""
-        return Rows(self.table.filter(pa.array(kept)))
-
-    def __getitem__(self, name: str) -> Ints:
-        """Return a column."""
-        column = self.table.column(name)
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.int64())
-        found: Ints = pc.fill_null(column, 0).to_numpy()
-        return found
-
-    def known(self, name: str) -> Bools:
-        """Return True for each row in which the column is not null."""
-        found: Bools = self.table.column(name).is_valid().to_numpy()
-        return found
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
+from checkers.spark.rows import NONE, Bools, Ints, Rows, together
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +33,9 @@ class Fold:
         bucket = rows["bucket"]
         order = np.argsort(bucket, kind="stable")
         bucket = bucket[order]
-        first = np.flatnonzero(np.concatenate(([True], bucket[1:] != bucket[:-1]))) if len(bucket) else _NONE
+        first = np.flatnonzero(np.concatenate(([True], bucket[1:] != bucket[:-1]))) if len(bucket) else NONE
         if not len(first):
-            return Fold(_NONE, _NONE, dict.fromkeys(marks, _NONE))
+            return Fold(NONE, NONE, dict.fromkeys(marks, NONE))
         n = np.add.reduceat(rows["n"][order], first)
         xor = {mark: np.bitwise_xor.reduceat(rows[mark][order], first) for mark in marks}
         return Fold(bucket[first], n, xor)
@@ -117,11 +79,6 @@ def unlike(rows: Rows, part: Part, firsts: Mapping[int, int], shift: int) -> Int
     leading = stretches.pop(part.leads)
     found += [log.unlike(leading, "full") for log in stretches.values()]
     return together(found)
-
-
-def together(buckets: Iterable[Ints]) -> Ints:
-    """Return numbers, each once and rising."""
-    return np.unique(np.concatenate([_NONE, *buckets]))
 
 
 def _starts(rows: Rows, part: Part) -> Ints:

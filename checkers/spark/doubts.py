@@ -7,15 +7,16 @@ that it is exact. This module imports nothing of Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.spark.compare import Bools, Ints, Rows, together, unlike
-from checkers.spark.head import Part, Span
+from checkers.spark.compare import unlike
+from checkers.spark.head import Part
+from checkers.spark.rows import Rows, Span, joined, lowest, spans_of, together, within
 
 # What a finding says; [first, end) are offsets, unless it says something else.
 LOOK: Final = "look"  # look again here
@@ -101,7 +102,7 @@ def last_look(table: pa.Table, part: Part, known: Known, most: int) -> list[Find
     count = sum(end - first for first, end in offsets)
     kept = lowest(offsets, most)
     held = rows.of("records", "produces", "landed", "reads")
-    values = held.where(_within(held["bucket"], kept) & held.known("bucket"))["hash"]
+    values = held.where(within(held["bucket"], kept) & held.known("bucket"))["hash"]
     return [
         *((OFFSET, first, end) for first, end in kept),
         *((HASH, value, 0) for value in together([values, sampled["hash"]]).tolist()),
@@ -119,52 +120,3 @@ def _final(rows: Rows, part: Part) -> Rows:
     """Return the batches of final logs."""
     batches = rows.of("batches")
     return batches.where(np.isin(batches["log"], [*part.starts]))
-
-
-# --- ranges of offsets -----------------------------------------------------------------------------------------
-def spans_of(numbers: Ints) -> list[Span]:
-    """Return rising numbers as [first, end) ranges."""
-    if not len(numbers):
-        return []
-    breaks = np.flatnonzero(np.diff(numbers) > 1)
-    first = numbers[np.concatenate(([0], breaks + 1))]
-    last = numbers[np.concatenate((breaks, [len(numbers) - 1]))]
-    return [*zip(first.tolist(), (last + 1).tolist(), strict=True)]
-
-
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return ranges in order, those that touch each other as one."""
-    found: list[Span] = []
-    for first, end in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((first, end))
-    return found
-
-
-def lowest(spans: Iterable[Span], most: int) -> list[Span]:
-    """Return the ranges up to so many numbers, the lowest."""
-    found: list[Span] = []
-    for first, end in spans:
-        if most <= 0:
-            break
-        found.append((first, min(end, first + most)))
-        most -= end - first
-    return found
-
-
-def numbers_in(spans: Iterable[Span], shift: int = 0) -> Iterator[int]:
-    """Yield the numbers in ranges, or of their buckets; one that two ranges share may come twice."""
-    for first, end in spans:
-        yield from range(first >> shift, ((end - 1) >> shift) + 1)
-
-
-def _within(numbers: Ints, spans: Sequence[Span]) -> Bools:
-    """Return for each number whether it is in one of the ranges, which are in order."""
-    if not spans:
-        return np.zeros(len(numbers), dtype=bool)
-    firsts, ends = np.array(spans, dtype=np.int64).T
-    place = np.searchsorted(firsts, numbers, side="right") - 1
-    found: Bools = (place >= 0) & (numbers < ends[np.maximum(place, 0)])
-    return found

@@ -8,9 +8,9 @@ Each executor's Python imports this module first; to import PySpark would take l
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -20,18 +20,15 @@ from checkers.facts.view import unchecked
 from checkers.judge import check_in_process
 from checkers.spark.assemble import EVENT, Context, assemble, event_of
 from checkers.spark.doubts import Finding
+from checkers.spark.fold import together
 from checkers.spark.head import Part, head_of
+from checkers.spark.reading import Key
 from harness.history.file import ops_in
 from harness.model import Anomaly, HistoryError, PartOps
 
 LINES_SCHEMA: Final = pa.schema([("path", pa.string()), ("place", pa.int64()), ("anomaly", pa.string())])
-# What a partition is grouped by: the number of its run, and its place in the manifest of the run.
-PART_FIELDS: Final = (("run", pa.int32()), ("part", pa.int32()))
-HEAD_SCHEMA: Final = pa.schema([*PART_FIELDS, ("head", pa.string())])
-FINDING_SCHEMA: Final = pa.schema(
-    [*PART_FIELDS, ("what", pa.string()), ("first", pa.int64()), ("end", pa.int64())]
-)
-ANOMALY_SCHEMA: Final = pa.schema([*PART_FIELDS, ("place", pa.int64()), ("anomaly", pa.string())])
+# The tables of one partition, wherever they were made.
+Grouped: TypeAlias = tuple[Key, Iterable[pa.Table]]
 
 # The place of the row that says that a run or a partition was judged: nothing that Spark left out is valid.
 JUDGED: Final = -1
@@ -53,45 +50,39 @@ def lines_judge(
     return judge
 
 
-def head_of_rows(rows: pa.Table) -> pa.Table:
-    """Return the head of one partition, from the rows of its events."""
-    raw = rows.to_pylist()
-    floors = {row["index"]: row["floor"] for row in raw if row["floor"] is not None}
-    head = head_of(PartOps(in_order(map(event_of, raw))), floors)
-    return pa.Table.from_pylist([{**_key_of(rows), "head": head.to_json()}], schema=HEAD_SCHEMA)
+def head_of_rows(item: Grouped) -> tuple[Key, str]:
+    """Return the head of one partition as text, from the rows of its events."""
+    key, tables = item
+    rows = [row for table in tables for row in table.to_pylist()]
+    floors = {row["index"]: row["floor"] for row in rows if row["floor"] is not None}
+    return key, head_of(PartOps(in_order(map(event_of, rows))), floors).to_json()
 
 
 def finder(
-    parts: Mapping[tuple[int, int], Part], look: Callable[[pa.Table, Part], list[Finding]]
-) -> Callable[[pa.Table], pa.Table]:
+    parts: Mapping[Key, Part], look: Callable[[pa.Table, Part], list[Finding]]
+) -> Callable[[Grouped], list[tuple[Key, Finding]]]:
     """Return the function that executors call with folded rows of one partition (checkers/spark/fold.py)."""
 
-    def find(rows: pa.Table) -> pa.Table:
-        key = _key_of(rows)
-        part = parts.get((key["run"], key["part"]))
-        findings = look(rows, part) if part else []
-        found = [{**key, "what": what, "first": first, "end": end} for what, first, end in findings]
-        return pa.Table.from_pylist(found, schema=FINDING_SCHEMA)
+    def find(item: Grouped) -> list[tuple[Key, Finding]]:
+        key, tables = item
+        part = parts.get(key)
+        return [(key, finding) for finding in look(together(tables), part)] if part else []
 
     return find
 
 
 def rows_judge(
-    checkers: Mapping[str, Checker], parts: Mapping[tuple[int, int], Context]
-) -> Callable[[pa.Table], pa.Table]:
+    checkers: Mapping[str, Checker], parts: Mapping[Key, Context]
+) -> Callable[[Grouped], list[tuple[Key, dict[str, Any]]]]:
     """Return the function that executors call with the rows of one partition (checkers/spark/pieces.py)."""
-    table = dict(checkers)
+    checks = dict(checkers)
 
-    def judge(rows: pa.Table) -> pa.Table:
-        key = _key_of(rows)
-        found = _found(key, _judged(rows.to_pylist(), parts[key["run"], key["part"]], table))
-        return pa.Table.from_pylist(found, schema=ANOMALY_SCHEMA)
+    def judge(item: Grouped) -> list[tuple[Key, dict[str, Any]]]:
+        key, tables = item
+        rows = [row for table in tables for row in table.to_pylist()]
+        return [(key, row) for row in _found({}, _judged(rows, parts[key], checks))]
 
     return judge
-
-
-def _key_of(rows: pa.Table) -> dict[str, int]:
-    return {name: rows.column(name)[0].as_py() for name, _ in PART_FIELDS}
 
 
 def _found(key: Mapping[str, Any], anomalies: Sequence[Anomaly]) -> list[dict[str, Any]]:

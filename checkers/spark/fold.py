@@ -1,106 +1,316 @@
 """
-Fold rows into buckets of offsets: how many there are, and the exclusive or of their hashes.
+Fold rows into buckets of offsets: how many there are, and the exclusive or of their marks.
 
 Equal numbers mean equal rows, whatever their order. Buckets are small beside records: a row for each 4,096 offsets
-of a log, of what was acknowledged, of a read. So no record is shuffled; checkers/spark/compare.py compares them.
+of a log, of what was acknowledged, of a read. So no record leaves the executor that reads it;
+checkers/spark/compare.py compares the buckets. This module imports nothing of Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-# Produces without an answer whose value the leader's log has; they have the columns of `landed_in`.
+from checkers.spark.rows import Bools, Ints, Rows
+
+# Produces without an answer whose value the leader's log has: (offset, hash, digest).
 LANDED: Final = "landed"
 WHO: Final = "who"
 
-_PLAIN: Final = "xxhash64(offset, hash) as plain"
-_FULL: Final = "xxhash64(plain, digest) as full"
-_TOLD: Final = "digest is not null as told"
-# Of an answered produce: the offset after the highest that was acknowledged before it was sent, or to its process.
-_LATE: Final = "if(offset < greatest(floor, behind), greatest(floor, behind) + 1, null) as late"
-# An acknowledgement with acks=0 has no offset, or -1.
-_ANSWERED: Final = "if(outcome = 'ok' and offset >= 0, offset, null) as offset"
-_SAID: Final = ("hash", "digest", "floor", "behind", "acks", "codec", "outcome", "rising", "invoked")
-# What of a batch must be the same in every log.
-_BATCH: Final = "xxhash64(base, last, epoch, magic, crc, codec) as full"
-_NUMBERS: Final = ("base", "number", "index", "time_ns", "epoch", "magic")
-
-# Each table's steps from its rows to marked rows: (run, part, offset, marks, …).
-_MARKED: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "records": (
-        ("run", "part", "log", "offset", "hash", "digest", _PLAIN),
-        ("run", "part", "log", "offset", "hash", "plain", _FULL),
-    ),
+_INT: Final = pa.int64()
+_TEXT: Final = pa.string()
+_BOOL: Final = pa.bool_()
+# Of folded rows, and of single ones; each table has some of the columns.
+FOLD_SCHEMA: Final = pa.schema(
+    [
+        *((name, _TEXT) for name in (WHO, "codec", "outcome")),
+        *((name, _BOOL) for name in ("told", "rising", "odd")),
+        *((name, _INT) for name in ("bucket", "n", "plain", "full", "log", "read", "acks", "stretch", "late")),
+        *((name, _INT) for name in ("invoked", "invoked_last", "base", "number", "index", "time_ns", "epoch")),
+        *((name, _INT) for name in ("magic", "last", "first", "hash", "before")),
+    ]
+)
+# What is read of each table to fold it, and to look at its single rows.
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "records": ("part", "log", "offset", "hash", "digest"),
     "produces": (
-        ("run", "part", _ANSWERED, *_SAID),
-        ("*", _PLAIN, _TOLD, _LATE),
-        ("*", _FULL),
+        *("part", "offset", "hash", "digest", "floor", "behind"),
+        *("acks", "codec", "outcome", "rising", "invoked"),
     ),
-    LANDED: (("*", _PLAIN, _TOLD), ("*", _FULL)),
     "batches": (
-        ("run", "part", "log", "base as offset", _BATCH, "stretch", "codec", *_NUMBERS, "last", "odd", "before"),
+        *("part", "log", "base", "last", "epoch", "magic", "crc", "codec"),
+        *("stretch", "number", "index", "time_ns", "odd", "before"),
     ),
-    "reads": (("run", "part", "read", "offset", "hash", _PLAIN),),
+    "reads": ("part", "read", "offset", "hash"),
 }
-_COUNT: Final = ("count(*) as n", "min(part) as part")
-_XOR: Final = ("bit_xor(plain) as plain", "bit_xor(full) as full")
-# Each table's keys of a bucket, and what is kept of it.
-_FOLDED: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "records": (("run", "log", "bucket"), (*_COUNT, *_XOR)),
-    "produces": (
-        ("run", "part", "bucket", "acks", "codec", "outcome"),
-        (
-            *("count(*) as n", *_XOR, "bool_and(told) as told", "max(late) as late", "bool_and(rising) as rising"),
-            *("min(invoked) as invoked", "max(invoked) as invoked_last"),
-        ),
-    ),
-    LANDED: (("run", "part", "bucket"), ("count(*) as n", *_XOR, "bool_and(told) as told")),
+# Of each table: the keys of a bucket, and how each column that is kept of it is reduced.
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "records": ("part", "log", "bucket"),
+    "produces": ("part", "bucket", "acks", "codec", "outcome"),
+    LANDED: ("part", "bucket"),
     # A stretch has one epoch, format and codec.
-    "batches": (
-        ("run", "log", "bucket", "stretch", "codec"),
-        (
-            *(*_COUNT, "bit_xor(full) as full", *(f"min({name}) as {name}" for name in _NUMBERS)),
-            *("max(last) as last", "bool_or(odd) as odd"),
-        ),
-    ),
-    "reads": (
-        ("run", "read", "bucket"),
-        (*_COUNT, "bit_xor(plain) as plain", "min(offset) as first"),
-    ),
+    "batches": ("part", "log", "bucket", "stretch", "codec"),
+    "reads": ("part", "read", "bucket"),
+}
+_XOR: Final = {"n": "sum", "plain": "xor", "full": "xor"}
+_KEPT: Final[Mapping[str, Mapping[str, str]]] = {
+    "records": _XOR,
+    "produces": {
+        **_XOR,
+        **{"told": "all", "rising": "all", "late": "max", "invoked": "min", "invoked_last": "max"},
+    },
+    LANDED: {**_XOR, "told": "all"},
+    "batches": {
+        **{"n": "sum", "full": "xor", "last": "max", "odd": "any"},
+        **dict.fromkeys(("base", "number", "index", "time_ns", "epoch", "magic"), "min"),
+    },
+    "reads": {"n": "sum", "plain": "xor", "first": "min"},
 }
 # What remains of single rows; each table has some of it.
-_OF_EACH: Final = (
-    *("run", "part", "log", "read", "hash", "plain", "full", "told", "late"),
-    *("base", "last", "before", "odd"),
+_OF_EACH: Final = frozenset(
+    {
+        "part",
+        "log",
+        "read",
+        "bucket",
+        "n",
+        "hash",
+        "plain",
+        "full",
+        "told",
+        "late",
+        "base",
+        "last",
+        "before",
+        "odd",
+    }
 )
 
+_Columns: TypeAlias = dict[str, Any]
+_Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
-def fold(name: str, rows: DataFrame, shift: int) -> DataFrame:
+
+def fold(name: str, rows: pa.Table, shift: int) -> pa.Table:
     """
     Return the rows of a table folded into buckets.
 
     Args:
         name: of the table, or LANDED.
-        rows: its rows, or some of them.
+        rows: its rows, or some of them, with COLUMNS of it.
         shift: of offsets, to the number of their bucket.
     """
-    keys, kept = _FOLDED[name]
-    marked = _marked(name, rows).withColumn("bucket", F.expr(f"shiftright(offset, {shift})"))
-    return marked.groupBy(*keys).agg(*map(F.expr, kept)).withColumn(WHO, F.lit(name))
+    marked = _MARKED[name](Rows(rows))
+    marked["bucket"] = _shifted(marked["bucket"], shift)
+    return _reduced(name, pa.table(marked))
 
 
-def each(name: str, rows: DataFrame) -> DataFrame:
+def folds(name: str, tables: Iterable[pa.Table], shift: int) -> pa.Table | None:
+    """Return the rows of several tables folded into buckets, None if there are no tables."""
+    found = [fold(name, rows, shift) for rows in tables]
+    return merged(name, found) if found else None
+
+
+def merged(name: str, tables: Sequence[pa.Table]) -> pa.Table:
+    """Return folded rows of a table, those of one bucket as one."""
+    return tables[0] if len(tables) == 1 else _reduced(name, pa.concat_tables(tables))
+
+
+def each(name: str, rows: pa.Table) -> pa.Table:
     """Return the rows of a table as if each were folded alone, with what the last look needs beside it."""
-    marked = _marked(name, rows)
-    kept = [column for column in marked.columns if column in _OF_EACH]
-    return marked.selectExpr(*kept, "offset as bucket", "1L as n", f"'{name}' as {WHO}")
+    marked = _MARKED[name](Rows(rows))
+    return pa.table({column: values for column, values in marked.items() if column in _OF_EACH})
 
 
-def _marked(name: str, rows: DataFrame) -> DataFrame:
-    for columns in _MARKED[name]:
-        rows = rows.selectExpr(*columns)
-    return rows
+def by_part(rows: pa.Table | None, who: str = "") -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of each partition with its place, with the name of what they come from if there is one."""
+    if rows is None or not len(rows):
+        return
+    found = Rows(rows)
+    for part in np.unique(found["part"]).tolist():
+        mine = found.where(found["part"] == part).table.drop_columns(["part"])
+        yield part, mine.append_column(WHO, pa.array([who] * len(mine), _TEXT)) if who else mine
+
+
+def together(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return folded or single rows of several tables, with all columns of FOLD_SCHEMA."""
+    return pa.concat_tables([FOLD_SCHEMA.empty_table(), *map(_whole, tables)])
+
+
+def _whole(rows: pa.Table) -> pa.Table:
+    there = {*rows.column_names}
+    columns = [
+        rows.column(field.name).cast(field.type) if field.name in there else pa.nulls(len(rows), field.type)
+        for field in FOLD_SCHEMA
+    ]
+    return pa.table(columns, schema=FOLD_SCHEMA)
+
+
+# --- marks of rows ---------------------------------------------------------------------------------------------
+def _records(rows: Rows) -> _Columns:
+    plain = mark(rows["offset"], rows["hash"])
+    full = mark(plain, rows["digest"])
+    return {**_taken(rows, "part", "log", "hash"), **_one(rows["offset"]), "plain": plain, "full": full}
+
+
+def _produces(rows: Rows) -> _Columns:
+    offset = rows["offset"]
+    # An acknowledgement with acks=0 has no offset, or -1.
+    answered = rows.known("offset") & (offset >= 0) & rows.equal("outcome", "ok")
+    # The offset after the highest that was acknowledged before it was sent, or to its process.
+    late = np.maximum(rows["floor"], rows["behind"])
+    found = _claims(rows)
+    found |= _taken(rows, "acks", "codec", "outcome", "rising", "invoked")
+    found["bucket"] = _where(answered, offset)
+    found["late"] = _where(answered & (offset < late), late + 1)
+    found["invoked_last"] = found["invoked"]
+    return found
+
+
+def _claims(rows: Rows) -> _Columns:
+    plain = mark(rows["offset"], rows["hash"])
+    return {
+        **_taken(rows, "part", "hash"),
+        **_one(rows["offset"]),
+        "plain": plain,
+        "full": mark(plain, rows["digest"]),
+        "told": rows.known("digest"),
+    }
+
+
+def _batches(rows: Rows) -> _Columns:
+    # What of a batch must be the same in every log.
+    full = mark(rows["base"], rows["last"])
+    for name in ("epoch", "magic", "crc"):
+        full = mark(full, rows[name])
+    full = mark(full, rows.hashes("codec"))
+    kept = (
+        "part",
+        "log",
+        "codec",
+        "base",
+        "last",
+        "stretch",
+        "number",
+        "index",
+        "time_ns",
+        "epoch",
+        "magic",
+        "odd",
+    )
+    return {**_taken(rows, *kept, "before"), **_one(rows["base"]), "full": full}
+
+
+def _reads(rows: Rows) -> _Columns:
+    offset = rows["offset"]
+    return {
+        **_taken(rows, "part", "read", "hash"),
+        **_one(offset),
+        "plain": mark(offset, rows["hash"]),
+        "first": offset,
+    }
+
+
+_MARKED: Final[Mapping[str, Callable[[Rows], _Columns]]] = {
+    "records": _records,
+    "produces": _produces,
+    LANDED: _claims,
+    "batches": _batches,
+    "reads": _reads,
+}
+
+
+def mark(one: Ints, other: Ints) -> Ints:
+    """Return a number for each pair of numbers, which depends on their order (splitmix64's last steps)."""
+    word: _Words = one.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    word += other.view(np.uint64)
+    spare = np.empty_like(word)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        np.right_shift(word, np.uint64(shift), out=spare)
+        word ^= spare
+        word *= np.uint64(factor)
+    np.right_shift(word, np.uint64(31), out=spare)
+    word ^= spare
+    return word.view(np.int64)
+
+
+def _taken(rows: Rows, *names: str) -> _Columns:
+    return {name: rows.table.column(name) for name in names}
+
+
+def _one(offset: Ints) -> _Columns:
+    """Return what a row is until it is folded with others."""
+    return {"bucket": offset, "n": np.ones(len(offset), dtype=np.int64)}
+
+
+def _where(there: Bools, numbers: Ints) -> pa.Array:
+    """Return the numbers, null where they are not there."""
+    return pa.array(numbers, mask=~there)
+
+
+def _shifted(offset: Any, shift: int) -> Any:
+    return offset >> shift if isinstance(offset, np.ndarray) else pc.shift_right(offset, shift)
+
+
+# --- reduction -------------------------------------------------------------------------------------------------
+_LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+# How a column is reduced: what stands for null, and the function.
+_REDUCE: Final[Mapping[str, tuple[Any, Any]]] = {
+    "sum": (0, np.add),
+    "xor": (0, np.bitwise_xor),
+    "min": (_MOST, np.minimum),
+    "max": (_LEAST, np.maximum),
+    "all": (True, np.logical_and),
+    "any": (False, np.logical_or),
+}
+
+
+def _reduced(name: str, rows: pa.Table) -> pa.Table:
+    """Return the rows of which all keys are equal as one."""
+    keys = _KEYS[name]
+    if not len(rows):
+        return rows.select([*keys, *_KEPT[name]])
+    codes = _codes([rows.column(key) for key in keys])
+    order = None if (codes[1:] >= codes[:-1]).all() else np.argsort(codes)
+    if order is not None:
+        codes = codes[order]
+    first = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    of_key = rows.select(keys).take(pa.array(first if order is None else order[first]))
+    found: _Columns = {key: of_key.column(key) for key in keys}
+    for column, how in _KEPT[name].items():
+        null, function = _REDUCE[how]
+        values = pc.fill_null(rows.column(column), null).to_numpy()
+        reduced = function.reduceat(values if order is None else values[order], first)
+        found[column] = pa.array(reduced, mask=reduced == null) if how in ("min", "max") else reduced
+    return pa.table(found)
+
+
+def _codes(keys: Sequence[pa.ChunkedArray]) -> Ints:
+    """Return one number for each row, equal for those rows of which all keys are equal."""
+    codes, range_of = np.zeros(len(keys[0]), dtype=np.int64), 1
+    for key in keys:
+        numbers, low, width = _numbers(key)
+        if range_of * width >= _MOST:
+            unique, codes = np.unique(codes, return_inverse=True)
+            range_of = len(unique)
+        if range_of * width >= _MOST:
+            unique, numbers = np.unique(numbers, return_inverse=True)
+            low, width = 0, len(unique)
+        codes = codes * width + (numbers - low)
+        range_of *= width
+    return codes
+
+
+def _numbers(key: pa.ChunkedArray) -> tuple[Ints, int, int]:
+    """Return a column as numbers, the lowest of them, and how far they reach."""
+    if pa.types.is_dictionary(key.type) or pa.types.is_string(key.type):
+        key = key.combine_chunks().dictionary_encode().indices
+    low, high = pc.min_max(key).as_py().values()
+    if low is None:
+        return np.zeros(len(key), dtype=np.int64), 0, 1
+    null = low - 1 if key.null_count else low
+    numbers: Ints = pc.fill_null(key.cast(_INT), null).to_numpy(zero_copy_only=False)
+    return numbers, null, high - null + 1

@@ -10,15 +10,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 from checkers.facts.isr import isr_states
 from checkers.facts.moments import margin_ns
 from checkers.facts.view import final_leader, final_logs, setup_of
+from checkers.spark.rows import Span
 from harness.events import Append, Fetch, Read
 from harness.model import HistoryError, Op, OpType, events_of
-
-Span: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ folder. If something of a run cannot be read, it alone is unreadable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,11 +35,10 @@ from checkers.spark.measured import (
     unread_run,
 )
 from checkers.spark.options import spark_path
-from checkers.spark.tables import Tables
 from harness.events import Setup
 from harness.model import HistoryError, Source
 from harness.run.store import Run
-from harness.tables.schema import Manifest, TablesError, table_path
+from harness.tables.schema import SCHEMAS, Manifest, TablesError, table_path
 from harness.tables.writer import ensure_tables
 
 # Large runs whose tables are queried together.
@@ -130,19 +130,29 @@ def _from_tables(session: SparkSession, windows: Mapping[Run, int]) -> DataFrame
     """Return the facts of large runs, each with the length of its windows."""
     if not windows:
         return _frame(session, [], FACT_SCHEMA)
-    tables = Tables(session, [spark_path(run.tables) for run in windows])
     paths = {number: str(run.path) for number, run in enumerate(windows)}
     schema = from_arrow_schema(MEASURE_SCHEMA)
     produces = (
-        tables.all("produces", paths.keys())
+        _rows(session, "produces", windows)
         .select("run", "acks", "outcome", "invoked_ns", "done_ns")
         .mapInArrow(measure_produces(paths, dict(enumerate(windows.values()))), schema)
         .groupBy("path", "what", "name", "key", "place")
         .agg(F.sum("sum").alias("sum"), F.max("max").alias("max"))
     )
-    events = tables.all("events", paths.keys()).where(_looked_at()).groupBy("run")
+    events = _rows(session, "events", windows).where(_looked_at()).groupBy("run")
     measures = events.applyInArrow(measure_events(paths), schema).unionByName(produces)
     return measures.groupBy("path").applyInArrow(add_up, from_arrow_schema(FACT_SCHEMA))
+
+
+def _rows(session: SparkSession, name: str, runs: Iterable[Run]) -> DataFrame:
+    """Return a table of these runs; `run` is the position of a row's run among them."""
+    reader = session.read.schema(from_arrow_schema(SCHEMAS[name]))
+    # A number for each run costs nothing a row; a name in each row would have to be hashed for each.
+    each = (
+        reader.parquet(spark_path(table_path(run.tables, name))).withColumn("run", F.lit(number).cast("int"))
+        for number, run in enumerate(runs)
+    )
+    return reduce(DataFrame.unionByName, each)
 
 
 def _looked_at() -> Column:

@@ -8,118 +8,83 @@ acknowledged, and the records at those offsets. Everything else is left out; of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from checkers.spark import assemble
+from checkers.spark.anywhere import in_doubt_anywhere
 from checkers.spark.assemble import Context
-from checkers.spark.doubts import numbers_in
-from checkers.spark.fold import fold
+from checkers.spark.batches import BATCH_COLUMNS, FINE, Touched, Untouched
+from checkers.spark.fold import by_part
 from checkers.spark.head import Part
-from checkers.spark.landed import UNANSWERED, landed
-from checkers.spark.search import TABLES, Doubts, Key, Limits, search
-from checkers.spark.tables import PART, RUN, Tables, union
+from checkers.spark.landed import landed
+from checkers.spark.reading import Key, Scan
+from checkers.spark.rows import Ints, Rows, numbers_in, spans_of
+from checkers.spark.scan import Parts, Tables
+from checkers.spark.search import Doubts, Limits, search
+from checkers.spark.sought import Sought
+from checkers.spark.sums import Sums, sums_of
+from checkers.spark.works import Events, Spans, Take, keyed
 from harness.tables.places import LAST, SHIFT, place_of
 from harness.tables.schema import Manifest
 
-_AT: Final = (*PART, "offset")
-_VALUE: Final = (*PART, "hash")
-_INT: Final = pa.int64()
-# How far offsets are shifted to say which batches are chosen, and into which spans others are folded.
-_FINE: Final = 6
-_BATCH: Final = ("index", "time_ns", "base", "last", "epoch", "magic", "crc", "codec", "position", "segment")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sums:
-    """
-    How many produces a partition has.
-
-    Attributes:
-        sends: all.
-        unanswered: without an offset, and not refused.
-        told: acknowledged without an offset.
-        unsaid: of which the client did not say what it sent.
-        again: in buckets of which one value was perhaps sent before.
-    """
-
-    sends: int
-    unanswered: int
-    told: int
-    unsaid: int
-    again: int
+# What each table's rows are a piece of.
+_PIECES: Final = {
+    "produces": assemble.PRODUCE,
+    "batches": assemble.BATCH,
+    "records": assemble.RECORD,
+    "reads": assemble.READ,
+}
 
 
 def pieces(
-    tables: Tables, parts: Sequence[Part], rows: DataFrame, manifests: Sequence[Manifest], limits: Limits
-) -> tuple[DataFrame, dict[Key, Context]]:
+    tables: Tables, parts: Sequence[Part], folds: Parts, manifests: Sequence[Manifest], limits: Limits
+) -> tuple[Parts, dict[Key, Context]]:
     """
     Return all rows by which the partitions are judged, each with its `piece` (checkers/spark/assemble.py).
 
     Args:
         tables: the tables of the runs.
         parts: every partition of the runs.
-        rows: those of `folded`, of all runs.
+        folds: all rows of all runs, in the buckets of the first look.
         manifests: of the runs.
         limits: how far to look for what is in doubt.
 
     Returns:
-        The rows, and what is known of each partition beside them.
+        The rows by partition, and what is known of each partition beside them.
     """
-    sums = _sums(rows)
+    sums = sums_of(folds)
     parts = [_with_digests(part, sums) for part in parts]
     whole = [part for part in parts if part.head.why]
     abridged = [part for part in parts if not part.head.why]
-    found = [_piece(events_by_part(tables, parts), assemble.EVENT)]
+    scans = [events_of(parts, assemble.EVENT), *_all_of(whole)]
     about = {part.key: Context(place=part.place, replicas=part.replicas(part.logs)) for part in whole}
-    if whole:
-        found += _all_of(tables, whole)
-    if abridged:
-        claims = landed(tables, abridged, {key: each.unanswered for key, each in sums.items()})
-        doubts = search(tables, abridged, rows, claims, limits)
-        choice = _Choice(tables=tables, parts=abridged, sums=sums, folded=rows, claims=claims, limits=limits)
-        found += choice.rows(doubts, {run: manifest.reach for run, manifest in enumerate(manifests)})
-        about |= {part.key: _context(part, sums, doubts.beyond) for part in abridged}
-    return union(found), about
+    if not abridged:
+        return tables.scan(*scans), about
+    claims = landed(tables, abridged, {key: each.unanswered for key, each in sums.items()})
+    doubts = search(tables, abridged, folds, claims, limits)
+    choice = _Choice(tables=tables, keys=[part.key for part in abridged], sums=sums, claims=claims, limits=limits)
+    chosen, places = choice.scans(doubts, {run: manifest.reach for run, manifest in enumerate(manifests)})
+    about |= {part.key: _context(part, sums, doubts.beyond) for part in abridged}
+    rest = folds.flatMap(Untouched(places, limits.coarse))
+    return tables.union(tables.scan(*scans, *chosen), rest), about
 
 
-def events_by_part(tables: Tables, parts: Sequence[Part]) -> DataFrame:
-    """Return events once for each partition that they are about; those about none for all of their run."""
-    chosen = tables.keys(parts).select(RUN, F.col("part").alias("its_part"))
-    events = tables.all("events", {part.run for part in parts})
-    found = events.join(chosen, RUN).where("part is null or part = its_part")
-    return found.drop("part").withColumnRenamed("its_part", "part")
+def events_of(parts: Iterable[Part], piece: str = "") -> Scan:
+    """Return the scan of the events of partitions, each once for each partition that it is about."""
+    return Scan.all("events", Events(_by_run(part.key for part in parts), piece), {part.run for part in parts})
 
 
-def folded(tables: Tables, runs: Collection[int], shift: int) -> DataFrame:
-    """Return all rows of these runs, folded into buckets (checkers/spark/fold.py)."""
-    return union(fold(name, tables.all(name, runs), shift) for name in TABLES).localCheckpoint()
-
-
-def _sums(folded: DataFrame) -> dict[Key, Sums]:
-    counted = (
-        folded.where("who = 'produces'")
-        .groupBy(*PART)
-        .agg(
-            *(
-                F.expr(f"sum({value}) as {name}")
-                for name, value in {
-                    "sends": "n",
-                    "unanswered": "if(bucket is null and outcome <> 'fail', n, 0)",
-                    "told": "if(bucket is null and outcome = 'ok', n, 0)",
-                    "unsaid": "if(told, 0, n)",
-                    "again": "if(rising, 0, n)",
-                }.items()
-            )
-        )
-    )
-    rows = counted.toArrow().to_pylist()
-    return {(row.pop("run"), row.pop("part")): Sums(**row) for row in rows}
+def _by_run(keys: Iterable[Key]) -> dict[int, frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for run, part in keys:
+        found.setdefault(run, set()).add(part)
+    return {run: frozenset(parts) for run, parts in found.items()}
 
 
 def _with_digests(part: Part, sums: Mapping[Key, Sums]) -> Part:
@@ -144,22 +109,9 @@ def _context(part: Part, sums: Mapping[Key, Sums], beyond: Mapping[Key, int]) ->
     )
 
 
-def _piece(rows: DataFrame, name: str) -> DataFrame:
-    return rows.withColumn("piece", F.lit(name))
-
-
-def _all_of(tables: Tables, parts: Sequence[Part]) -> list[DataFrame]:
-    runs = {part.run for part in parts}
-
-    def of(name: str) -> DataFrame:
-        return tables.all(name, runs).join(tables.keys(parts), list(PART), "left_semi")
-
-    return [
-        _piece(of("produces"), assemble.PRODUCE),
-        _as_batches(of("batches")),
-        _piece(of("records"), assemble.RECORD),
-        _piece(of("reads"), assemble.READ),
-    ]
+def _all_of(parts: Sequence[Part]) -> list[Scan]:
+    of = _by_run(part.key for part in parts)
+    return [Scan.all(name, Take(piece, parts=of), of) for name, piece in _PIECES.items()] if of else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,118 +119,122 @@ class _Choice:
     """The rows of partitions of which most is left out."""
 
     tables: Tables
-    parts: Sequence[Part]
+    keys: Sequence[Key]
     sums: Mapping[Key, Sums]
-    folded: DataFrame
-    claims: DataFrame
+    claims: Parts
     limits: Limits
 
-    def rows(self, doubts: Doubts, reach: Mapping[int, int]) -> list[DataFrame]:
-        """Return all of them; reach is that of each run's manifest."""
-        offsets: dict[Key, set[int]] = {key: {*numbers_in(spans)} for key, spans in doubts.offsets.items()}
-        invoked: dict[int, set[int]] = {}
-        for row in self._sent(self._values(doubts)):
-            if row["offset"] is not None:
-                offsets.setdefault((row["run"], row["part"]), set()).add(row["offset"])
-            if row["invoked"] is not None:
-                invoked.setdefault(row["run"], set()).add(row["invoked"])
-        chosen = self._numbers("offset", offsets)
-        places: dict[int, set[int]] = {}
-        for (run, part), numbers in offsets.items():
-            places.setdefault(run, set()).update(place_of(part, number) for number in numbers)
-
-        def at(name: str) -> DataFrame:
-            return self.tables.among(name, {"place": places}).join(chosen, list(_AT), "left_semi")
-
-        return [
-            _piece(self.tables.among("produces", {"invoked": invoked}), assemble.PRODUCE),
-            _piece(at("records"), assemble.RECORD),
-            _piece(at("reads"), assemble.READ),
-            *self._batches(offsets, doubts.befores, reach),
-        ]
-
-    def _sent(self, hashes: DataFrame) -> list[dict[str, Any]]:
+    def scans(self, doubts: Doubts, reach: Mapping[int, int]) -> tuple[list[Scan], dict[Key, Ints]]:
         """
-        Return where these values were sent and landed: the invoke of each produce, and offsets that it was told.
+        Return the scans that take them, and the places of each partition from which batches are taken.
+
+        Args:
+            doubts: what is in doubt.
+            reach: that of each run's manifest.
+        """
+        offsets: dict[Key, set[int]] = {key: {*numbers_in(doubts.offsets.get(key, ()))} for key in self.keys}
+        invoked: dict[int, set[int]] = {run: set() for run, _ in self.keys}
+        for key, rows in self._sent(self._values(doubts)):
+            offsets[key].update(rows["offset"][rows.known("offset")].tolist())
+            invoked[key[0]].update(rows["invoked"][rows.known("invoked")].tolist())
+        rising: dict[Key, Ints] = {key: np.array(sorted(of), dtype=np.int64) for key, of in offsets.items()}
+        spans = Spans({key: spans_of(of) for key, of in rising.items()})
+        near = _places({key: {*(of >> SHIFT).tolist()} for key, of in rising.items()})
+        sends = {run: frozenset(of) for run, of in invoked.items()}
+        batches, places = self._batches(rising, doubts.befores, reach)
+        return [
+            _scan("produces", Take(assemble.PRODUCE, invoked=sends), sends, "invoked"),
+            _scan("records", Take(assemble.RECORD, among=spans), near),
+            _scan("reads", Take(assemble.READ, among=spans), near),
+            batches,
+        ], places
+
+    def _values(self, doubts: Doubts) -> dict[Key, Sought]:
+        """Return the values that are in doubt, and those that are so wherever they stand."""
+        most = self.limits.offsets
+        more = in_doubt_anywhere(self.tables, self.sums, self.keys, self.claims, most)
+        doubts.beyond |= {key: most for key, hashes in more.items() if len(hashes) > most}
+        none: Ints = np.empty(0, dtype=np.int64)
+        return {
+            key: Sought(
+                np.union1d(np.array(doubts.hashes.get(key, ()), dtype=np.int64), more.get(key, none)[:most])
+            )
+            for key in self.keys
+        }
+
+    def _sent(self, values: Mapping[Key, Sought]) -> Iterator[tuple[Key, Rows]]:
+        """
+        Yield where these values were sent and landed: the invoke of each produce, and offsets that it was told.
 
         Of all produces only these columns are read; their rows are read afterwards, by their invokes.
         """
-        # One key is quicker to look up than three; few other partitions have the same value.
-        sent = self._produces().join(F.broadcast(hashes.select("hash").distinct()), "hash", "left_semi")
-        sent = sent.join(F.broadcast(hashes), list(_VALUE), "left_semi")
-        told = sent.selectExpr(*PART, "if(offset >= 0, offset, null) as offset", "invoked")
-        landed = self.claims.join(F.broadcast(hashes), list(_VALUE), "left_semi").select(*_AT)
-        found: list[dict[str, Any]] = union([told, landed]).toArrow().to_pylist()
-        return found
-
-    def _produces(self) -> DataFrame:
-        return self.tables.all("produces", {part.run for part in self.parts})
-
-    def _numbers(self, column: str, numbers: Mapping[Key, Iterable[int]]) -> DataFrame:
-        rows = [{"run": run, "part": part, column: each} for (run, part), of in numbers.items() for each in of]
-        return self.tables.small(rows, (column, _INT))
-
-    def _values(self, doubts: Doubts) -> DataFrame:
-        """Return (PART, hash) of the values that are in doubt, and of those that are so wherever they stand."""
-        found = self._numbers("hash", doubts.hashes)
-        told = [part for part in self.parts if part.key in self.sums and self.sums[part.key].told]
-        again = [part for part in self.parts if part.key in self.sums and self.sums[part.key].again]
-        more: list[DataFrame] = []
-        if told:
-            # Acknowledged without an offset, and not in the leader's log.
-            mine = self._produces().where(f"outcome = 'ok' and {UNANSWERED}").select(*_VALUE)
-            mine = mine.join(self.tables.keys(told), list(PART), "left_semi")
-            more.append(mine.join(self.claims, list(_VALUE), "left_anti"))
-        if again:
-            mine = self._produces().join(self.tables.keys(again), list(PART), "left_semi")
-            more.append(mine.groupBy(*_VALUE).agg(F.count("*").alias("n")).where("n > 1").select(*_VALUE))
-        if not more:
-            return found
-        most = self.limits.offsets
-        some = union(more).distinct().limit(most + 1).localCheckpoint()
-        if some.count() > most:
-            doubts.beyond |= {part.key: most for part in (*told, *again)}
-        return found.union(some).distinct().localCheckpoint()
+        runs = {run for run, _ in values}
+        sent = self.tables.scan(Scan.all("produces", _Sent(values), runs, ("part", "hash", "offset", "invoked")))
+        landed_at = self.claims.map(partial(_landed, values=values))
+        for key, table in self.tables.union(sent, landed_at).collect():
+            yield key, Rows(table)
 
     def _batches(
-        self, offsets: Mapping[Key, Iterable[int]], befores: Mapping[Key, Sequence[int]], reach: Mapping[int, int]
-    ) -> list[DataFrame]:
-        """Return the batches of these offsets and before odd ones, and all others as spans."""
-        fines = {key: {each >> _FINE for each in of} for key, of in offsets.items()}
+        self, offsets: Mapping[Key, Ints], befores: Mapping[Key, Sequence[int]], reach: Mapping[int, int]
+    ) -> tuple[Scan, dict[Key, Ints]]:
+        """Return the scan of the batches of these offsets and before odd ones, and in which places they are."""
         places: dict[Key, set[int]] = {}
+        fines: dict[Key, Ints] = {}
         for key, of in offsets.items():
-            own = {each >> SHIFT for each in of}
+            before = np.array(befores.get(key, ()), dtype=np.int64)
+            fines[key] = np.union1d(of >> FINE, before >> FINE)
+            own = np.unique(of >> SHIFT).tolist()
             places[key] = {max(0, place - back) for place in own for back in range(reach[key[0]] + 1)}
-        for key, bases in befores.items():
-            fines.setdefault(key, set()).update(base >> _FINE for base in bases)
-            places.setdefault(key, set()).update(base >> SHIFT for base in bases)
-        by_run: dict[int, set[int]] = {}
-        for (run, part), of_part in places.items():
-            by_run.setdefault(run, set()).update(place_of(part, each << SHIFT) for each in of_part)
-        touched = self.tables.among("batches", {"place": by_run})
-        for edge in ("base", "last"):
-            fine = self._numbers(f"fine_{edge}", fines).withColumn(f"at_{edge}", F.lit(True))
-            touched = touched.withColumn(f"fine_{edge}", F.expr(f"shiftright({edge}, {_FINE})"))
-            touched = touched.join(fine, [*PART, f"fine_{edge}"], "left")
-        # A batch of several ranges may have its chosen record in any.
-        is_chosen = "at_base or at_last or fine_last > fine_base + 1"
-        touched = touched.withColumn("chosen", F.expr(f"coalesce({is_chosen}, false)"))
-        others = fold("batches", touched.where("not chosen"), _FINE)
-        mine = self.folded.where("who = 'batches'").join(self.tables.keys(self.parts), list(PART), "left_semi")
-        down = SHIFT - self.limits.coarse
-        mine = mine.withColumn("near", F.expr(f"least(shiftright(bucket, {down}), {LAST}L)"))
-        clamped = {key: {min(each, LAST) for each in of} for key, of in places.items()}
-        untouched = mine.join(self._numbers("near", clamped), [*PART, "near"], "left_anti")
-        spans = [each.withColumnRenamed("n", "count").drop("who") for each in (others, untouched)]
-        return [
-            _as_batches(touched.where("chosen")),
-            *(_piece(each.select(*_SPAN), assemble.SPAN) for each in spans),
-        ]
+            places[key].update((before >> SHIFT).tolist())
+        near = _places(places)
+        clamped = {key: np.array(sorted({min(each, LAST) for each in of}), np.int64) for key, of in places.items()}
+        return _scan("batches", Touched(near, fines), near, columns=BATCH_COLUMNS), clamped
 
 
-_SPAN: Final = (*PART, "log", "number", "count", "base", "last", "epoch", "magic", "codec", "index", "time_ns")
+def _scan(
+    table: str,
+    work: Take | Touched,
+    runs: Mapping[int, frozenset[int]],
+    by: str = "place",
+    columns: tuple[str, ...] = (),
+) -> Scan:
+    every = Scan.all(table, work, (), columns).columns
+    return Scan(table=table, columns=every, work=work, runs=runs, by=by)
 
 
-def _as_batches(batches: DataFrame) -> DataFrame:
-    rows = batches.select(*PART, *_BATCH, "log", "number", "control", "problem", "odd")
-    return _piece(rows.withColumn("count", F.lit(1).cast("long")), assemble.BATCH)
+def _places(of: Mapping[Key, Iterable[int]]) -> dict[int, frozenset[int]]:
+    """Return the places of each run, from numbers of 4,096 offsets of its partitions."""
+    found: dict[int, set[int]] = {}
+    for (run, part), numbers in of.items():
+        found.setdefault(run, set()).update(place_of(part, number << SHIFT) for number in numbers)
+    return {run: frozenset(places) for run, places in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """Take the offset and the invoke of each produce of some values."""
+
+    values: Mapping[Key, Sought]
+
+    def __call__(self, run: int, tables: Iterable[pa.Table]) -> Iterator[tuple[Key, pa.Table]]:
+        for table in tables:
+            for key, rows in keyed(run, by_part(table)):
+                if key in self.values:
+                    there = self.values[key].within(Rows(rows)["hash"])[0]
+                    if len(there):
+                        yield key, _told(rows.select(["offset", "invoked"]).take(pa.array(there)))
+
+
+def _told(rows: pa.Table) -> pa.Table:
+    """Return rows without the offset of an acknowledgement with acks=0, which is -1."""
+    offset = Rows(rows)["offset"]
+    there = Rows(rows).known("offset") & (offset >= 0)
+    return rows.set_column(0, "offset", pa.array(offset, mask=~there))
+
+
+def _landed(item: tuple[Key, pa.Table], *, values: Mapping[Key, Sought]) -> tuple[Key, pa.Table]:
+    """Return the offsets at which values landed."""
+    key, claims = item
+    there = values[key].within(Rows(claims)["hash"])[0] if key in values else np.empty(0, dtype=np.int64)
+    offset = claims.column("offset").take(pa.array(there))
+    return key, pa.table({"offset": offset, "invoked": pa.nulls(len(offset), pa.int64())})

@@ -40,7 +40,7 @@ from pyspark.sql import SparkSession
 
 from checkers import CHECKERS
 from checkers.spark.options import LOCAL, SparkOptions, folder_of
-from checkers.spark.runs import check_runs, need_quick_queries
+from checkers.spark.runs import check_runs
 from checkers.spark.session import spark_session
 from checkers.spark.storage import SparkStorage
 from checkers.spark.warm import warm_up
@@ -90,12 +90,7 @@ class SparkProcess:
     def serve(self, setup: Setup) -> None:
         """Start Spark and answer requests until the last; warm up first if there is no request yet."""
         first: list[_Request] = [self._requests.get()] if setup.wait else []
-        large = any(
-            need_quick_queries([*map(folder_of, request)]) for request in first if isinstance(request, list)
-        )
-        with spark_session(
-            setup.java_home, setup.options, keep_classes=setup.keep_classes, large=large
-        ) as session:
+        with spark_session(setup.java_home, setup.options, keep_classes=setup.keep_classes) as session:
             self.send({"up": True})
             if setup.keep_classes or (not first and self._requests.empty() and setup.options.is_local):
                 warm_up(session)

@@ -9,14 +9,12 @@ rules judge each partition from its events and what is in doubt. Only the rules 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from operator import itemgetter
-from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.checker import Checker, unproven
@@ -25,29 +23,19 @@ from checkers.facts.view import NO_KEY, unchecked
 from checkers.judge import check_in_process
 from checkers.spark.assemble import Context
 from checkers.spark.errors import said
-from checkers.spark.executor import (
-    ANOMALY_SCHEMA,
-    HEAD_SCHEMA,
-    JUDGED,
-    LINES_SCHEMA,
-    head_of_rows,
-    lines_judge,
-    rows_judge,
-)
+from checkers.spark.executor import JUDGED, LINES_SCHEMA, head_of_rows, lines_judge, rows_judge
 from checkers.spark.head import Head, Part
-from checkers.spark.options import Folder, name_of, spark_path
-from checkers.spark.pieces import events_by_part, folded, pieces
-from checkers.spark.search import LIMITS, Limits
+from checkers.spark.options import Folder, name_of
+from checkers.spark.pieces import events_of, pieces
+from checkers.spark.reading import Key
+from checkers.spark.scan import Parts, Tables
+from checkers.spark.search import LIMITS, Limits, folded
 from checkers.spark.storage import HISTORY, Stored, look, manifests_of
-from checkers.spark.tables import PART, Tables
 from harness.model import Anomaly
-from harness.run.store import Run
-from harness.tables.schema import FOLDER, LINES_MAX, Manifest, TablesError
+from harness.tables.schema import LINES_MAX, Manifest, TablesError
 
 # Large runs whose tables are queried together.
 _TOGETHER: Final = 8
-# With tables of 100 M records (5.4 GB), the better compiler saves 15 s of 68; with those of 10 M it costs 3 of 16.
-_QUICK_BYTES: Final = 2 * 2**30
 
 
 def check_runs(
@@ -77,8 +65,6 @@ def check_runs(
     """
     if not folders:
         return {}
-    # Few rows are shuffled; more tasks than cores, so that one with many does not keep the others waiting.
-    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
     names = _names(folders)
     small: list[Stored] = []
     large: list[Stored] = []
@@ -89,22 +75,6 @@ def check_runs(
     for place in range(0, len(large), _TOGETHER):
         found |= _check_tables(session, large[place : place + _TOGETHER], checkers, limits)
     return {name: found[folder] for folder, name in sorted(names.items(), key=lambda item: item[1])}
-
-
-def need_quick_queries(folders: Sequence[Folder]) -> bool:
-    """
-    Return True if so much is to be read that it pays to let Spark compile its queries better.
-
-    Of what is elsewhere nothing is known before Spark is there; such runs count as small.
-    """
-    runs = [Run(path=folder) for folder in folders if isinstance(folder, Path)]
-    sizes = [
-        path.stat().st_size
-        for run in runs
-        for path in ([*run.tables.glob("*.parquet")] or [run.history])
-        if path.exists()
-    ]
-    return sum(sizes) > _QUICK_BYTES
 
 
 def _names(folders: Sequence[Folder]) -> dict[Folder, str]:
@@ -153,7 +123,8 @@ def _judge_lines(
     source = session.read.format("binaryFile").options(ignoreMissingFiles=skip, ignoreCorruptFiles=skip)
     files = source.load([run.path(HISTORY) for run in runs]).select("path", "content")
     judged = files.mapInArrow(lines_judge(checkers), from_arrow_schema(LINES_SCHEMA))
-    return {_plain(path): anomalies for path, anomalies in _anomalies(judged, "path").items()}
+    rows = [(_plain(row["path"]), row) for row in judged.toArrow().to_pylist()]
+    return _anomalies(rows)
 
 
 def _check_tables(
@@ -194,9 +165,10 @@ def _judge_tables(
     session: SparkSession, manifests: Mapping[Folder, Manifest], checkers: Mapping[str, Checker], limits: Limits
 ) -> dict[Folder, list[Anomaly]]:
     paths = [*manifests]
-    parts, rows, about = selected(session, manifests, limits)
-    judged = rows.groupBy(*PART).applyInArrow(rows_judge(checkers, about), from_arrow_schema(ANOMALY_SCHEMA))
-    by_part = _anomalies(judged, *PART)
+    with Tables(session, paths) as tables:
+        parts, rows, about = selected(tables, [*manifests.values()], limits)
+        judged = rows.groupByKey(tables.tasks).flatMap(rows_judge(checkers, about)).collect()
+    by_part = _anomalies(judged)
     found: dict[Folder, list[Anomaly]] = {path: [] for path in paths}
     for part in sorted(parts, key=lambda part: part.place):
         unjudged = [_unreadable(f"{part.topic}-{part.partition}: Spark did not judge it")]
@@ -205,24 +177,24 @@ def _judge_tables(
 
 
 def selected(
-    session: SparkSession, manifests: Mapping[Folder, Manifest], limits: Limits = LIMITS
-) -> tuple[list[Part], DataFrame, dict[tuple[int, int], Context]]:
+    tables: Tables, manifests: Sequence[Manifest], limits: Limits = LIMITS
+) -> tuple[list[Part], Parts, dict[Key, Context]]:
     """Return all partitions of runs with the rows by which they are judged, and what is known beside these."""
-    tables = Tables(session, [spark_path(path, FOLDER) for path in manifests])
     with ThreadPoolExecutor(1) as pool:
-        # Heads are a few rows, and take their time to start executors' Pythons; meanwhile the cores can fold.
-        folding = pool.submit(folded, tables, range(len(manifests)), limits.coarse)
-        parts = _parts(tables, [*manifests.values()])
-    rows, about = pieces(tables, parts, folding.result(), [*manifests.values()], limits)
+        # Heads are a few rows; meanwhile the cores can fold.
+        heads = pool.submit(_parts, tables, manifests)
+        folds = tables.keep(folded(tables, range(len(manifests)), limits.coarse))
+        folds.count()
+        parts = heads.result()
+    rows, about = pieces(tables, parts, folds, manifests, limits)
     return parts, rows, about
 
 
-def _anomalies(judged: DataFrame, *key: str) -> dict[Any, list[Anomaly]]:
-    """Return the anomalies of all that was judged, by those columns (by their tuple, if they are several)."""
+def _anomalies(judged: Iterable[tuple[Any, Mapping[str, Any]]]) -> dict[Any, list[Anomaly]]:
+    """Return the anomalies of all that was judged, by what it is named by."""
     found: dict[Any, list[Anomaly]] = {}
-    of = itemgetter(*key)
-    for row in sorted(judged.toArrow().to_pylist(), key=itemgetter("place")):
-        anomalies = found.setdefault(of(row), [])
+    for key, row in sorted(judged, key=lambda item: int(item[1]["place"])):
+        anomalies = found.setdefault(key, [])
         if row["place"] != JUDGED:
             anomalies.append(Anomaly.from_dict(json.loads(row["anomaly"])))
     return found
@@ -244,9 +216,8 @@ def _parts(tables: Tables, manifests: Sequence[Manifest]) -> list[Part]:
         for run, manifest in enumerate(manifests)
         for number, (topic, partition) in enumerate(manifest.parts or (NO_KEY,))
     ]
-    heads = events_by_part(tables, parts).groupBy(*PART)
-    rows = heads.applyInArrow(head_of_rows, from_arrow_schema(HEAD_SCHEMA)).toArrow().to_pylist()
-    by_key = {(row["run"], row["part"]): Head.from_json(row["head"]) for row in rows}
+    rows = tables.scan(events_of(parts)).groupByKey(tables.tasks).map(head_of_rows).collect()
+    by_key = {key: Head.from_json(text) for key, text in rows}
     if len(by_key) != len(parts):
         raise TablesError(f"{len(by_key)} of {len(parts)} partitions have events; expected all to have some")
     return [_with_head(part, by_key[part.key], manifests[part.run]) for part in parts]

@@ -1,5 +1,5 @@
 """
-Search large partitions for what is in doubt, and shuffle no records: fold, compare, look again where they differ.
+Search large partitions for what is in doubt, and send no records around: fold, compare, look again.
 
 Each look is one job, and reads only the places that the one before it left. The first looks at all rows in buckets
 of 4,096 offsets, the last one at single offsets. If much is left, a look at smaller buckets comes between.
@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Final, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.spark import doubts as say
-from checkers.spark.doubts import Finding, Known, first_look, joined, last_look, look, lowest, numbers_in
-from checkers.spark.executor import FINDING_SCHEMA, finder
-from checkers.spark.fold import LANDED, WHO, each, fold
-from checkers.spark.head import Part, Span
-from checkers.spark.tables import PART, Tables, union
+from checkers.spark.doubts import Finding, Known, first_look, last_look, look
+from checkers.spark.executor import finder
+from checkers.spark.fold import COLUMNS
+from checkers.spark.head import Part
+from checkers.spark.reading import Key, Scan
+from checkers.spark.rows import Span, joined, lowest, numbers_in
+from checkers.spark.scan import Parts, Tables
+from checkers.spark.works import Fold, Picked, Singly, Spans, fold_claims, single_claims
 from harness.tables.places import SHIFT, place_of
 
-Key: TypeAlias = tuple[int, int]
-
 TABLES: Final = ("records", "produces", "batches", "reads")
+
+_Look: TypeAlias = Callable[[pa.Table, Part], list[Finding]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,99 +71,98 @@ class Doubts:
     beyond: dict[Key, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Left:
     """
-    What is looked at next: buckets of offsets of some partitions.
+    What is looked at next: whole buckets of offsets of some partitions.
 
     Attributes:
+        spans: [first, end) ranges of these offsets.
+        count: how many buckets.
         beyond: partitions that have more of them, with the number of offsets in all.
     """
 
-    tables: Tables
-    landed: DataFrame
-    shift: int
-    buckets: dict[Key, list[Span]]
+    spans: Mapping[Key, Sequence[Span]]
+    count: int
     beyond: dict[Key, int]
 
-    @property
-    def count(self) -> int:
-        return sum(end - first for spans in self.buckets.values() for first, end in spans)
+    @staticmethod
+    def of(spans: Mapping[Key, Iterable[Span]], shift: int, most: int) -> _Left:
+        """Return the buckets of these ranges, at most so many of a partition."""
+        buckets = {
+            key: joined((first >> shift, (end - 1 >> shift) + 1) for first, end in of) for key, of in spans.items()
+        }
+        sizes = {key: sum(end - first for first, end in of) for key, of in buckets.items()}
+        return _Left(
+            spans={
+                key: [(first << shift, end << shift) for first, end in lowest(of, most)]
+                for key, of in buckets.items()
+            },
+            count=sum(min(size, most) for size in sizes.values()),
+            beyond={key: size << shift for key, size in sizes.items() if size > most},
+        )
 
-    def rows(self, name: str) -> DataFrame:
-        """Return the rows of a table, or of LANDED, in these buckets."""
-        if name == LANDED:
-            return self._within(self.landed, "offset")
+    def scans(self, work: Callable[[str, Spans], Fold | Singly]) -> list[Scan]:
+        """Return the scans of all tables that do this work with the rows there."""
         places: dict[int, set[int]] = {}
-        for (run, part), spans in self.buckets.items():
-            offsets = (bucket << self.shift for bucket in numbers_in(spans))
-            places.setdefault(run, set()).update(place_of(part, offset) for offset in offsets)
-        rows = self.tables.among(name, {"place": places})
-        return rows if self.shift == SHIFT else self._within(rows, "base" if name == "batches" else "offset")
-
-    def _within(self, rows: DataFrame, column: str) -> DataFrame:
-        keys = [
-            {"run": run, "part": part, "bucket": bucket}
-            for (run, part), spans in self.buckets.items()
-            for bucket in numbers_in(spans)
+        for (run, part), spans in self.spans.items():
+            places.setdefault(run, set()).update(
+                place_of(part, bucket << SHIFT) for bucket in numbers_in(spans, SHIFT)
+            )
+        runs = {run: frozenset(values) for run, values in places.items()}
+        return [
+            Scan(
+                table=name,
+                columns=COLUMNS[name],
+                work=work(name, Spans(self.spans, "base" if name == "batches" else "offset")),
+                runs=runs,
+            )
+            for name in TABLES
         ]
-        chosen = self.tables.small(keys, ("bucket", pa.int64()))
-        bucket = F.expr(f"shiftright({column}, {self.shift})")
-        return rows.withColumn("bucket", bucket).join(chosen, [*PART, "bucket"], "left_semi").drop("bucket")
 
 
-def search(tables: Tables, parts: Sequence[Part], folded: DataFrame, landed: DataFrame, limits: Limits) -> Doubts:
+def folded(tables: Tables, runs: Iterable[int], shift: int) -> Parts:
+    """Return all rows of these runs folded into buckets (checkers/spark/fold.py), by partition."""
+    numbers = [*runs]
+    return tables.scan(*(Scan.all(name, Fold(name, shift), numbers, COLUMNS[name]) for name in TABLES))
+
+
+def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, limits: Limits) -> Doubts:
     """
     Return what is in doubt in partitions.
 
     Args:
         tables: of their runs.
         parts: the partitions.
-        folded: all rows of their runs, and no others, in the buckets of the first look.
-        landed: see checkers/spark/landed.py.
+        folds: all rows of their runs, and no others, in the buckets of the first look.
+        claims: see checkers/spark/landed.py.
         limits: how far to look.
     """
     by_key = {part.key: part for part in parts}
 
-    def left_of(spans: Mapping[Key, Iterable[Span]], shift: int) -> _Left:
-        buckets = {
-            key: joined((first >> shift, (end - 1 >> shift) + 1) for first, end in spans[key]) for key in spans
-        }
-        sizes = {key: sum(end - first for first, end in buckets[key]) for key in buckets}
-        return _Left(
-            tables=tables,
-            landed=landed,
-            shift=shift,
-            buckets={key: lowest(buckets[key], limits.buckets) for key in buckets},
-            beyond={key: size << shift for key, size in sizes.items() if size > limits.buckets},
-        )
-
-    def found_by(
-        rows: Iterable[DataFrame], how: Callable[[pa.Table, Part], list[Finding]]
-    ) -> dict[Key, list[Finding]]:
-        return _findings(union(rows), finder(by_key, how))
+    def found_by(rows: Parts, how: _Look) -> dict[Key, list[Finding]]:
+        found: dict[Key, list[Finding]] = {key: [] for key in by_key}
+        for key, finding in rows.groupByKey(tables.tasks).flatMap(finder(by_key, how)).collect():
+            found[key].append(finding)
+        return found
 
     shift = limits.coarse
-    first = found_by([folded, fold(LANDED, landed, shift)], lambda rows, part: first_look(rows, part, shift))
+    whole = tables.union(folds, claims.map(partial(fold_claims, shift=shift, among=None)))
+    first = found_by(whole, partial(first_look, shift=shift))
     known = {key: _known(found) for key, found in first.items()}
-    left = left_of({key: _spans(first[key], say.LOOK, say.DOUBT) for key in first}, shift)
+    left = _Left.of({key: _spans(first[key], say.LOOK, say.DOUBT) for key in first}, shift, limits.buckets)
     beyond = left.beyond
     if left.count > limits.few:
         fine = limits.fine
-        again = found_by(
-            (fold(name, left.rows(name), fine) for name in (*TABLES, LANDED)),
-            lambda rows, part: look(rows, part, known[part.key], fine),
-        )
-        left = left_of({key: [*_spans(again.get(key, ()), say.LOOK), *known[key].doubts] for key in known}, fine)
+        rows = tables.scan(*left.scans(lambda name, among: Fold(name, fine, among)))
+        landed = claims.map(partial(fold_claims, shift=fine, among=Spans(left.spans)))
+        again = found_by(tables.union(rows, landed), partial(_look_again, known=known, shift=fine))
+        spans = {key: [*_spans(again[key], say.LOOK), *known[key].doubts] for key in known}
+        left = _Left.of(spans, fine, limits.buckets)
         beyond |= left.beyond
-    samples: dict[int, set[int]] = {}
-    for (run, _), each_known in known.items():
-        samples.setdefault(run, set()).update(each_known.samples)
-    sampled = each("produces", tables.among("produces", {"invoked": samples})).withColumn(WHO, F.lit(say.SAMPLED))
-    last = found_by(
-        [*(each(name, left.rows(name)) for name in (*TABLES, LANDED)), sampled],
-        lambda rows, part: last_look(rows, part, known[part.key], limits.offsets),
-    )
+    rows = tables.scan(*left.scans(Singly), _samples(known))
+    landed = claims.map(partial(single_claims, among=Spans(left.spans)))
+    last = found_by(tables.union(rows, landed), partial(_look_last, known=known, most=limits.offsets))
     return Doubts(
         offsets={key: _spans(last[key], say.OFFSET) for key in last},
         hashes={key: _numbers(last[key], say.HASH) for key in last},
@@ -171,14 +171,21 @@ def search(tables: Tables, parts: Sequence[Part], folded: DataFrame, landed: Dat
     )
 
 
-def _findings(rows: DataFrame, find: Callable[[pa.Table], pa.Table]) -> dict[Key, list[Finding]]:
-    found: dict[Key, list[Finding]] = {}
-    table = rows.groupBy(*PART).applyInArrow(find, from_arrow_schema(FINDING_SCHEMA)).toArrow()
-    columns: list[list[Any]] = [table.column(name).to_pylist() for name in FINDING_SCHEMA.names]
-    for run, part, *finding in zip(*columns, strict=True):
-        what, first, end = finding
-        found.setdefault((run, part), []).append((what, first, end))
-    return found
+def _samples(known: Mapping[Key, Known]) -> Scan:
+    invoked: dict[int, set[int]] = {}
+    for (run, _), of_part in known.items():
+        invoked.setdefault(run, set()).update(of_part.samples)
+    runs = {run: frozenset(of_run) for run, of_run in invoked.items()}
+    work = Picked(runs, say.SAMPLED)
+    return Scan(table="produces", columns=COLUMNS["produces"], work=work, runs=runs, by="invoked")
+
+
+def _look_again(rows: pa.Table, part: Part, *, known: Mapping[Key, Known], shift: int) -> list[Finding]:
+    return look(rows, part, known[part.key], shift)
+
+
+def _look_last(rows: pa.Table, part: Part, *, known: Mapping[Key, Known], most: int) -> list[Finding]:
+    return last_look(rows, part, known[part.key], most)
 
 
 def _known(findings: Sequence[Finding]) -> Known:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from checkers.spark.compare import Rows, unlike
+from checkers.spark.compare import unlike
 from checkers.spark.doubts import (
     DOUBT,
     FIRST,
@@ -18,12 +18,9 @@ from checkers.spark.doubts import (
     SAMPLE,
     Finding,
     first_look,
-    joined,
-    lowest,
-    numbers_in,
-    spans_of,
 )
 from checkers.spark.head import Head, Part
+from checkers.spark.rows import Rows, joined, lowest, numbers_in, spans_of
 
 SHIFT = 4
 LEADER, FOLLOWER, OTHER = 0, 1, 7

@@ -1,0 +1,115 @@
+"""
+The work of executors on tables: read row groups of a file, and do with their rows what a scan asks for.
+
+This module imports nothing of Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import ipc
+
+from harness.tables.schema import SCHEMAS
+
+# The number of a run, and the place of a partition in its manifest.
+Key: TypeAlias = tuple[int, int]
+# What is done with rows of a run: its number, and tables of some rows each -> tables by partition.
+Work: TypeAlias = Callable[[int, Iterator[pa.Table]], Iterable[tuple[Key, pa.Table]]]
+
+# Texts of few values, which are read as numbers.
+_CODED: Final = frozenset({"codec", "outcome"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """
+    Rows of one table, and what is done with them.
+
+    Attributes:
+        table: its name.
+        columns: those that are read.
+        work: called by executors, with some of the rows at a time.
+        runs: the number of each run whose rows are read -> values of `by`; rows with other values may be left out.
+            None leaves none out.
+        by: a column of whole numbers, by which the rows nearly lie in order.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    work: Work
+    runs: Mapping[int, frozenset[int] | None]
+    by: str = "place"
+
+    @staticmethod
+    def all(table: str, work: Work, runs: Iterable[int], columns: Sequence[str] = ()) -> Scan:
+        """Return the scan of all rows of these runs, of all columns if none is named."""
+        return Scan(
+            table=table, columns=tuple(columns or SCHEMAS[table].names), work=work, runs=dict.fromkeys(runs)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """
+    Some row groups of one file.
+
+    Attributes:
+        path: of the file, on the machine of the executor.
+        run: the number of the run.
+        groups: the places of the row groups.
+        rows: how many rows they have.
+        scan: the place of the scan that asks for them.
+    """
+
+    path: str
+    run: int
+    groups: tuple[int, ...]
+    rows: int
+    scan: int
+
+
+def worked(pieces: Iterable[Piece], scans: Sequence[Scan]) -> Iterator[tuple[Key, pa.Table]]:
+    """Read pieces, and yield what the work of each one's scan makes of them."""
+    for piece in pieces:
+        scan = scans[piece.scan]
+        yield from scan.work(piece.run, _read(piece, scan.columns))
+
+
+def as_rows(scan: Scan, run: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that executors call with rows that Spark has read: of ROWS_SCHEMA are its own."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tables = (pa.Table.from_batches([batch]) for batch in batches)
+        for (_, part), table in scan.work(run, tables):
+            yield pa.RecordBatch.from_pylist([{"run": run, "part": part, "rows": _packed(table)}], ROWS_SCHEMA)
+
+    return work
+
+
+ROWS_SCHEMA: Final = pa.schema([("run", pa.int32()), ("part", pa.int32()), ("rows", pa.binary())])
+
+
+def unpacked(row: Mapping[str, Any]) -> tuple[Key, pa.Table]:
+    """Return what is in a row of ROWS_SCHEMA."""
+    with ipc.open_stream(row["rows"]) as stream:
+        return (row["run"], row["part"]), stream.read_all()
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def _read(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
+    with pq.ParquetFile(piece.path, read_dictionary=[name for name in columns if name in _CODED]) as file:
+        for group in piece.groups:
+            # One thread: Spark gives each task a core.
+            yield file.read_row_group(group, columns=list(columns), use_threads=False)
