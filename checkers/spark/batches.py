@@ -66,26 +66,22 @@ class Touched:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Untouched:
+def untouched(
+    items: Iterable[tuple[Key, pa.Table]], *, places: Mapping[Key, Ints], shift: int
+) -> Iterator[tuple[Key, pa.Table]]:
     """
-    Take the spans of all batches that are in no touched place, from folded rows.
+    Yield the spans of all batches that are in no touched place, from folded rows by partition.
 
-    Attributes:
+    Args:
+        items: folded rows, of batches and others.
         places: of each partition, as numbers of 4,096 offsets; of other partitions nothing is taken.
         shift: of offsets, to the numbers of the buckets of folded rows.
     """
-
-    places: Mapping[Key, Ints]
-    shift: int
-
-    def __call__(self, item: tuple[Key, pa.Table]) -> Iterator[tuple[Key, pa.Table]]:
-        """Yield the spans of a partition, if these are folded batches of one."""
-        key, table = item
+    for key, table in items:
         rows = Rows(table).of("batches")
-        if key in self.places and len(rows):
-            near = np.minimum(rows["bucket"] >> (SHIFT - self.shift), LAST)
-            yield key, _as_spans(rows.where(~np.isin(near, self.places[key])).table)
+        if key in places and len(rows):
+            near = np.minimum(rows["bucket"] >> (SHIFT - shift), LAST)
+            yield key, _as_spans(rows.where(~np.isin(near, places[key])).table)
 
 
 def _as_spans(folds: pa.Table) -> pa.Table:

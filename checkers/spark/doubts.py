@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from checkers.spark.compare import unlike
 from checkers.spark.head import Part
+from checkers.spark.reading import Key
 from checkers.spark.rows import Rows, Span, joined, lowest, spans_of, together, within
 
 # What a finding says; [first, end) are offsets, unless it says something else.
@@ -109,6 +110,16 @@ def last_look(table: pa.Table, part: Part, known: Known, most: int) -> list[Find
         *((BEFORE, base, 0) for base in odd.where(odd.known("before"))["before"].tolist()),
         *([(BEYOND, count, 0)] if count > most else []),
     ]
+
+
+def look_again(rows: pa.Table, part: Part, *, known: Mapping[Key, Known], shift: int) -> list[Finding]:
+    """Return what `look` does, with what is known of each partition."""
+    return look(rows, part, known[part.key], shift)
+
+
+def look_last(rows: pa.Table, part: Part, *, known: Mapping[Key, Known], most: int) -> list[Finding]:
+    """Return what `last_look` does, with what is known of each partition."""
+    return last_look(rows, part, known[part.key], most)
 
 
 def _late(rows: Rows) -> Rows:

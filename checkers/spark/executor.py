@@ -1,16 +1,16 @@
 """
-The work of executors: judge runs from their lines, and partitions from their rows. This module imports nothing of
-Spark.
+The work of executors: judge runs from their lines, and partitions from their rows.
 
-Each executor's Python imports this module first; to import PySpark would take longer than the check.
+Whatever executors call stands in a module that imports nothing of Spark, as this one: to import PySpark would take
+an executor's Python longer than most checks.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -22,13 +22,11 @@ from checkers.spark.assemble import EVENT, Context, assemble, event_of
 from checkers.spark.doubts import Finding
 from checkers.spark.fold import together
 from checkers.spark.head import Part, head_of
-from checkers.spark.reading import Key
+from checkers.spark.reading import Grouped, Key, settle
 from harness.history.file import ops_in
 from harness.model import Anomaly, HistoryError, PartOps
 
 LINES_SCHEMA: Final = pa.schema([("path", pa.string()), ("place", pa.int64()), ("anomaly", pa.string())])
-# The tables of one partition, wherever they were made.
-Grouped: TypeAlias = tuple[Key, Iterable[pa.Table]]
 
 # The place of the row that says that a run or a partition was judged: nothing that Spark left out is valid.
 JUDGED: Final = -1
@@ -41,6 +39,7 @@ def lines_judge(
     table = dict(checkers)
 
     def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         for batch in batches:
             for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
                 ops = [*ops_in(BytesIO(content.as_py()), path.as_py())]
@@ -50,12 +49,12 @@ def lines_judge(
     return judge
 
 
-def head_of_rows(item: Grouped) -> tuple[Key, str]:
+def head_of_rows(item: Grouped) -> list[tuple[Key, str]]:
     """Return the head of one partition as text, from the rows of its events."""
     key, tables = item
     rows = [row for table in tables for row in table.to_pylist()]
     floors = {row["index"]: row["floor"] for row in rows if row["floor"] is not None}
-    return key, head_of(PartOps(in_order(map(event_of, rows))), floors).to_json()
+    return [(key, head_of(PartOps(in_order(map(event_of, rows))), floors).to_json())]
 
 
 def finder(

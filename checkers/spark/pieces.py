@@ -14,22 +14,21 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from checkers.spark import assemble
 from checkers.spark.anywhere import in_doubt_anywhere
 from checkers.spark.assemble import Context
-from checkers.spark.batches import BATCH_COLUMNS, FINE, Touched, Untouched
-from checkers.spark.fold import by_part
+from checkers.spark.batches import BATCH_COLUMNS, FINE, Touched, untouched
 from checkers.spark.head import Part
 from checkers.spark.landed import landed
 from checkers.spark.reading import Key, Scan
 from checkers.spark.rows import Ints, Rows, numbers_in, spans_of
 from checkers.spark.scan import Parts, Tables
 from checkers.spark.search import Doubts, Limits, search
+from checkers.spark.sent import Sent, landed_at
 from checkers.spark.sought import Sought
-from checkers.spark.sums import Sums, sums_of
-from checkers.spark.works import Events, Spans, Take, keyed
+from checkers.spark.sums import Sums
+from checkers.spark.works import Events, Spans, Take
 from harness.tables.places import LAST, SHIFT, place_of
 from harness.tables.schema import Manifest
 
@@ -43,7 +42,12 @@ _PIECES: Final = {
 
 
 def pieces(
-    tables: Tables, parts: Sequence[Part], folds: Parts, manifests: Sequence[Manifest], limits: Limits
+    tables: Tables,
+    parts: Sequence[Part],
+    folds: Parts,
+    sums: Mapping[Key, Sums],
+    manifests: Sequence[Manifest],
+    limits: Limits,
 ) -> tuple[Parts, dict[Key, Context]]:
     """
     Return all rows by which the partitions are judged, each with its `piece` (checkers/spark/assemble.py).
@@ -51,28 +55,28 @@ def pieces(
     Args:
         tables: the tables of the runs.
         parts: every partition of the runs.
-        folds: all rows of all runs, in the buckets of the first look.
+        folds: all rows of all runs, in the buckets of the first look, gathered by partition.
+        sums: of each partition that has produces.
         manifests: of the runs.
         limits: how far to look for what is in doubt.
 
     Returns:
         The rows by partition, and what is known of each partition beside them.
     """
-    sums = sums_of(folds)
     parts = [_with_digests(part, sums) for part in parts]
     whole = [part for part in parts if part.head.why]
     abridged = [part for part in parts if not part.head.why]
     scans = [events_of(parts, assemble.EVENT), *_all_of(whole)]
     about = {part.key: Context(place=part.place, replicas=part.replicas(part.logs)) for part in whole}
     if not abridged:
-        return tables.scan(*scans), about
+        return tables.gather(tables.scan(*scans)), about
     claims = landed(tables, abridged, {key: each.unanswered for key, each in sums.items()})
     doubts = search(tables, abridged, folds, claims, limits)
     choice = _Choice(tables=tables, keys=[part.key for part in abridged], sums=sums, claims=claims, limits=limits)
     chosen, places = choice.scans(doubts, {run: manifest.reach for run, manifest in enumerate(manifests)})
     about |= {part.key: _context(part, sums, doubts.beyond) for part in abridged}
-    rest = folds.flatMap(Untouched(places, limits.coarse))
-    return tables.union(tables.scan(*scans, *chosen), rest), about
+    rest = folds.mapPartitions(partial(untouched, places=places, shift=limits.coarse), preservesPartitioning=True)
+    return tables.gather(tables.scan(*scans, *chosen), rest), about
 
 
 def events_of(parts: Iterable[Part], piece: str = "") -> Scan:
@@ -169,9 +173,9 @@ class _Choice:
         Of all produces only these columns are read; their rows are read afterwards, by their invokes.
         """
         runs = {run for run, _ in values}
-        sent = self.tables.scan(Scan.all("produces", _Sent(values), runs, ("part", "hash", "offset", "invoked")))
-        landed_at = self.claims.map(partial(_landed, values=values))
-        for key, table in self.tables.union(sent, landed_at).collect():
+        sent = self.tables.scan(Scan.all("produces", Sent(values), runs, ("part", "hash", "offset", "invoked")))
+        claimed = self.claims.map(partial(landed_at, values=values))
+        for key, table in (*sent.collect(), *claimed.collect()):
             yield key, Rows(table)
 
     def _batches(
@@ -208,33 +212,3 @@ def _places(of: Mapping[Key, Iterable[int]]) -> dict[int, frozenset[int]]:
     for (run, part), numbers in of.items():
         found.setdefault(run, set()).update(place_of(part, number << SHIFT) for number in numbers)
     return {run: frozenset(places) for run, places in found.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """Take the offset and the invoke of each produce of some values."""
-
-    values: Mapping[Key, Sought]
-
-    def __call__(self, run: int, tables: Iterable[pa.Table]) -> Iterator[tuple[Key, pa.Table]]:
-        for table in tables:
-            for key, rows in keyed(run, by_part(table)):
-                if key in self.values:
-                    there = self.values[key].within(Rows(rows)["hash"])[0]
-                    if len(there):
-                        yield key, _told(rows.select(["offset", "invoked"]).take(pa.array(there)))
-
-
-def _told(rows: pa.Table) -> pa.Table:
-    """Return rows without the offset of an acknowledgement with acks=0, which is -1."""
-    offset = Rows(rows)["offset"]
-    there = Rows(rows).known("offset") & (offset >= 0)
-    return rows.set_column(0, "offset", pa.array(offset, mask=~there))
-
-
-def _landed(item: tuple[Key, pa.Table], *, values: Mapping[Key, Sought]) -> tuple[Key, pa.Table]:
-    """Return the offsets at which values landed."""
-    key, claims = item
-    there = values[key].within(Rows(claims)["hash"])[0] if key in values else np.empty(0, dtype=np.int64)
-    offset = claims.column("offset").take(pa.array(there))
-    return key, pa.table({"offset": offset, "invoked": pa.nulls(len(offset), pa.int64())})

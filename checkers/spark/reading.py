@@ -6,9 +6,10 @@ This module imports nothing of Spark.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +21,11 @@ from harness.tables.schema import SCHEMAS
 Key: TypeAlias = tuple[int, int]
 # What is done with rows of a run: its number, and tables of some rows each -> tables by partition.
 Work: TypeAlias = Callable[[int, Iterator[pa.Table]], Iterable[tuple[Key, pa.Table]]]
+
+# All tables of one partition.
+Grouped: TypeAlias = tuple[Key, Sequence[pa.Table]]
+
+T = TypeVar("T")
 
 # Texts of few values, which are read as numbers.
 _CODED: Final = frozenset({"codec", "outcome"})
@@ -75,9 +81,30 @@ class Piece:
 
 def worked(pieces: Iterable[Piece], scans: Sequence[Scan]) -> Iterator[tuple[Key, pa.Table]]:
     """Read pieces, and yield what the work of each one's scan makes of them."""
+    settle()
     for piece in pieces:
         scan = scans[piece.scan]
         yield from scan.work(piece.run, _read(piece, scan.columns))
+
+
+def task_of(key: Key) -> int:
+    """Return a number by which a partition's tables find their task."""
+    return key[0] + key[1]
+
+
+def each_key(work: Callable[[Grouped], Iterable[T]], items: Iterable[tuple[Key, pa.Table]]) -> Iterator[T]:
+    """Call the work with all tables of each partition that are in one task, and yield what it returns."""
+    grouped: dict[Key, list[pa.Table]] = {}
+    for key, table in items:
+        grouped.setdefault(key, []).append(table)
+    for key in [*grouped]:
+        yield from work((key, grouped.pop(key)))
+
+
+def settle() -> None:
+    """Keep what is imported out of garbage collection, which PySpark asks for after each task: 40 ms of it."""
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 def as_rows(scan: Scan, run: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -27,10 +28,11 @@ from checkers.spark.executor import JUDGED, LINES_SCHEMA, head_of_rows, lines_ju
 from checkers.spark.head import Head, Part
 from checkers.spark.options import Folder, name_of
 from checkers.spark.pieces import events_of, pieces
-from checkers.spark.reading import Key
+from checkers.spark.reading import Key, each_key
 from checkers.spark.scan import Parts, Tables
 from checkers.spark.search import LIMITS, Limits, folded
 from checkers.spark.storage import HISTORY, Stored, look, manifests_of
+from checkers.spark.sums import sums_of
 from harness.model import Anomaly
 from harness.tables.schema import LINES_MAX, Manifest, TablesError
 
@@ -167,7 +169,7 @@ def _judge_tables(
     paths = [*manifests]
     with Tables(session, paths) as tables:
         parts, rows, about = selected(tables, [*manifests.values()], limits)
-        judged = rows.groupByKey(tables.tasks).flatMap(rows_judge(checkers, about)).collect()
+        judged = rows.mapPartitions(partial(each_key, rows_judge(checkers, about))).collect()
     by_part = _anomalies(judged)
     found: dict[Folder, list[Anomaly]] = {path: [] for path in paths}
     for part in sorted(parts, key=lambda part: part.place):
@@ -183,10 +185,10 @@ def selected(
     with ThreadPoolExecutor(1) as pool:
         # Heads are a few rows; meanwhile the cores can fold.
         heads = pool.submit(_parts, tables, manifests)
-        folds = tables.keep(folded(tables, range(len(manifests)), limits.coarse))
-        folds.count()
+        folds = tables.keep(tables.gather(folded(tables, range(len(manifests)), limits.coarse)))
+        sums = sums_of(folds)
         parts = heads.result()
-    rows, about = pieces(tables, parts, folds, manifests, limits)
+    rows, about = pieces(tables, parts, folds, sums, manifests, limits)
     return parts, rows, about
 
 
@@ -216,8 +218,8 @@ def _parts(tables: Tables, manifests: Sequence[Manifest]) -> list[Part]:
         for run, manifest in enumerate(manifests)
         for number, (topic, partition) in enumerate(manifest.parts or (NO_KEY,))
     ]
-    rows = tables.scan(events_of(parts)).groupByKey(tables.tasks).map(head_of_rows).collect()
-    by_key = {key: Head.from_json(text) for key, text in rows}
+    rows = tables.gather(tables.scan(events_of(parts))).mapPartitions(partial(each_key, head_of_rows))
+    by_key = {key: Head.from_json(text) for key, text in rows.collect()}
     if len(by_key) != len(parts):
         raise TablesError(f"{len(by_key)} of {len(parts)} partitions have events; expected all to have some")
     return [_with_head(part, by_key[part.key], manifests[part.run]) for part in parts]

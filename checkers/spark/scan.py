@@ -9,7 +9,7 @@ same work is done with the rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias
 
@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.spark.options import Folder, spark_path
-from checkers.spark.reading import ROWS_SCHEMA, Key, Piece, Scan, as_rows, unpacked, worked
+from checkers.spark.reading import ROWS_SCHEMA, Key, Piece, Scan, as_rows, task_of, unpacked, worked
 from checkers.spark.rows import Ints
 from harness.tables.schema import FOLDER, SCHEMAS, table_path
 
@@ -50,10 +50,8 @@ class Tables:
         self._about: dict[str, pq.FileMetaData] = {}
         self._kept: list[Parts] = []
 
-    @property
-    def tasks(self) -> int:
-        """Into how many parts small work is divided."""
-        return 2 * int(self._context.defaultParallelism)
+        # Into how many tasks partitions are divided.
+        self.tasks = 2 * int(self._context.defaultParallelism)
 
     def scan(self, *scans: Scan) -> Parts:
         """Return what the work of these scans makes of their rows, when it is asked for."""
@@ -67,15 +65,21 @@ class Tables:
                     pieces += self._pieces(folder, run, scan, place)
                 else:
                     elsewhere.append(self._read_by_spark(folder, run, scan))
-        return self.union(self._spread(pieces).mapPartitions(partial(worked, scans=scans)), *elsewhere)
+        here = self._spread(pieces).mapPartitions(partial(worked, scans=scans))
+        return self._context.union([here, *elsewhere]) if elsewhere else here
 
     def of(self, tables: Iterable[tuple[Key, pa.Table]]) -> Parts:
         """Return tables that are small."""
         return self._spread([*tables])
 
-    def union(self, *parts: Parts) -> Parts:
-        """Return all of these."""
-        return self._context.union([*parts])
+    def gather(self, *some: Parts) -> Parts:
+        """
+        Return all of these, those of one partition in one place; what was gathered before stays where it is.
+
+        A partition's tables are in one task then, whose memory they must fit.
+        """
+        gathered = (parts.partitionBy(self.tasks, task_of) for parts in some)
+        return reduce(lambda one, other: one.union(other), gathered)
 
     def keep(self, parts: Parts) -> Parts:
         """Return tables that executors keep once they have made them, until the block of these tables ends."""

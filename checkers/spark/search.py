@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from checkers.spark import doubts as say
-from checkers.spark.doubts import Finding, Known, first_look, last_look, look
+from checkers.spark.claims import fold_claims, single_claims
+from checkers.spark.doubts import Finding, Known, first_look, look_again, look_last
 from checkers.spark.executor import finder
 from checkers.spark.fold import COLUMNS
 from checkers.spark.head import Part
-from checkers.spark.reading import Key, Scan
+from checkers.spark.reading import Key, Scan, each_key
 from checkers.spark.rows import Span, joined, lowest, numbers_in
 from checkers.spark.scan import Parts, Tables
-from checkers.spark.works import Fold, Picked, Singly, Spans, fold_claims, single_claims
+from checkers.spark.works import Fold, Picked, Singly, Spans
 from harness.tables.places import SHIFT, place_of
 
 TABLES: Final = ("records", "produces", "batches", "reads")
@@ -134,7 +135,7 @@ def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, l
     Args:
         tables: of their runs.
         parts: the partitions.
-        folds: all rows of their runs, and no others, in the buckets of the first look.
+        folds: all rows of their runs, and no others, in the buckets of the first look, gathered by partition.
         claims: see checkers/spark/landed.py.
         limits: how far to look.
     """
@@ -142,12 +143,12 @@ def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, l
 
     def found_by(rows: Parts, how: _Look) -> dict[Key, list[Finding]]:
         found: dict[Key, list[Finding]] = {key: [] for key in by_key}
-        for key, finding in rows.groupByKey(tables.tasks).flatMap(finder(by_key, how)).collect():
+        for key, finding in rows.mapPartitions(partial(each_key, finder(by_key, how))).collect():
             found[key].append(finding)
         return found
 
     shift = limits.coarse
-    whole = tables.union(folds, claims.map(partial(fold_claims, shift=shift, among=None)))
+    whole = tables.gather(folds, _each(claims, fold_claims, shift=shift, among=None))
     first = found_by(whole, partial(first_look, shift=shift))
     known = {key: _known(found) for key, found in first.items()}
     left = _Left.of({key: _spans(first[key], say.LOOK, say.DOUBT) for key in first}, shift, limits.buckets)
@@ -155,20 +156,25 @@ def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, l
     if left.count > limits.few:
         fine = limits.fine
         rows = tables.scan(*left.scans(lambda name, among: Fold(name, fine, among)))
-        landed = claims.map(partial(fold_claims, shift=fine, among=Spans(left.spans)))
-        again = found_by(tables.union(rows, landed), partial(_look_again, known=known, shift=fine))
+        landed = _each(claims, fold_claims, shift=fine, among=Spans(left.spans))
+        again = found_by(tables.gather(rows, landed), partial(look_again, known=known, shift=fine))
         spans = {key: [*_spans(again[key], say.LOOK), *known[key].doubts] for key in known}
         left = _Left.of(spans, fine, limits.buckets)
         beyond |= left.beyond
     rows = tables.scan(*left.scans(Singly), _samples(known))
-    landed = claims.map(partial(single_claims, among=Spans(left.spans)))
-    last = found_by(tables.union(rows, landed), partial(_look_last, known=known, most=limits.offsets))
+    landed = _each(claims, single_claims, among=Spans(left.spans))
+    last = found_by(tables.gather(rows, landed), partial(look_last, known=known, most=limits.offsets))
     return Doubts(
         offsets={key: _spans(last[key], say.OFFSET) for key in last},
         hashes={key: _numbers(last[key], say.HASH) for key in last},
         befores={key: _numbers(last[key], say.BEFORE) for key in last},
         beyond=beyond | {key: count for key in last for count in _numbers(last[key], say.BEYOND)},
     )
+
+
+def _each(claims: Parts, work: Callable[..., tuple[Key, pa.Table]], **how: Any) -> Parts:
+    """Return what the work makes of each claim, where it is."""
+    return claims.mapPartitions(partial(map, partial(work, **how)), preservesPartitioning=True)
 
 
 def _samples(known: Mapping[Key, Known]) -> Scan:
@@ -178,14 +184,6 @@ def _samples(known: Mapping[Key, Known]) -> Scan:
     runs = {run: frozenset(of_run) for run, of_run in invoked.items()}
     work = Picked(runs, say.SAMPLED)
     return Scan(table="produces", columns=COLUMNS["produces"], work=work, runs=runs, by="invoked")
-
-
-def _look_again(rows: pa.Table, part: Part, *, known: Mapping[Key, Known], shift: int) -> list[Finding]:
-    return look(rows, part, known[part.key], shift)
-
-
-def _look_last(rows: pa.Table, part: Part, *, known: Mapping[Key, Known], most: int) -> list[Finding]:
-    return last_look(rows, part, known[part.key], most)
 
 
 def _known(findings: Sequence[Finding]) -> Known:

@@ -66,6 +66,18 @@ _SILENT: Final = (
     "-Xlog:disable",
     f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
 )
+# By TCP, each task of a Python waits 40 ms for an acknowledgement that the kernel delays.
+_SOCKETS: Final[Mapping[str, str]] = {"spark.python.unix.domain.socket.enabled": "true"}
+# The path of such a socket has 107 bytes at most (unix(7)), of which Spark takes some 50 for names of its own.
+_SOCKETS_FOLDER_MAX: Final = 50
+# Forks the Pythons of executors, and has imported what they need.
+_DAEMON: Final[Mapping[str, str]] = {"spark.python.daemon.module": "checkers.spark.daemon"}
+# Each row group is freed before the next one is read: give no memory back to the kernel, which would have to clear
+# it again (mallopt(3)).
+_MEMORY: Final[Mapping[str, str]] = {
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(2**28),
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(2**27),
+}
 _PYTHONPATH: Final = "spark.executorEnv.PYTHONPATH"
 _WRAPPER: Final = """#!/bin/sh
 for arg do shift; [ "$arg" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$arg"; done
@@ -147,6 +159,9 @@ def _local_settings(java: Path, keep_classes: Path | None, *, large: bool) -> di
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {
         **_LOOPBACK,
+        **_DAEMON,
+        **_MEMORY,
+        **(_SOCKETS if len(os.fsencode(tempfile.gettempdir())) <= _SOCKETS_FOLDER_MAX else {}),
         "spark.driver.extraJavaOptions": shlex.join(options),
         "spark.local.dir": tempfile.gettempdir(),
         "spark.executorEnv.PYTHONPATH": path,

@@ -40,7 +40,9 @@ class Sums:
 
 def sums_of(folds: Any) -> dict[Key, Sums]:
     """Return the sums of each partition that has produces, from folded rows (RDD of tables by partition)."""
-    found: dict[Key, Sums] = dict(folds.flatMap(_sums).reduceByKey(lambda one, other: one + other).collect())
+    found: dict[Key, Sums] = {}
+    for key, sums in folds.flatMap(_sums).collect():
+        found[key] = found.get(key, Sums()) + sums
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from checkers.spark.fold import FOLD_SCHEMA, LANDED, by_part, each, fold, folds
+from checkers.spark.fold import by_part, each, folds
 from checkers.spark.reading import Key
 from checkers.spark.rows import Bools, Rows, Span, within
 
@@ -138,27 +138,3 @@ def is_among(rows: Rows, name: str, numbers: frozenset[int]) -> Bools:
     """Return True for each row whose number is one of these."""
     found: Bools = rows.known(name) & np.isin(rows[name], np.array(sorted(numbers), dtype=np.int64))
     return found
-
-
-# --- what was found before, by partition -----------------------------------------------------------------------
-def fold_claims(item: tuple[Key, pa.Table], *, shift: int, among: Spans | None) -> tuple[Key, pa.Table]:
-    """Return the claims of a partition (checkers/spark/landed.py), all or those in some ranges, folded."""
-    key, claims = item[0], _claims(item, among)
-    return key, _only(by_part(fold(LANDED, claims, shift), LANDED))
-
-
-def single_claims(item: tuple[Key, pa.Table], *, among: Spans) -> tuple[Key, pa.Table]:
-    """Return the claims of a partition that are in some ranges as if each were folded alone."""
-    key, claims = item[0], _claims(item, among)
-    return key, _only(by_part(each(LANDED, claims), LANDED))
-
-
-def _claims(item: tuple[Key, pa.Table], among: Spans | None) -> pa.Table:
-    (run, part), claims = item
-    rows = claims.append_column("part", pa.array([part] * len(claims), pa.int64()))
-    return rows if among is None else among.kept(run, rows)
-
-
-def _only(tables: Iterator[tuple[int, pa.Table]]) -> pa.Table:
-    """Return the one table, an empty one if there is none."""
-    return next((table for _, table in tables), FOLD_SCHEMA.empty_table())
