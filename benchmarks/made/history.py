@@ -122,6 +122,7 @@ class Maker:
             parts=tuple((TOPIC, number) for number in range(shape.partitions)),
             logs=tuple(self._logs),
             reach=1 + (shape.batch >> SHIFT),
+            sizes=writer.sizes(),
         )
         manifest.write(folder)
         return manifest

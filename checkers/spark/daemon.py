@@ -9,6 +9,8 @@ spark.python.daemon.module, and such a module (its page Debugging PySpark).
 from __future__ import annotations
 
 import gc
+import os
+import sys
 
 import pyspark.worker
 from pyspark import daemon
@@ -20,4 +22,6 @@ IMPORTED = (pyspark.worker, checkers.spark.executor)
 
 if __name__ == "__main__":
     gc.freeze()
+    # An error of a task reaches the driver as its answer; what else is printed is that Java no longer listens.
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (as long as the process)
     daemon.manager()

@@ -58,14 +58,14 @@ def head_of_rows(item: Grouped) -> list[tuple[Key, str]]:
 
 
 def finder(
-    parts: Mapping[Key, Part], look: Callable[[pa.Table, Part], list[Finding]]
+    parts: Mapping[Key, Part], look: Callable[[pa.Table, Part], list[Finding]], *, single: bool
 ) -> Callable[[Grouped], list[tuple[Key, Finding]]]:
-    """Return the function that executors call with folded rows of one partition (checkers/spark/fold.py)."""
+    """Return the function that executors call with rows of one partition: folded, or single ones."""
 
     def find(item: Grouped) -> list[tuple[Key, Finding]]:
         key, tables = item
         part = parts.get(key)
-        return [(key, finding) for finding in look(together(tables), part)] if part else []
+        return [(key, finding) for finding in look(together(tables, single=single), part)] if part else []
 
     return find
 

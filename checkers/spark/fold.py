@@ -23,11 +23,13 @@ WHO: Final = "who"
 
 _INT: Final = pa.int64()
 _TEXT: Final = pa.string()
+_NAME: Final = pa.dictionary(pa.int8(), _TEXT)
 _BOOL: Final = pa.bool_()
 # Of folded rows, and of single ones; each table has some of the columns.
 FOLD_SCHEMA: Final = pa.schema(
     [
-        *((name, _TEXT) for name in (WHO, "codec", "outcome")),
+        (WHO, _NAME),
+        *((name, _TEXT) for name in ("codec", "outcome")),
         *((name, _BOOL) for name in ("told", "rising", "odd")),
         *((name, _INT) for name in ("bucket", "n", "plain", "full", "log", "read", "acks", "stretch", "late")),
         *((name, _INT) for name in ("invoked", "invoked_last", "base", "number", "index", "time_ns", "epoch")),
@@ -90,6 +92,8 @@ _OF_EACH: Final = frozenset(
     }
 )
 
+_SINGLE_SCHEMA: Final = pa.schema([field for field in FOLD_SCHEMA if field.name in {WHO, *_OF_EACH}])
+
 _Columns: TypeAlias = dict[str, Any]
 _Words: TypeAlias = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -132,21 +136,28 @@ def by_part(rows: pa.Table | None, who: str = "") -> Iterator[tuple[int, pa.Tabl
     found = Rows(rows)
     for part in np.unique(found["part"]).tolist():
         mine = found.where(found["part"] == part).table.drop_columns(["part"])
-        yield part, mine.append_column(WHO, pa.array([who] * len(mine), _TEXT)) if who else mine
+        yield part, mine.append_column(WHO, _names(who, len(mine))) if who else mine
 
 
-def together(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return folded or single rows of several tables, with all columns of FOLD_SCHEMA."""
-    return pa.concat_tables([FOLD_SCHEMA.empty_table(), *map(_whole, tables)])
+def _names(who: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(np.zeros(count, dtype=np.int8), [who])
 
 
-def _whole(rows: pa.Table) -> pa.Table:
+def together(tables: Sequence[pa.Table], *, single: bool) -> pa.Table:
+    """Return folded or single rows of several tables, with all columns that such rows have."""
+    schema = _SINGLE_SCHEMA if single else FOLD_SCHEMA
+    return pa.concat_tables(
+        [schema.empty_table(), *(_whole(rows, schema) for rows in tables)]
+    ).unify_dictionaries()
+
+
+def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     there = {*rows.column_names}
     columns = [
         rows.column(field.name).cast(field.type) if field.name in there else pa.nulls(len(rows), field.type)
-        for field in FOLD_SCHEMA
+        for field in schema
     ]
-    return pa.table(columns, schema=FOLD_SCHEMA)
+    return pa.table(columns, schema=schema)
 
 
 # --- marks of rows ---------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ def pieces(
     folds: Parts,
     sums: Mapping[Key, Sums],
     manifests: Sequence[Manifest],
+    *,
     limits: Limits,
 ) -> tuple[Parts, dict[Key, Context]]:
     """

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
-from harness.tables.schema import SCHEMAS
+from harness.tables.schema import SCHEMAS, TablesError
 
 # The number of a run, and the place of a partition in its manifest.
 Key: TypeAlias = tuple[int, int]
@@ -136,7 +136,13 @@ def _packed(table: pa.Table) -> bytes:
 
 
 def _read(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
-    with pq.ParquetFile(piece.path, read_dictionary=[name for name in columns if name in _CODED]) as file:
-        for group in piece.groups:
-            # One thread: Spark gives each task a core.
-            yield file.read_row_group(group, columns=list(columns), use_threads=False)
+    coded = [name for name in columns if name in _CODED]
+    group = -1
+    try:
+        with pq.ParquetFile(piece.path, read_dictionary=coded) as file:
+            for group in piece.groups:
+                # One thread: Spark gives each task a core.
+                yield file.read_row_group(group, columns=list(columns), use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        where = f"row group {group}: " if group >= 0 else ""
+        raise TablesError(f"{piece.path}: {where}{error!s:.200}; expected a table of this run") from None

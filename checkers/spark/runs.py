@@ -188,7 +188,7 @@ def selected(
         folds = tables.keep(tables.gather(folded(tables, range(len(manifests)), limits.coarse)))
         sums = sums_of(folds)
         parts = heads.result()
-    rows, about = pieces(tables, parts, folds, sums, manifests, limits)
+    rows, about = pieces(tables, parts, folds, sums, manifests, limits=limits)
     return parts, rows, about
 
 

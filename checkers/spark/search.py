@@ -141,9 +141,9 @@ def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, l
     """
     by_key = {part.key: part for part in parts}
 
-    def found_by(rows: Parts, how: _Look) -> dict[Key, list[Finding]]:
+    def found_by(rows: Parts, how: _Look, *, single: bool = False) -> dict[Key, list[Finding]]:
         found: dict[Key, list[Finding]] = {key: [] for key in by_key}
-        for key, finding in rows.mapPartitions(partial(each_key, finder(by_key, how))).collect():
+        for key, finding in rows.mapPartitions(partial(each_key, finder(by_key, how, single=single))).collect():
             found[key].append(finding)
         return found
 
@@ -163,7 +163,7 @@ def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, l
         beyond |= left.beyond
     rows = tables.scan(*left.scans(Singly), _samples(known))
     landed = _each(claims, single_claims, among=Spans(left.spans))
-    last = found_by(tables.gather(rows, landed), partial(look_last, known=known, most=limits.offsets))
+    last = found_by(tables.gather(rows, landed), partial(look_last, known=known, most=limits.offsets), single=True)
     return Doubts(
         offsets={key: _spans(last[key], say.OFFSET) for key in last},
         hashes={key: _numbers(last[key], say.HASH) for key in last},

@@ -22,7 +22,7 @@ from checkers.spark.errors import said
 from checkers.spark.options import Folder, spark_path
 from harness.model import UsageError
 from harness.run.store import Run
-from harness.tables.schema import FOLDER, MANIFEST, SCHEMAS, Manifest, TablesError, table_path
+from harness.tables.schema import FOLDER, MANIFEST, SCHEMAS, Manifest, TablesError, check_size, table_path
 from harness.tables.writer import ensure_tables
 
 HISTORY: Final = "history.jsonl"
@@ -183,15 +183,19 @@ class SparkStorage:
                     f"{folder}: made from a history of {manifest.size} bytes; expected {run.history}"
                 )
             for name in SCHEMAS:
-                self._check(run, name, manifest.rows.get(name))
+                self._check(run, name, manifest.rows.get(name), manifest.sizes.get(name))
         except TablesError as error:
             return TablesError(
                 f"{error}; tables are made from lines of local folders only: check the run there first"
             )
         return manifest
 
-    def _check(self, run: Stored, name: str, rows: int | None) -> None:
-        """Raise TablesError if a table is missing, is cut short, or has other columns."""
+    def _check(self, run: Stored, name: str, rows: int | None, size: int | None) -> None:
+        """
+        Raise TablesError if a table is missing, is cut short, has other columns, or is another file.
+
+        The version that a file says of itself cannot be read by Spark; a file of another version has another size.
+        """
         file = table_path(Path(FOLDER), name).name
         where = f"{run.place}/{FOLDER}/{file}"
         if file not in run.tables:
@@ -209,6 +213,7 @@ class SparkStorage:
                 )
         if count != rows:
             raise TablesError(f"{where}: {count} rows; expected {rows}")
+        check_size(where, run.tables[file], size)
 
     def _binary(self, **options: str) -> Any:
         return self._session.read.format("binaryFile").options(**options)

@@ -39,10 +39,12 @@ def run_tables() -> str:
         "What depends on the order of ops is decided when the tables are written, and stored with the row "
         "(`floor`, `behind`, `rising`, `odd`, `before`, `stretch`), so that no query needs an order.",
         "## How a large run is checked",
-        "Spark folds all rows into buckets of 4,096 offsets, compares logs with each other, and the leader's log "
-        "with what was acknowledged and read, and looks again, at single offsets, where they differ "
-        "(`checkers/spark/fold.py`, `checkers/spark/compare.py`). No record is shuffled, and what is looked at "
-        "again is read by its `place`.\n"
+        "Spark's executors fold all rows into buckets of 4,096 offsets, compare logs with each other, and the "
+        "leader's log with what was acknowledged and read, and look again, at single offsets, where they differ "
+        "(`checkers/spark/fold.py`, `checkers/spark/compare.py`). They read the files themselves, row groups one "
+        "by one (`checkers/spark/reading.py`), and only buckets leave an executor, no record; of files that only "
+        "Spark's readers reach (`hdfs:`, `s3a:`), these hand over the rows. What is looked at again is read by its "
+        "`place`.\n"
         "The rules then judge each partition from all of its events, and from the produces, batches and records "
         "that are in doubt; everything else is left out of all of them at once, so that no rule can miss it "
         "(`checkers/facts/abridged.py`).\n"
@@ -65,6 +67,7 @@ def run_tables() -> str:
                 ),
                 ("`irregular`", "partitions with an op that does not fit the tables, and why"),
                 ("`reach`", "how many places after its own the records of a batch lie at most"),
+                ("`sizes`", "the bytes of each table's file, so that another file is not taken for it"),
             ),
         ),
     )

@@ -162,6 +162,7 @@ class Manifest:
         logs: the place of the partition, the replica and the index of the snapshot of each log that was read.
         irregular: `topic-partition` -> why an op of that partition does not fit the tables.
         reach: how many places after its own the records of a batch that is not odd lie at most.
+        sizes: the bytes of each table's file; nothing in manifests that are older than this.
     """
 
     version: int = VERSION
@@ -174,6 +175,7 @@ class Manifest:
     logs: tuple[tuple[int, str, int], ...] = ()
     irregular: Mapping[str, str] = field(default_factory=dict)
     reach: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write it to the folder of the tables."""
@@ -206,6 +208,7 @@ class Manifest:
                 logs=tuple((part, replica, snapshot) for part, replica, snapshot in raw["logs"]),
                 irregular=raw["irregular"],
                 reach=raw["reach"],
+                sizes=raw.get("sizes", {}),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise _no_manifest(path, error) from error
@@ -213,6 +216,12 @@ class Manifest:
 
 def _no_manifest(path: Path | str, error: Exception) -> TablesError:
     return TablesError(f"{path}: {error!r:.200}; expected the manifest of a run's tables")
+
+
+def check_size(path: Path | str, found: int, expected: int | None) -> None:
+    """Raise TablesError if a table's file has another size than the one that was written with the manifest."""
+    if expected not in (None, found):
+        raise TablesError(f"{path}: {found} bytes; expected the file of {expected} that its manifest is about")
 
 
 def table_path(folder: Path, name: str) -> Path:

@@ -28,6 +28,7 @@ from harness.tables.schema import (
     Manifest,
     TablesError,
     check_schema,
+    check_size,
     table_path,
 )
 
@@ -50,6 +51,7 @@ class TableWriter:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
+        self._folder = folder
         self._stack = ExitStack()
         self.written = dict.fromkeys(SCHEMAS, 0)
         self._files = {
@@ -70,6 +72,10 @@ class TableWriter:
     def close(self) -> None:
         """Write the ends of the files, and close them; safe to call twice."""
         self._stack.close()
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of each file, once they are closed."""
+        return {name: table_path(self._folder, name).stat().st_size for name in SCHEMAS}
 
     def __enter__(self) -> Self:
         return self
@@ -129,6 +135,7 @@ class TableMaker:
             logs=tuple(rows.logs),
             irregular=rows.irregular,
             reach=rows.reach,
+            sizes=self._writer.sizes(),
         )
         manifest.write(self._folder)
 
@@ -228,6 +235,7 @@ def read_manifest(history: Path) -> Manifest:
         check_schema(path, name, found)
         if about.num_rows != manifest.rows[name]:
             raise TablesError(f"{path}: {about.num_rows} rows; expected {manifest.rows[name]}")
+        check_size(path, path.stat().st_size, manifest.sizes.get(name))
     return manifest
 
 

@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import SparkSession
 
 from checkers import CHECKERS
 from checkers.spark import runs as module
 from checkers.spark.pieces import pieces
 from checkers.spark.search import Limits
-from checkers.spark.tables import Chosen, Tables
 from harness.model import Anomaly
-from harness.tables.schema import SCHEMAS, Manifest, table_path
-
-
-class Together(Tables):
-    """Tables of many small runs in one file each, so that a query does not open thousands of files."""
-
-    def all(self, name: str, runs: Collection[int]) -> DataFrame:
-        schema = SCHEMAS[name].append(pa.field("run", pa.int32()))
-        (folder,) = {Path(each).parents[1] for each in self._folders}
-        rows = self.session.read.schema(from_arrow_schema(schema)).parquet(str(table_path(folder, name)))
-        return rows.where(f"run in ({', '.join(map(str, runs))})")
-
-    def among(self, name: str, chosen: Mapping[str, Chosen]) -> DataFrame:
-        rows = self.all(name, range(len(self._folders)))
-        each = []
-        for column, values in chosen.items():
-            texts = [f"'{run}:{number}'" for run, numbers in values.items() for number in numbers]
-            each.append(f"concat(run, ':', {column}) in ({', '.join(texts)})" if texts else "false")
-        return rows.where(" or ".join(each))
+from harness.tables.schema import FOLDER, SCHEMAS, Manifest, table_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,29 +44,31 @@ def check_together(
     backwards: bool = False,
 ) -> Found:
     """Check many runs from their tables at once, with small buckets; backwards turns the rows' order around."""
-    folder.mkdir()
-    for name in SCHEMAS:
-        tables = []
-        for number, (path, manifest) in enumerate(runs):
-            table = pq.read_table(table_path(path, name))
+    for number, (path, _) in enumerate(runs):
+        tables = folder / str(number) / FOLDER
+        tables.mkdir(parents=True)
+        for name in SCHEMAS:
             if backwards:
-                table = table.take(pa.array(range(table.num_rows - 1, -1, -1), pa.int64()))
-            tables.append(table.append_column("run", pa.array([number] * manifest.rows[name], pa.int32())))
-        pq.write_table(pa.concat_tables(tables[::-1] if backwards else tables), table_path(folder, name))
-    judged_by: dict[str, int] = {}
+                table = pq.read_table(table_path(path, name))
+                rows = pa.array(range(table.num_rows - 1, -1, -1), pa.int64())
+                pq.write_table(table.take(rows), table_path(tables, name), row_group_size=50)
+            else:
+                table_path(tables, name).symlink_to(table_path(path, name))
+    judged_by: Counter[str] = Counter()
 
-    def counted(*arguments: Any) -> tuple[DataFrame, Any]:
-        rows, about = pieces(*arguments)
-        rows = rows.localCheckpoint()
-        judged_by.update({row["piece"]: row["count"] for row in rows.groupBy("piece").count().collect()})
+    def counted(*arguments: Any, **named: Any) -> tuple[Any, Any]:
+        rows, about = pieces(*arguments, **named)
+        rows = rows.cache()
+        for _, table in rows.collect():
+            judged_by.update(table.column("piece").to_pylist())
         return rows, about
 
     keys = {folder / str(number): manifest for number, (_, manifest) in enumerate(runs)}
-    before = module.Tables, module.pieces
-    module.Tables, module.pieces = Together, counted
+    before = module.pieces
+    module.pieces = counted
     try:
         found = module._judge_tables(session, keys, CHECKERS, limits)
     finally:
-        module.Tables, module.pieces = before
+        module.pieces = before
     made = {name: sum(manifest.rows[name] for _, manifest in runs) for name in SCHEMAS}
     return Found(anomalies=[found[key] for key in keys], rows=judged_by, made=made)

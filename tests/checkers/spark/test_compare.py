@@ -39,7 +39,8 @@ PART = Part(
     logs={LEADER: ("A", 50), FOLLOWER: ("B", 51), OTHER: ("A", 20)},
 )
 TYPES: dict[str, pa.DataType] = {
-    **dict.fromkeys(("who", "acks", "codec", "outcome"), pa.string()),
+    "who": pa.dictionary(pa.int8(), pa.string()),
+    **dict.fromkeys(("acks", "codec", "outcome"), pa.string()),
     **dict.fromkeys(("told", "odd"), pa.bool_()),
 }
 COLUMNS = (

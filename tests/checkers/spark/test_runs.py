@@ -214,7 +214,8 @@ def test_tables_that_cannot_be_read_make_their_own_run_unknown(session: Any, tmp
     for name, (_, text) in BROKEN.items():
         assert text in found[name][0].sentence, name
         assert "\n" not in found[name][0].sentence
-    assert "SparkException: [FAILED_READ_FILE" in found["overwritten"][0].sentence
+    assert "records.parquet: row group 0: " in found["overwritten"][0].sentence
+    assert "; expected a table of this run." in found["overwritten"][0].sentence
 
 
 def test_tables_that_cannot_be_read_are_made_again_from_the_lines(session: Any, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ SAYS = {
     "missing": "records.parquet: no such file; expected a table of this run",
     "another-column": "column offset is string; expected bigint",
     "fewer-rows": "rows; expected",
+    "another-version": "that its manifest is about",
     "overwritten": "could not be read",
     "manifest": f"manifest.json: version 99; expected {VERSION}",
     "no-manifest": "manifest.json: no such file; expected the manifest",
