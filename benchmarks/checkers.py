@@ -2,8 +2,9 @@
 Measure how long Spark checks large runs, and what it needs: `python -m benchmarks.checkers [--records N …]`.
 
 Each run is made with one anomaly of every sort (benchmarks/made), checked in a process of its own, and must show
-these and no others. DuckDB folds the same files in the same run, if it is installed: what the first of Spark's
-looks does, without the rest of the check. Wall times are only meaningful on an idle machine.
+these and no others. DuckDB searches the same files in the same run for lost and diverged records, if it is
+installed (benchmarks/duckdb_search.py); the check does that, and applies every rule to all evidence. Wall times are
+only meaningful on an idle machine.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cpu import load_average
-from benchmarks.duckdb_folds import seconds
+from benchmarks.duckdb_search import Searched, searched
 from benchmarks.made.history import Maker
 from benchmarks.made.jobs import STANDARD, Job
-from benchmarks.made.truth import read_truth, write_truth, wrong
+from benchmarks.made.truth import Planted, read_truth, write_truth, wrong
 from checkers import CHECKERS
 from checkers.checker import check
 from checkers.spark.assemble import assemble
@@ -60,7 +61,7 @@ class Outcome:
         start_s: the start of Spark, in seconds.
         check_s: the check, in seconds.
         peak_mib: the most memory that all processes had together, in MiB.
-        duckdb_s: DuckDB's folds of the same files, None if it is not installed.
+        duckdb: its search of the same files, None if it is not installed.
         rules: how long each rule takes, in seconds; nothing if that was not asked for.
         wrong: plants that were not found, and findings that were not planted.
     """
@@ -68,7 +69,7 @@ class Outcome:
     start_s: float
     check_s: float
     peak_mib: float
-    duckdb_s: float | None
+    duckdb: Searched | None
     wrong: list[str] = field(default_factory=list)
     rules: dict[str, float] = field(default_factory=dict)
 
@@ -115,7 +116,9 @@ def _measure(chosen: argparse.Namespace) -> int:
         raise UsageError(f"{chosen.folder}: no such folder; expected one with room for 40 bytes a record")
     console, mistakes = Console(), 0
     java = find_java()
-    table = Table("run", "start s", "check s", "records/s", "peak MiB", "DuckDB s", "ratio")
+    table = Table(
+        "run", "start s", "check s", "records/s", "peak MiB", "DuckDB's folds s", "and search s", "ratio"
+    )
     for job in _jobs(chosen):
         with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
             with console.status(f"making {job}"):
@@ -141,15 +144,16 @@ def _longest(rules: Mapping[str, float]) -> str:
 
 
 def _cells(job: Job, outcome: Outcome) -> list[str]:
-    duckdb = outcome.duckdb_s
+    duckdb = outcome.duckdb
     return [
         str(job),
         f"{outcome.start_s:.1f}",
         f"{outcome.check_s:.1f}",
         f"{job.records / outcome.check_s:,.0f}",
         f"{outcome.peak_mib:,.0f}",
-        "-" if duckdb is None else f"{duckdb:.1f}",
-        "-" if duckdb is None else f"{outcome.check_s / duckdb:.1f}",
+        "-" if duckdb is None else f"{duckdb.fold_s:.1f}",
+        "-" if duckdb is None else f"{duckdb.all_s:.1f}",
+        "-" if duckdb is None else f"{outcome.check_s / duckdb.all_s:.1f}",
     ]
 
 
@@ -169,7 +173,8 @@ def _checked(job: Job, folder: Path, java_home: Path, *, rules: bool) -> Outcome
     with _in_another_process() as pool, _peak() as peak:
         found, start_s, check_s = pool.submit(_check, folder, java_home).result()
     with _in_another_process() as pool:
-        duckdb_s = pool.submit(seconds, Run(path=folder).tables).result() if find_spec("duckdb") else None
+        duckdb = pool.submit(searched, Run(path=folder).tables).result() if find_spec("duckdb") else None
+    truth = read_truth(folder)
     spent: dict[str, float] = {}
     if rules:
         with _in_another_process() as pool:
@@ -178,10 +183,18 @@ def _checked(job: Job, folder: Path, java_home: Path, *, rules: bool) -> Outcome
         start_s=start_s,
         check_s=check_s,
         peak_mib=peak[0],
-        duckdb_s=duckdb_s,
-        wrong=wrong(read_truth(folder), found, job.batch),
+        duckdb=duckdb,
+        wrong=[*wrong(truth, found, job.batch), *(_missed(truth, duckdb) if duckdb else ())],
         rules=spent,
     )
+
+
+def _missed(truth: Sequence[Planted], duckdb: Searched) -> Iterator[str]:
+    """Yield what DuckDB did not find of what it looks for, so that it is known to do that work."""
+    for plant in truth:
+        there = {"lost": duckdb.lost, "diverged": duckdb.diverged}.get(plant.name)
+        if there is not None and (plant.partition, plant.offset) not in there:
+            yield f"DuckDB did not find {plant.name} of partition {plant.partition} at offset {plant.offset}"
 
 
 def _check(folder: Path, java_home: Path) -> tuple[list[Anomaly], float, float]:

@@ -267,6 +267,8 @@ def _shifted(offset: Any, shift: int) -> Any:
 
 
 # --- reduction -------------------------------------------------------------------------------------------------
+# Rows with equal keys that follow each other, at least, if they are not worth being sorted first.
+_RUN_LENGTH: Final = 4
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 # How a column is reduced: what stands for null, and the function.
 _REDUCE: Final[Mapping[str, tuple[Any, Any]]] = {
@@ -285,10 +287,12 @@ def _reduced(name: str, rows: pa.Table) -> pa.Table:
     if not len(rows):
         return rows.select([*keys, *_KEPT[name]])
     codes = _codes([rows.column(key) for key in keys])
-    order = None if (codes[1:] >= codes[:-1]).all() else np.argsort(codes)
-    if order is not None:
-        codes = codes[order]
-    first = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    first = _firsts(codes)
+    is_rising = (codes[1:] >= codes[:-1]).all()
+    order = None
+    if not is_rising and len(first) > len(codes) // _RUN_LENGTH:
+        order = np.argsort(codes)
+        first = _firsts(codes[order])
     of_key = rows.select(keys).take(pa.array(first if order is None else order[first]))
     found: _Columns = {key: of_key.column(key) for key in keys}
     for column, how in _KEPT[name].items():
@@ -296,7 +300,13 @@ def _reduced(name: str, rows: pa.Table) -> pa.Table:
         values = pc.fill_null(rows.column(column), null).to_numpy()
         reduced = function.reduceat(values if order is None else values[order], first)
         found[column] = pa.array(reduced, mask=reduced == null) if how in ("min", "max") else reduced
-    return pa.table(found)
+    # Rows that nearly are in order become few without sorting them.
+    return pa.table(found) if is_rising or order is not None else _reduced(name, pa.table(found))
+
+
+def _firsts(codes: Ints) -> Ints:
+    """Return where numbers differ from those before."""
+    return np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
 
 
 def _codes(keys: Sequence[pa.ChunkedArray]) -> Ints:

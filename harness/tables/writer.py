@@ -39,6 +39,8 @@ _RISING: Final = frozenset(
     | {"floor", "number", "position", "rank", "batch"}
 )
 _SCATTERED: Final = frozenset({"hash", "digest", "crc"})
+# What cannot be compressed.
+_HASHES: Final = frozenset({"hash", "digest"})
 _PAGE_BYTES: Final = 32_768
 # What is read of a history at a time.
 PIECE_BYTES: Final = 2**20
@@ -159,7 +161,7 @@ class TableMaker:
 def _layout(schema: pa.Schema) -> dict[str, Any]:
     """Return how the columns of a table are written."""
     return {
-        "compression": "zstd",
+        "compression": {name: "none" if name in _HASHES else "zstd" for name in schema.names},
         "use_dictionary": [name for name in schema.names if name not in _RISING | _SCATTERED],
         "column_encoding": {name: "DELTA_BINARY_PACKED" for name in schema.names if name in _RISING},
         "data_page_size": _PAGE_BYTES,
