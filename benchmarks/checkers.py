@@ -3,8 +3,8 @@ Measure how long Spark checks large runs, and what it needs: `python -m benchmar
 
 Each run is made with one anomaly of every sort (benchmarks/made), checked in a process of its own, and must show
 these and no others. DuckDB searches the same files in the same run for lost and diverged records, if it is
-installed (benchmarks/duckdb_search.py); the check does that, and applies every rule to all evidence. Wall times are
-only meaningful on an idle machine.
+installed (benchmarks/duckdb_search.py); the check does that, and applies every rule to all evidence. Wall times
+are only meaningful on an idle machine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.made.truth import Planted, read_truth, write_truth, wrong
 from checkers import CHECKERS
 from checkers.checker import check
 from checkers.spark.assemble import assemble
-from checkers.spark.reading import Key
+from checkers.spark.reading import Key, opened
 from checkers.spark.runs import check_runs, selected
 from checkers.spark.scan import Tables
 from checkers.spark.session import spark_session
@@ -114,7 +114,8 @@ def _jobs(chosen: argparse.Namespace) -> Sequence[Job]:
 def _measure(chosen: argparse.Namespace) -> int:
     if chosen.folder is not None and not chosen.folder.is_dir():
         raise UsageError(f"{chosen.folder}: no such folder; expected one with room for 40 bytes a record")
-    console, mistakes = Console(), 0
+    # A file takes rows as wide as they are.
+    console, mistakes = Console(width=None if sys.stdout.isatty() else 150), 0
     java = find_java()
     table = Table(
         "run", "start s", "check s", "records/s", "peak MiB", "DuckDB's folds s", "and search s", "ratio"
@@ -213,7 +214,7 @@ def _rules(folder: Path, java_home: Path) -> dict[str, float]:
     collected: dict[Key, list[Any]] = {}
     with spark_session(java_home) as session, Tables(session, [folder]) as tables:
         parts, rows, about = selected(tables, [manifest])
-        for key, table in rows.collect():
+        for key, table in opened(rows.collect()):
             collected.setdefault(key, []).extend(table.to_pylist())
     for part in parts:
         mine = collected[part.key]

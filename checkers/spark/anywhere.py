@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from checkers.spark.dealt import SENT, TOLD, Hashes, as_claimed, deal, doubted, is_told
-from checkers.spark.reading import Key, Scan
+from checkers.spark.reading import Key, Scan, each_table
 from checkers.spark.rows import Ints, together
 from checkers.spark.scan import Parts, Tables
 from checkers.spark.sums import Sums
@@ -45,8 +45,9 @@ def in_doubt_anywhere(
         for work in (Hashes(told, TOLD, is_told), Hashes(again, SENT))
         if work.keys
     ]
-    dealt = tables.scan(*scans).flatMap(partial(deal, shares=shares))
-    claimed = claims.filter(lambda item: item[0] in told).map(as_claimed).flatMap(partial(deal, shares=shares))
+    dealt = tables.scan(*scans).mapPartitions(partial(deal, shares=shares))
+    claimed = claims.mapPartitions(partial(each_table, partial(as_claimed, keys=told)))
+    claimed = claimed.mapPartitions(partial(deal, shares=shares))
     # Hashes are spread evenly, so that a share with more than twice its part says that there are too many.
     each = 2 * most // shares + 1_000
     found: dict[Key, list[Ints]] = {}

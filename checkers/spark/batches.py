@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from checkers.spark import assemble
 from checkers.spark.fold import COLUMNS, by_part, fold
-from checkers.spark.reading import Key
+from checkers.spark.reading import Found, Key
 from checkers.spark.rows import Ints, Rows
 from checkers.spark.works import is_among, named
 from harness.tables.places import LAST, SHIFT
@@ -66,22 +66,20 @@ class Touched:
         return found
 
 
-def untouched(
-    items: Iterable[tuple[Key, pa.Table]], *, places: Mapping[Key, Ints], shift: int
-) -> Iterator[tuple[Key, pa.Table]]:
+def untouched(item: Found, *, places: Mapping[Key, Ints], shift: int) -> Iterator[Found]:
     """
-    Yield the spans of all batches that are in no touched place, from folded rows by partition.
+    Yield the spans of all batches of a partition that are in no touched place.
 
     Args:
-        items: folded rows, of batches and others.
+        item: folded rows, of batches or others.
         places: of each partition, as numbers of 4,096 offsets; of other partitions nothing is taken.
         shift: of offsets, to the numbers of the buckets of folded rows.
     """
-    for key, table in items:
-        rows = Rows(table).of("batches")
-        if key in places and len(rows):
-            near = np.minimum(rows["bucket"] >> (SHIFT - shift), LAST)
-            yield key, _as_spans(rows.where(~np.isin(near, places[key])).table)
+    key, table = item
+    rows = Rows(table).of("batches")
+    if key in places and len(rows):
+        near = np.minimum(rows["bucket"] >> (SHIFT - shift), LAST)
+        yield key, _as_spans(rows.where(~np.isin(near, places[key])).table)
 
 
 def _as_spans(folds: pa.Table) -> pa.Table:

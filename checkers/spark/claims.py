@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from checkers.spark.fold import FOLD_SCHEMA, LANDED, by_part, each, fold
-from checkers.spark.reading import Grouped, Key
+from checkers.spark.fold import LANDED, by_part, each, fold
+from checkers.spark.reading import Found, Grouped, Key, Packed, packed
 from checkers.spark.rows import Bools, Ints, Rows
 from checkers.spark.sought import Sought
 from checkers.spark.works import Spans, keyed
@@ -41,11 +41,11 @@ class Share:
         return found
 
 
-def once(item: Grouped) -> list[tuple[Key, pa.Table]]:
-    """Return the claims of a partition whose value stands in the log once."""
+def once(item: Grouped) -> Iterator[Packed]:
+    """Yield the claims of a partition whose value stands in the log once."""
     rows = Rows(pa.concat_tables(item[1]))
     _, first, count = np.unique(rows["hash"], return_index=True, return_counts=True)
-    return [(item[0], rows.table.take(pa.array(first[count == 1])))]
+    yield from packed([(item[0], rows.table.take(pa.array(first[count == 1])))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +91,11 @@ class Standing:
         """Yield (offset, hash, digest) of the records that have one of the values, by partition."""
         for table in tables:
             rows = Rows(table)
-            for log in rows.values("log"):
+            for log, of_log in rows.each("log"):
                 part, start = self.begins[run].get(log, (-1, 0))
                 values = self.values.get((run, part))
                 if values is not None:
-                    mine = rows.where((rows["log"] == log) & (rows["offset"] >= start))
-                    yield (run, part), _found(mine, values)
+                    yield (run, part), _found(of_log.where(of_log["offset"] >= start), values)
 
 
 def _found(rows: Rows, values: Values) -> pa.Table:
@@ -110,24 +109,17 @@ def _found(rows: Rows, values: Values) -> pa.Table:
     )
 
 
-def fold_claims(item: tuple[Key, pa.Table], *, shift: int, among: Spans | None) -> tuple[Key, pa.Table]:
-    """Return the claims of a partition (checkers/spark/landed.py), all or those in some ranges, folded."""
-    key, claims = item[0], _claims(item, among)
-    return key, _only(by_part(fold(LANDED, claims, shift), LANDED))
+def fold_claims(item: Found, *, shift: int, among: Spans | None) -> Iterator[Found]:
+    """Yield the claims of a partition (checkers/spark/landed.py), all or those in some ranges, folded."""
+    yield from keyed(item[0][0], by_part(fold(LANDED, _claims(item, among), shift), LANDED))
 
 
-def single_claims(item: tuple[Key, pa.Table], *, among: Spans) -> tuple[Key, pa.Table]:
-    """Return the claims of a partition that are in some ranges as if each were folded alone."""
-    key, claims = item[0], _claims(item, among)
-    return key, _only(by_part(each(LANDED, claims), LANDED))
+def single_claims(item: Found, *, among: Spans) -> Iterator[Found]:
+    """Yield the claims of a partition that are in some ranges as if each were folded alone."""
+    yield from keyed(item[0][0], by_part(each(LANDED, _claims(item, among)), LANDED))
 
 
-def _claims(item: tuple[Key, pa.Table], among: Spans | None) -> pa.Table:
+def _claims(item: Found, among: Spans | None) -> pa.Table:
     (run, part), claims = item
     rows = claims.append_column("part", pa.array([part] * len(claims), pa.int64()))
     return rows if among is None else among.kept(run, rows)
-
-
-def _only(tables: Iterator[tuple[int, pa.Table]]) -> pa.Table:
-    """Return the one table, an empty one if there is none."""
-    return next((table for _, table in tables), FOLD_SCHEMA.empty_table())

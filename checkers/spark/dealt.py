@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.spark.claims import is_unanswered
-from checkers.spark.reading import Key
+from checkers.spark.reading import Found, Key, Packed, opened
 from checkers.spark.rows import NONE, Bools, Ints, Rows, together
 
 # What hashes are of: acknowledged without an offset, claimed of the leader's log, sent.
@@ -46,26 +46,27 @@ class Hashes:
             rows = Rows(table)
             if self.which is not None:
                 rows = rows.where(self.which(rows))
-            for part in rows.values("part"):
+            hashes = rows["hash"]
+            for part, places in rows.groups("part"):
                 if (run, part) in self.keys:
-                    hashes = rows["hash"][rows["part"] == part]
-                    yield (run, part), pa.table({self.what: hashes})
+                    yield (run, part), pa.table({self.what: hashes[places]})
 
 
-def as_claimed(item: tuple[Key, pa.Table]) -> tuple[Key, pa.Table]:
-    """Return the hashes of a partition's claims (checkers/spark/landed.py)."""
+def as_claimed(item: Found, *, keys: frozenset[Key]) -> Iterator[Found]:
+    """Yield the hashes of a partition's claims (checkers/spark/landed.py), if it is one of these."""
     key, claims = item
-    return key, claims.select(["hash"]).rename_columns([CLAIMED])
+    if key in keys:
+        yield key, claims.select(["hash"]).rename_columns([CLAIMED])
 
 
-def deal(item: tuple[Key, pa.Table], *, shares: int) -> Iterator[Dealt]:
-    """Yield the shares of a partition's hashes; the one column says what they are."""
-    key, table = item
-    (what,) = table.column_names
-    hashes = Rows(table)[what]
-    number = hashes % shares
-    for share in np.unique(number).tolist():
-        yield (key, share), (what, hashes[number == share])
+def deal(items: Iterable[Packed], *, shares: int) -> Iterator[Dealt]:
+    """Yield the shares of each partition's hashes; the one column says what they are."""
+    for key, table in opened(items):
+        (what,) = table.column_names
+        hashes = Rows(table)[what]
+        number = hashes % shares
+        for share in np.unique(number).tolist():
+            yield (key, share), (what, hashes[number == share])
 
 
 def doubted(item: tuple[Share, Iterable[tuple[str, Ints]]], *, most: int) -> tuple[Key, Ints]:

@@ -133,9 +133,8 @@ def by_part(rows: pa.Table | None, who: str = "") -> Iterator[tuple[int, pa.Tabl
     """Yield the rows of each partition with its place, with the name of what they come from if there is one."""
     if rows is None or not len(rows):
         return
-    found = Rows(rows)
-    for part in np.unique(found["part"]).tolist():
-        mine = found.where(found["part"] == part).table.drop_columns(["part"])
+    for part, found in Rows(rows).each("part"):
+        mine = found.table.drop_columns(["part"])
         yield part, mine.append_column(WHO, _names(who, len(mine))) if who else mine
 
 

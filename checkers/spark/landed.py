@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from checkers.spark.claims import Share, Standing, Unanswered, Values, once
 from checkers.spark.head import Part
-from checkers.spark.reading import Key, Scan, each_key
+from checkers.spark.reading import Key, Scan, each_key, opened
 from checkers.spark.rows import Rows
 from checkers.spark.scan import Parts, Tables
 
@@ -47,7 +47,7 @@ def _share(tables: Tables, parts: Sequence[Part], share: Share) -> Parts:
     sent = tables.scan(
         Scan.all("produces", Unanswered(frozenset(part.key for part in parts), share), runs, columns)
     )
-    values = {key: Rows(pa.concat_tables(some)) for key, some in _grouped(sent.collect()).items()}
+    values = {key: Rows(pa.concat_tables(some)) for key, some in _grouped(opened(sent.collect())).items()}
     begins: dict[int, dict[int, tuple[int, int]]] = {}
     for part in parts:
         begins.setdefault(part.run, {})[part.leads] = part.part, part.starts[part.leads]

@@ -21,7 +21,7 @@ from checkers.spark.assemble import Context
 from checkers.spark.batches import BATCH_COLUMNS, FINE, Touched, untouched
 from checkers.spark.head import Part
 from checkers.spark.landed import landed
-from checkers.spark.reading import Key, Scan
+from checkers.spark.reading import Key, Scan, each_table, opened
 from checkers.spark.rows import Ints, Rows, numbers_in, spans_of
 from checkers.spark.scan import Parts, Tables
 from checkers.spark.search import Doubts, Limits, search
@@ -76,7 +76,8 @@ def pieces(
     choice = _Choice(tables=tables, keys=[part.key for part in abridged], sums=sums, claims=claims, limits=limits)
     chosen, places = choice.scans(doubts, {run: manifest.reach for run, manifest in enumerate(manifests)})
     about |= {part.key: _context(part, sums, doubts.beyond) for part in abridged}
-    rest = folds.mapPartitions(partial(untouched, places=places, shift=limits.coarse), preservesPartitioning=True)
+    spans = partial(untouched, places=places, shift=limits.coarse)
+    rest = folds.mapPartitions(partial(each_table, spans), preservesPartitioning=True)
     return tables.gather(tables.scan(*scans, *chosen), rest), about
 
 
@@ -175,8 +176,8 @@ class _Choice:
         """
         runs = {run for run, _ in values}
         sent = self.tables.scan(Scan.all("produces", Sent(values), runs, ("part", "hash", "offset", "invoked")))
-        claimed = self.claims.map(partial(landed_at, values=values))
-        for key, table in (*sent.collect(), *claimed.collect()):
+        claimed = self.claims.mapPartitions(partial(each_table, partial(landed_at, values=values)))
+        for key, table in opened([*sent.collect(), *claimed.collect()]):
             yield key, Rows(table)
 
     def _batches(

@@ -66,14 +66,29 @@ class Rows:
         found: Ints = np.array(of_text, dtype=np.int64)[codes.indices.to_numpy()]
         return found
 
+    def groups(self, name: str) -> list[tuple[int, Ints]]:
+        """Return the values of a column, rising, each with the places of its rows; null is left out."""
+        values = self.values(name)
+        if len(values) == 1 and not self.table.column(name).null_count:
+            return [(values[0], np.arange(len(self)))]
+        there = np.flatnonzero(self.known(name))
+        numbers = self[name][there]
+        order = np.argsort(numbers, kind="stable")
+        found, first = np.unique(numbers[order], return_index=True)
+        return [*zip(found.tolist(), np.split(there[order], first[1:]), strict=True)] if len(found) else []
+
     def each(self, name: str) -> Iterator[tuple[int, Rows]]:
-        """Yield the rows of each value of a column, values rising."""
-        order = np.argsort(self[name], kind="stable")
-        values, first = np.unique(self[name][order], return_index=True)
-        ends = [*first[1:].tolist(), len(order)]
-        rows = self.table.take(pa.array(order))
-        for value, begin, end in zip(values.tolist(), first.tolist(), ends, strict=True):
-            yield value, Rows(rows.slice(begin, end - begin))
+        """Yield the rows of each value of a column, values rising; null is left out."""
+        groups = self.groups(name)
+        if len(groups) == 1 and len(groups[0][1]) == len(self):
+            yield groups[0][0], self
+            return
+        # Rows are taken once, and sliced: to filter them anew for each of hundreds of values takes far longer.
+        rows = self.table.take(pa.array(np.concatenate([NONE, *(places for _, places in groups)])))
+        begin = 0
+        for value, places in groups:
+            yield value, Rows(rows.slice(begin, len(places)))
+            begin += len(places)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -21,12 +21,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from checkers.spark.options import Folder, spark_path
-from checkers.spark.reading import ROWS_SCHEMA, Key, Piece, Scan, as_rows, task_of, unpacked, worked
+from checkers.spark.reading import ROWS_SCHEMA, Key, Piece, Scan, as_rows, packed, packed_row, task_of, worked
 from checkers.spark.rows import Ints
 from harness.tables.schema import FOLDER, SCHEMAS, table_path
 
-# Tables by partition, wherever they are.
-Parts: TypeAlias = Any  # RDD[tuple[Key, pa.Table]]; PySpark has no types here
+# Tables by partition, wherever they are (RDD[Packed]; PySpark is untyped here).
+Parts: TypeAlias = Any
 
 # Row groups of a piece: opening a file takes as long as reading five.
 _GROUPS_MAX: Final = 64
@@ -70,7 +70,7 @@ class Tables:
 
     def of(self, tables: Iterable[tuple[Key, pa.Table]]) -> Parts:
         """Return tables that are small."""
-        return self._spread([*tables])
+        return self._spread([*packed(tables)])
 
     def gather(self, *some: Parts) -> Parts:
         """
@@ -120,7 +120,7 @@ class Tables:
         if values is not None:
             rows = rows.where(f"{scan.by} in ({', '.join(map(str, sorted(values)))})")
         found = rows.select(*scan.columns).mapInArrow(as_rows(scan, run), from_arrow_schema(ROWS_SCHEMA))
-        return found.rdd.map(unpacked)
+        return found.rdd.map(packed_row)
 
 
 def _groups_of(about: pq.FileMetaData, scan: Scan, run: int) -> list[int]:

@@ -7,7 +7,7 @@ of 4,096 offsets, the last one at single offsets. If much is left, a look at sma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -20,7 +20,7 @@ from checkers.spark.doubts import Finding, Known, first_look, look_again, look_l
 from checkers.spark.executor import finder
 from checkers.spark.fold import COLUMNS
 from checkers.spark.head import Part
-from checkers.spark.reading import Key, Scan, each_key
+from checkers.spark.reading import Found, Key, Scan, each_key, each_table
 from checkers.spark.rows import Span, joined, lowest, numbers_in
 from checkers.spark.scan import Parts, Tables
 from checkers.spark.works import Fold, Picked, Singly, Spans
@@ -172,9 +172,9 @@ def search(tables: Tables, parts: Sequence[Part], folds: Parts, claims: Parts, l
     )
 
 
-def _each(claims: Parts, work: Callable[..., tuple[Key, pa.Table]], **how: Any) -> Parts:
-    """Return what the work makes of each claim, where it is."""
-    return claims.mapPartitions(partial(map, partial(work, **how)), preservesPartitioning=True)
+def _each(claims: Parts, work: Callable[..., Iterator[Found]], **how: Any) -> Parts:
+    """Return what the work makes of the claims of each partition, where they are."""
+    return claims.mapPartitions(partial(each_table, partial(work, **how)), preservesPartitioning=True)
 
 
 def _samples(known: Mapping[Key, Known]) -> Scan:

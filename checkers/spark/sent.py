@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from checkers.spark.fold import by_part
-from checkers.spark.reading import Key
+from checkers.spark.reading import Found, Key
 from checkers.spark.rows import Rows
 from checkers.spark.sought import Sought
 from checkers.spark.works import keyed
@@ -42,9 +42,9 @@ def _told(rows: pa.Table) -> pa.Table:
     return rows.set_column(0, "offset", pa.array(offset, mask=~there))
 
 
-def landed_at(item: tuple[Key, pa.Table], *, values: Mapping[Key, Sought]) -> tuple[Key, pa.Table]:
-    """Return the offsets at which values landed."""
+def landed_at(item: Found, *, values: Mapping[Key, Sought]) -> Iterator[Found]:
+    """Yield the offsets at which values landed."""
     key, claims = item
     there = values[key].within(Rows(claims)["hash"])[0] if key in values else np.empty(0, dtype=np.int64)
     offset = claims.column("offset").take(pa.array(there))
-    return key, pa.table({"offset": offset, "invoked": pa.nulls(len(offset), pa.int64())})
+    yield key, pa.table({"offset": offset, "invoked": pa.nulls(len(offset), pa.int64())})

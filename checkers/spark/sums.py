@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from checkers.spark.reading import Key
+from checkers.spark.reading import Key, Packed, opened
 from checkers.spark.rows import Rows
 
 
@@ -41,21 +40,25 @@ class Sums:
 def sums_of(folds: Any) -> dict[Key, Sums]:
     """Return the sums of each partition that has produces, from folded rows (RDD of tables by partition)."""
     found: dict[Key, Sums] = {}
-    for key, sums in folds.flatMap(_sums).collect():
+    for key, sums in folds.mapPartitions(_sums).collect():
         found[key] = found.get(key, Sums()) + sums
     return found
 
 
-def _sums(item: tuple[Key, pa.Table]) -> Iterator[tuple[Key, Sums]]:
-    key, table = item
-    rows = Rows(table).of("produces")
-    if len(rows):
-        n, placed = rows["n"], rows.known("bucket")
-        of = {
-            "sends": np.ones(len(n), dtype=bool),
-            "unanswered": ~placed & ~rows.equal("outcome", "fail"),
-            "told": ~placed & rows.equal("outcome", "ok"),
-            "unsaid": rows["told"] == 0,
-            "again": rows["rising"] == 0,
-        }
-        yield key, Sums(**{name: int(n[some].sum()) for name, some in of.items()})
+def _sums(items: Iterable[Packed]) -> Iterator[tuple[Key, Sums]]:
+    for key, table in opened(items):
+        rows = Rows(table).of("produces")
+        if len(rows):
+            yield key, _sums_in(rows)
+
+
+def _sums_in(rows: Rows) -> Sums:
+    n, placed = rows["n"], rows.known("bucket")
+    of = {
+        "sends": np.ones(len(n), dtype=bool),
+        "unanswered": ~placed & ~rows.equal("outcome", "fail"),
+        "told": ~placed & rows.equal("outcome", "ok"),
+        "unsaid": rows["told"] == 0,
+        "again": rows["rising"] == 0,
+    }
+    return Sums(**{name: int(n[some].sum()) for name, some in of.items()})

@@ -30,11 +30,9 @@ class Spans:
         rows = Rows(table)
         found = np.zeros(len(rows), dtype=bool)
         offsets, known = rows[self.column], rows.known(self.column)
-        for part in rows.values("part"):
-            spans = self.of.get((run, part))
-            if spans:
-                found |= (rows["part"] == part) & known & within(offsets, spans)
-        return rows.where(found).table
+        for part, places in rows.groups("part"):
+            found[places] = within(offsets[places], self.of.get((run, part), ()))
+        return rows.where(found & known).table
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +112,12 @@ class Events:
         """Yield the events of each partition."""
         for table in tables:
             rows = Rows(table)
-            of_all = ~rows.known("part")
-            there = self.parts[run] if of_all.any() else self.parts[run] & {*rows.values("part")}
-            for part in sorted(there):
-                mine = rows.where(of_all | (rows.known("part") & (rows["part"] == part))).table
-                yield (run, part), named(mine.drop_columns(["part"]), self.piece)
+            of_all = rows.where(~rows.known("part")).table
+            mine = {part: found.table for part, found in rows.each("part")}
+            for part in sorted(self.parts[run]):
+                found = [table for table in (of_all, mine.get(part)) if table is not None and len(table)]
+                if found:
+                    yield (run, part), named(pa.concat_tables(found).drop_columns(["part"]), self.piece)
 
 
 def keyed(run: int, tables: Iterable[tuple[int, pa.Table]]) -> Parts:

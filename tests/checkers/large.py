@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from checkers import CHECKERS
 from checkers.spark import runs as module
 from checkers.spark.pieces import pieces
+from checkers.spark.reading import opened
 from checkers.spark.search import Limits
 from harness.model import Anomaly
 from harness.tables.schema import FOLDER, SCHEMAS, Manifest, table_path
@@ -59,7 +60,7 @@ def check_together(
     def counted(*arguments: Any, **named: Any) -> tuple[Any, Any]:
         rows, about = pieces(*arguments, **named)
         rows = rows.cache()
-        for _, table in rows.collect():
+        for _, table in opened(rows.collect()):
             judged_by.update(table.column("piece").to_pylist())
         return rows, about
 
