@@ -64,6 +64,8 @@ class Standalone:
             PYTHON: str(self.python),
             "spark.driver.host": _LOOPBACK,
             "spark.driver.memory": "512m",
+            # By TCP each task of a Python waits 40 ms for an acknowledgement that the kernel delays.
+            "spark.python.unix.domain.socket.enabled": "true",
         }
         if short_lived:
             ours |= {f"spark.{each}.extraJavaOptions": _SHORT_LIVED for each in ("driver", "executor")}

@@ -5,19 +5,16 @@ Find the suites and runs below folders that a user names. What is broken there i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from checkers.measures.schema import FOLDER, SCHEMA_FILE
 from harness import limits
 from harness.model import UsageError
+from harness.run.folders import is_run, stored_folders
 from harness.run.store import Run, SuiteDir
 from harness.tables.schema import LINES_MAX, MANIFEST
-
-# Folders of folders of suites: results, of a month, of several machines.
-_DEPTH_MAX: Final = 4
 
 
 @dataclass(slots=True)
@@ -60,13 +57,13 @@ def find_folders(named: Sequence[Path], lines_max: int = LINES_MAX) -> Folders:
     whole: dict[Path, None] = {}
     for path in named:
         folder = _folder(path)
-        if not (folder / "suite.json").exists() and _is_run(folder):
+        if not (folder / "suite.json").exists() and is_run(folder):
             found.chosen.setdefault(folder.parent, set()).add(folder.name)
             continue
-        suites = [*_suites_in(folder, _DEPTH_MAX)]
+        suites = _suites_in(folder)
         if not suites:
             raise UsageError(f"{path}: no suite in it; expected a folder such as results, or one of its suites")
-        whole |= dict.fromkeys(suites)
+        whole |= suites
     found.chosen = {folder: runs for folder, runs in found.chosen.items() if folder not in whole}
     for folder in sorted({*whole, *found.chosen}):
         _add_suite(found, SuiteDir(path=folder), lines_max)
@@ -80,22 +77,10 @@ def _folder(path: Path) -> Path:
     return path.resolve()
 
 
-def _suites_in(folder: Path, depth: int) -> Iterable[Path]:
-    """Yield the folders of suites; also those that have runs and no table."""
-    try:
-        below = sorted(Path(each.path) for each in os.scandir(folder) if each.is_dir(follow_symlinks=False))
-    except OSError:
-        return
-    if os.path.lexists(folder / "suite.json") or any(map(_is_run, below)):
-        yield folder
-    elif depth and not (folder / FOLDER / SCHEMA_FILE).exists():
-        for each in below:
-            yield from _suites_in(each, depth - 1)
-
-
-def _is_run(folder: Path) -> bool:
-    run = Run(path=folder)
-    return os.path.lexists(run.history) or (run.tables / MANIFEST).exists()
+def _suites_in(folder: Path) -> dict[Path, None]:
+    """Return the folders of suites; also those that have runs and no table."""
+    found = stored_folders(folder, leave_out=lambda path: (path / FOLDER / SCHEMA_FILE).exists())
+    return dict.fromkeys(path.parent if is_a_run else path for path, is_a_run in found)
 
 
 def _add_suite(found: Folders, suite: SuiteDir, lines_max: int) -> None:
@@ -108,7 +93,7 @@ def _add_suite(found: Folders, suite: SuiteDir, lines_max: int) -> None:
     found.suites.append(suite.path)
     chosen = found.chosen.get(suite.path)
     for folder in sorted(suite.path.iterdir()):
-        if folder.is_dir() and _is_run(folder) and (chosen is None or folder.name in chosen):
+        if folder.is_dir() and is_run(folder) and (chosen is None or folder.name in chosen):
             _add_run(found, Run(path=folder), lines_max)
 
 

@@ -60,10 +60,15 @@ def assemble(rows: Iterable[Row], part: Context) -> AbridgedOps:
         HistoryError: spans and batches of a log do not follow each other.
     """
     pieces: dict[str, list[Row]] = {}
+    events: list[Op] = []
     for row in rows:
-        pieces.setdefault(row["piece"], []).append(row)
+        # Most rows of a partition that is judged whole; an op takes less memory than its row.
+        if row["piece"] == EVENT:
+            events.append(event_of(row))
+        else:
+            pieces.setdefault(row["piece"], []).append(row)
     topic, partition = part.place
-    ops = [*_events(pieces.get(EVENT, ()), pieces.get(READ, ()))]
+    ops = [*_with_records(events, pieces.pop(READ, ()))]
     ops += [op for row in pieces.get(PRODUCE, ()) for op in produce_of(row, topic, partition)]
     ops += _logs(pieces, part)
     found = AbridgedOps(in_order(ops))
@@ -91,19 +96,18 @@ def event_of(row: Row) -> Op:
         return unreadable(f"row {row['index']}: {error!r}; expected an op", row["index"])
 
 
-def _events(rows: Iterable[Row], shown: Iterable[Row]) -> Iterator[Op]:
+def _with_records(events: Iterable[Op], shown: Iterable[Row]) -> Iterator[Op]:
     """Yield the events; a read has the records that it showed again."""
     records: dict[int, list[Row]] = {}
     for row in shown:
         records.setdefault(row["read"], []).append(row)
-    for row in rows:
-        op = event_of(row)
+    for op in events:
         theirs = records.get(op.index)
-        if theirs is not None and op.source is Source.CLIENT:
-            theirs.sort(key=_RANK)
-            value = {**op.value, "records": [[each["offset"], each["value"]] for each in theirs]}
-            op = replace(op, value=value)
-        yield op
+        if theirs is None or op.source is not Source.CLIENT:
+            yield op
+            continue
+        theirs.sort(key=_RANK)
+        yield replace(op, value={**op.value, "records": [[each["offset"], each["value"]] for each in theirs]})
 
 
 def produce_of(row: Row, topic: str, partition: int) -> tuple[Op, Op]:

@@ -8,7 +8,7 @@ an executor's Python longer than most checks.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any, Final
 
@@ -23,11 +23,14 @@ from checkers.spark.doubts import Finding
 from checkers.spark.fold import together
 from checkers.spark.head import Part, head_of
 from checkers.spark.reading import Grouped, Key, settle
+from checkers.spark.room import lacking
 from harness.history.file import ops_in
 from harness.model import Anomaly, HistoryError, PartOps
 
 LINES_SCHEMA: Final = pa.schema([("path", pa.string()), ("place", pa.int64()), ("anomaly", pa.string())])
 
+# Rows that are Python's at once.
+_ROWS: Final = 4_096
 # The place of the row that says that a run or a partition was judged: nothing that Spark left out is valid.
 JUDGED: Final = -1
 
@@ -78,8 +81,11 @@ def rows_judge(
 
     def judge(item: Grouped) -> list[tuple[Key, dict[str, Any]]]:
         key, tables = item
-        rows = [row for table in tables for row in table.to_pylist()]
-        return [(key, row) for row in _found({}, _judged(rows, parts[key], checks))]
+        part = parts[key]
+        why = lacking(sum(map(len, tables)))
+        if why:
+            return [(key, row) for row in _found({}, [_unjudged(part, why)])]
+        return [(key, row) for row in _found({}, _judged(tables, part, checks))]
 
     return judge
 
@@ -93,15 +99,25 @@ def _found(key: Mapping[str, Any], anomalies: Sequence[Anomaly]) -> list[dict[st
     ]
 
 
-def _judged(rows: Sequence[Mapping[str, Any]], part: Context, checkers: Mapping[str, Checker]) -> list[Anomaly]:
+def _judged(tables: Sequence[pa.Table], part: Context, checkers: Mapping[str, Checker]) -> list[Anomaly]:
     beyond = part.beyond
     try:
-        ops: PartOps = assemble(rows, part)
+        ops: PartOps = assemble(_rows(tables), part)
     except HistoryError as error:
-        ops = PartOps(in_order(event_of(row) for row in rows if row["piece"] == EVENT))
+        ops = PartOps(in_order(event_of(row) for row in _rows(tables) if row["piece"] == EVENT))
         beyond = str(error)
     found = check(ops, checkers)
     if not beyond:
         return found
+    return [_unjudged(part, beyond), *found]
+
+
+def _rows(tables: Iterable[pa.Table]) -> Iterator[dict[str, Any]]:
+    for table in tables:
+        for batch in table.to_batches(_ROWS):
+            yield from batch.to_pylist()
+
+
+def _unjudged(part: Context, why: str) -> Anomaly:
     topic, partition = part.place
-    return [unchecked(part.place, f"{topic}-{partition} could not be judged: {beyond}.", "unchecked"), *found]
+    return unchecked(part.place, f"{topic}-{partition} could not be judged: {why}.", "unchecked")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from harness.model import Anomaly, UsageError
+from harness.run.folders import stored_folders
 from harness.run.result import RunResult
 from harness.run.store import Run, SuiteDir, parse_anomalies, read_anomalies
 from harness.run.suite import Suite
@@ -148,16 +149,13 @@ class _Finder:
 
     def walk(self, top: Path) -> None:
         """Look into the folder and all below it, but not into runs."""
-        for text, names, files in os.walk(top, onerror=self._note):
-            path = Path(text)
-            run, suite = Run(path=path), SuiteDir(path=path)
-            if run.history.name in (*files, *names) or _is_there(run.tables / MANIFEST):
+        for path, is_a_run in stored_folders(top, self._note):
+            if is_a_run:
                 self._add(path)
-                names.clear()
-            elif suite.suite.name in (*files, *names):
-                table, _ = self.table(path)
-                for result in table.results if table else ():
-                    self._add(suite.run(result.run).path)
+                continue
+            table, _ = self.table(path)
+            for result in table.results if table else ():
+                self._add(SuiteDir(path=path).run(result.run).path)
 
     def table(self, folder: Path) -> tuple[Suite | None, str]:
         """Return what a suite's table says, and why it cannot be read."""
