@@ -1,7 +1,7 @@
 """
 The work of executors: judge runs from their lines, and partitions from their rows.
 
-Whatever executors call stands in a module that imports nothing of Spark, as this one: to import PySpark would take
+Whatever executors call stands in such modules. This module imports nothing of Spark: to import PySpark would take
 an executor's Python longer than most checks.
 """
 

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from checkers.spark.options import Folder, spark_path
 from checkers.spark.reading import ROWS_SCHEMA, Key, Piece, Scan, as_rows, packed, packed_row, task_of, worked
 from checkers.spark.rows import Ints
-from harness.tables.schema import FOLDER, SCHEMAS, table_path
+from harness.tables.schema import FOLDER, ROWS, SCHEMAS, table_path
 
 # Tables by partition, wherever they are (RDD[Packed]; PySpark is untyped here).
 Parts: TypeAlias = Any
@@ -115,6 +115,8 @@ class Tables:
 
     def _read_by_spark(self, folder: str, run: int, scan: Scan) -> Parts:
         path = spark_path(folder, FOLDER, f"{scan.table}.parquet")
+        # As many as a row group has: the work is called for each of these.
+        self._session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS))
         rows = self._session.read.schema(from_arrow_schema(SCHEMAS[scan.table])).parquet(path)
         values = scan.runs[run]
         if values is not None:

@@ -26,13 +26,20 @@ from harness.tables.writer import make_tables
 from tests.checkers.golden import ops_of
 
 ROOT = Path(__file__).resolve().parents[3]
-IMPORTED = """
-import sys, checkers, checkers.spark.executor
+MODULES = tuple(
+    f"checkers.spark.{path.stem}"
+    for path in sorted((ROOT / "checkers" / "spark").glob("*.py"))
+    if "imports nothing of Spark" in " ".join(path.read_text(encoding="utf-8").split())
+)
+IMPORTED = (
+    f"import sys, checkers, {', '.join(MODULES)}"
+    + """
 from importlib.metadata import packages_distributions
 theirs = packages_distributions()
 names = {name.partition(".")[0] for name in sys.modules} & {*theirs}
 print(*sorted(names - {"checkers", "harness", "_distutils_hack"}))
 """
+)
 
 
 def _stored(results: Path) -> dict[str, list[str]]:
@@ -82,6 +89,7 @@ def test_cluster_of_strangers_finds_what_this_process_finds_by_paths_and_by_uris
 
 
 def test_packages_that_are_sent_are_those_that_executors_import() -> None:
+    assert {"checkers.spark.executor", "checkers.spark.works", "checkers.spark.reading"} < {*MODULES}
     done = subprocess.run([sys.executable, "-c", IMPORTED], cwd=ROOT, capture_output=True, text=True, check=True)
     assert [*NEEDED] == done.stdout.split()
 

@@ -13,6 +13,7 @@ from benchmarks.made.history import Maker, Shape
 from benchmarks.made.plants import AT_END, PLANTS, Plant
 from checkers import CHECKERS
 from checkers.judge import check_in_process
+from checkers.spark import anywhere, landed
 from checkers.spark.runs import check_runs
 from checkers.spark.search import Limits
 from harness.model import Anomaly, Kind, PartOps
@@ -90,6 +91,18 @@ def test_order_of_rows_changes_nothing(
     session: Any, made: list[tuple[Path, Manifest]], expected: list[list[Anomaly]], tmp_path: Path
 ) -> None:
     _assert_same(expected[::3], check_together(session, made[::3], tmp_path / "all", FEW, backwards=True))
+
+
+def test_number_of_shares_that_values_are_looked_for_in_changes_nothing(
+    session: Any,
+    made: list[tuple[Path, Manifest]],
+    expected: list[list[Anomaly]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(landed, "_TOGETHER", 100)
+    monkeypatch.setattr(anywhere, "_TOGETHER", 500)
+    _assert_same(expected[1::6], check_together(session, made[1::6], tmp_path / "all", FEW))
 
 
 def test_goldens_and_plants_of_brokers_that_emit_no_events_are_judged_alike(session: Any, tmp_path: Path) -> None:

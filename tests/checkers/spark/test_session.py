@@ -67,6 +67,17 @@ def test_scripts_see_our_java_without_the_vector_module_and_no_other_spark(
     assert "/none" == os.environ["SPARK_HOME"]
 
 
+def test_pythons_of_executors_use_sockets_of_the_file_system_if_their_path_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "spark.python.unix.domain.socket.enabled"
+    for folder, enabled in (("/tmp/short", "true"), (f"/tmp/{'l' * 60}", None)):
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        settings = session._local_settings(tmp_path / "java", None, large=False)
+        assert enabled == settings.get(name)
+        assert "checkers.spark.daemon" == settings["spark.python.daemon.module"]
+
+
 def test_archive_is_another_for_another_java_and_taken_when_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
