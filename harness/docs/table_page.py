@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from checkers.spark.room import OP_BYTES
 from harness.docs import markdown
 from harness.tables.schema import COLUMNS, LINES_MAX, ROWS, VERSION
 
@@ -49,7 +50,9 @@ def run_tables() -> str:
         "that are in doubt; everything else is left out of all of them at once, so that no rule can miss it "
         "(`checkers/facts/abridged.py`).\n"
         "All of a partition is judged if its brokers report their appends, as ours do: the rules then follow each "
-        "record from append to append. The same holds for a partition whose ops do not fit the tables.",
+        "record from append to append. The same holds for a partition whose ops do not fit the tables. Such a "
+        f"partition takes some {OP_BYTES:,} bytes of memory an op; where half of the free memory is less, it is "
+        "unknown, and says so (`checkers/spark/room.py`).",
         *markdown.columns(COLUMNS, _WHAT, "##"),
         "## manifest.json",
         markdown.table(
