@@ -30,7 +30,7 @@ from checkers.spark.sought import Sought
 from checkers.spark.sums import Sums
 from checkers.spark.works import Events, Spans, Take
 from harness.tables.places import LAST, SHIFT, place_of
-from harness.tables.schema import Manifest
+from harness.tables.schema import SCHEMAS, Manifest
 
 # What each table's rows are a piece of.
 _PIECES: Final = {
@@ -204,8 +204,8 @@ def _scan(
     by: str = "place",
     columns: tuple[str, ...] = (),
 ) -> Scan:
-    every = Scan.all(table, work, (), columns).columns
-    return Scan(table=table, columns=every, work=work, runs=runs, by=by)
+    every = tuple(SCHEMAS[table].names)
+    return Scan(table=table, columns=columns or every, work=work, runs=runs, by=by)
 
 
 def _places(of: Mapping[Key, Iterable[int]]) -> dict[int, frozenset[int]]:

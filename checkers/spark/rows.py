@@ -19,7 +19,7 @@ NONE: Final[Ints] = np.empty(0, dtype=np.int64)
 
 
 class Rows:
-    """Rows about one partition, by what they are about; columns are read as numbers, null as 0."""
+    """Rows of a table, whose columns are read as numbers, null as 0."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table

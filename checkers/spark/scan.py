@@ -49,7 +49,6 @@ class Tables:
         self._folders = folders
         self._about: dict[str, pq.FileMetaData] = {}
         self._kept: list[Parts] = []
-
         # Into how many tasks partitions are divided.
         self.tasks = 2 * int(self._context.defaultParallelism)
 
@@ -65,7 +64,8 @@ class Tables:
                     pieces += self._pieces(folder, run, scan, place)
                 else:
                     elsewhere.append(self._read_by_spark(folder, run, scan))
-        here = self._spread(pieces).mapPartitions(partial(worked, scans=scans))
+        largest_first = sorted(pieces, key=lambda piece: -piece.rows)
+        here = self._spread(largest_first).mapPartitions(partial(worked, scans=scans))
         return self._context.union([here, *elsewhere]) if elsewhere else here
 
     def of(self, tables: Iterable[tuple[Key, pa.Table]]) -> Parts:
@@ -94,10 +94,8 @@ class Tables:
             parts.unpersist()
 
     def _spread(self, items: Sequence[Any]) -> RDD[Any]:
-        """Return items, which are dealt out to tasks, the largest first."""
+        """Return items, which are dealt out to tasks one by one."""
         count = min(len(items), _PIECES * int(self._context.defaultParallelism)) or 1
-        if items and isinstance(items[0], Piece):
-            items = sorted(items, key=lambda piece: -piece.rows)
         dealt = [item for first in range(count) for item in items[first::count]]
         return self._context.parallelize(dealt, count)
 

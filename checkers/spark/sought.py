@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
 from checkers.spark.rows import Bools, Ints
 
 # Bits of a filter beyond those that a place for each number would take: one of 16 others passes it.
-_SPARE_BITS = 4
-_BITS_MIN = 16
+_SPARE_BITS: Final = 4
+_BITS_MIN: Final = 16
 
 
 @dataclass(frozen=True)  # no slots: cached_property stores its value in the instance's dictionary

@@ -1,21 +1,23 @@
 """
-What executors do with rows of tables (checkers/spark/reading.py): keep some, and fold them or not. This module
-imports nothing of Spark.
+What executors do with rows of tables (checkers/spark/reading.py): keep some, and fold them or not.
+
+This module imports nothing of Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from checkers.spark.fold import by_part, each, folds
-from checkers.spark.reading import Key
+from checkers.spark.reading import Found, Key
 from checkers.spark.rows import Bools, Rows, Span, within
 
-Parts = Iterator[tuple[Key, pa.Table]]
+Parts: TypeAlias = Iterator[Found]
 
 
 @dataclass(frozen=True, slots=True)

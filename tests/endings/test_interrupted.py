@@ -100,8 +100,8 @@ def _interrupt_group(running: Running) -> bool:
     keep(
         [
             pytest.param("org.apache.spark", signal.SIGINT, id="starting"),
-            pytest.param("pyspark.daemon", signal.SIGTERM, id="checking-SIGTERM"),
-            pytest.param("pyspark.daemon", signal.SIGINT, id="checking-SIGINT"),
+            pytest.param("checkers.spark.daemon", signal.SIGTERM, id="checking-SIGTERM"),
+            pytest.param("checkers.spark.daemon", signal.SIGINT, id="checking-SIGINT"),
         ],
         "checking-SIGINT",
     ),

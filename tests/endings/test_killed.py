@@ -68,7 +68,7 @@ def test_reap_ends_what_is_paused_mounted_and_listening(folder: Path, paused: st
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("program", keep(["org.apache.spark", "pyspark.daemon"], "org.apache.spark"))
+@pytest.mark.parametrize("program", keep(["org.apache.spark", "checkers.spark.daemon"], "org.apache.spark"))
 def test_spark_ends_by_itself_when_the_command_is_killed(folder: Path, program: str) -> None:
     with started(folder, "--scenario", "kip101-3", "--protocol", "hw") as running:
         running.reach(runs(program))
