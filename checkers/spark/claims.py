@@ -80,6 +80,12 @@ class Values:
         return Values(Sought(hashes[count == 1]), rows["digest"][once], rows.known("digest")[once])
 
 
+def values_of(item: Grouped) -> Iterator[tuple[Key, Values]]:
+    """Yield the values of a partition, from its rows of (hash, digest)."""
+    key, tables = item
+    yield key, Values.of(Rows(pa.concat_tables(tables)))
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """Find values in the leader's log of each partition, from where it begins."""

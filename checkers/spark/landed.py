@@ -7,16 +7,13 @@ records that it reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-import pyarrow as pa
-
-from checkers.spark.claims import Share, Standing, Unanswered, Values, once
+from checkers.spark.claims import Share, Standing, Unanswered, once, values_of
 from checkers.spark.head import Part
-from checkers.spark.reading import Key, Scan, each_key, opened
-from checkers.spark.rows import Rows
+from checkers.spark.reading import Key, Scan, each_key
 from checkers.spark.scan import Parts, Tables
 
 # Values that are sent to every executor at once.
@@ -47,18 +44,10 @@ def _share(tables: Tables, parts: Sequence[Part], share: Share) -> Parts:
     sent = tables.scan(
         Scan.all("produces", Unanswered(frozenset(part.key for part in parts), share), runs, columns)
     )
-    values = {key: Rows(pa.concat_tables(some)) for key, some in _grouped(opened(sent.collect())).items()}
     begins: dict[int, dict[int, tuple[int, int]]] = {}
     for part in parts:
         begins.setdefault(part.run, {})[part.leads] = part.part, part.starts[part.leads]
-    look = Standing({key: Values.of(rows) for key, rows in values.items()}, begins)
+    look = Standing(dict(each_key(values_of, sent.collect())), begins)
     leading = {run: frozenset(logs) for run, logs in begins.items()}
     records = Scan(table="records", columns=("log", "offset", "hash"), work=look, runs=leading, by="log")
     return tables.gather(tables.scan(records)).mapPartitions(partial(each_key, once), preservesPartitioning=True)
-
-
-def _grouped(found: Iterable[tuple[Key, pa.Table]]) -> dict[Key, list[pa.Table]]:
-    grouped: dict[Key, list[pa.Table]] = {}
-    for key, table in found:
-        grouped.setdefault(key, []).append(table)
-    return grouped

@@ -139,7 +139,7 @@ class SparkWorker:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _asked(self, request: Request) -> dict[str, Any]:
-        # Spark that nobody started before waits for the request, by which it is tuned.
+        # Spark that nobody started before has a request at once: to warm it up first would be time lost.
         self._start("--wait")
         self._ask(request)
         if not self._up:
