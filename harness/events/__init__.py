@@ -30,7 +30,7 @@ from harness.events.broker import (
     Stuck,
     Truncate,
 )
-from harness.events.client import Produce, Read
+from harness.events.client import Poll, Produce, Read
 from harness.events.fabric import (
     Close,
     Commanded,
@@ -112,6 +112,7 @@ __all__ = [
     "OfPartition",
     "OpType",
     "OracleViolation",
+    "Poll",
     "Printed",
     "Produce",
     "Read",
@@ -147,6 +148,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.RUNNER, "unreadable"): LineUnreadable,
     (Source.CLIENT, "produce"): Produce,
     (Source.CLIENT, "read"): Read,
+    (Source.CLIENT, "poll"): Poll,
     (Source.FABRIC, "hold"): Hold,
     (Source.FABRIC, "release"): Release,
     (Source.FABRIC, "delay"): Delay,

@@ -42,3 +42,22 @@ class Read(OfPartition):
     position: int | None = field(default=None, metadata=key("on fail: the offset it reached, if known"))
     high_watermark: int | None = field(default=None, metadata=key("on ok, and on fail together with `position`"))
     error: str = field(default="", metadata=key("on fail"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Poll(OfPartition):
+    """A consumer fetches once, from one node at its position; a failed poll moves no position."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL)
+    PROCESS: ClassVar[str] = "client-N"
+
+    node: str = field(metadata=key("that was asked"))
+    position: int = field(metadata=key("the offset that was asked for"))
+    sought: bool = field(
+        default=False, metadata=key("the position was assigned, as by a seek; else the consumer reads on")
+    )
+    records: tuple[tuple[int, str], ...] | None = field(
+        default=None, metadata=key("on ok: offset and value of all that came, in the order of the answer")
+    )
+    high_watermark: int | None = field(default=None, metadata=key("on ok, as the answer has it"))
+    error: str = field(default="", metadata=key("on fail"))
