@@ -52,6 +52,10 @@ SCENARIO_EPOCH_MAX: Final = 2**31 - 1
 # Of a time in a step or a setting.
 SCENARIO_TIME_S_MAX: Final = 86_400
 
+# A workload's clients.
+WORKLOAD_BATCH_MAX: Final = 10_000
+WORKLOAD_VALUE_BYTES_MAX: Final = 100_000
+
 # Ports for local nodes, below the kernel's ephemeral range, so that no outgoing connection uses them.
 PORT_FIRST: Final = 18000
 PORT_LAST: Final = 31999

@@ -1,0 +1,101 @@
+"""
+The plans of a workload's clients: which partitions they use, and how.
+
+A plan is data: the text of a schedule has it, one line a client (harness/workload/text.py), and every environment
+executes it alike (harness/workload/script.py decides what comes next).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+ACKS_ALL: Final = -1
+
+
+class Place(NamedTuple):
+    """One partition of a topic. Its text is that of its directory: `orders-0`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Via(StrEnum):
+    """Whom a consumer asks: the leader that metadata names, or every node in turn, whether it leads or not."""
+
+    LEADER = "leader"
+    EVERY = "every"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerPlan:
+    """
+    One producer.
+
+    Attributes:
+        name: prefix of its values, unique in the run.
+        acks: the choices for each request: 0, 1, or -1 for all.
+        batch: the fewest and the most records of a batch.
+        codecs: the choices for each batch.
+        every_ms: the shortest and the longest pause after a request's outcome, in milliseconds.
+        within_ms: how long it waits for an outcome; after that the outcome is unknown.
+        pad: how many bytes each value has besides its name.
+        together: the share of requests that send a batch to two of its partitions.
+        retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
+    """
+
+    name: str
+    places: tuple[Place, ...]
+    acks: tuple[int, ...] = (ACKS_ALL,)
+    batch: tuple[int, int] = (1, 3)
+    codecs: tuple[str, ...] = ("none",)
+    every_ms: tuple[int, int] = (5, 40)
+    within_ms: int = 400
+    pad: int = 0
+    together: float = 0.0
+    retries: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerPlan:
+    """
+    One consumer, which polls all the time. It has no group: it assigns its partitions and seeks by itself.
+
+    Attributes:
+        name: unique in the run.
+        every_ms: the shortest and the longest pause between two polls, in milliseconds.
+        wait_ms: how long a broker may wait for records before it answers an empty poll.
+        max_bytes: how much a poll may bring, all partitions together and each.
+        seek: the share of polls before which it goes back to an earlier offset.
+    """
+
+    name: str
+    places: tuple[Place, ...]
+    via: Via = Via.LEADER
+    every_ms: tuple[int, int] = (2, 20)
+    wait_ms: int = 40
+    max_bytes: int = 1_048_576
+    seek: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clients:
+    """All clients of a run's workload."""
+
+    producers: tuple[ProducerPlan, ...] = ()
+    consumers: tuple[ConsumerPlan, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.producers or self.consumers)
+
+    @property
+    def sends_once(self) -> bool:
+        """Return True if no record is ever sent again."""
+        return not any(producer.retries for producer in self.producers)
+
+
+NO_CLIENTS: Final = Clients()
