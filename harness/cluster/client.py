@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from harness.model import PreconditionError
+from harness.workload.plan import Clients
 
 
 class Underway(Protocol):
@@ -18,6 +19,24 @@ class Underway(Protocol):
 
     def result(self) -> list[int]:
         """Return the offsets of a finished produce; raise PreconditionError if a record was not acknowledged."""
+
+
+class Workload(Protocol):
+    """A workload's clients at work: each producer and consumer is one process of the history."""
+
+    def stop_producing(self) -> None:
+        """Let each producer end after the outcome of what it sends now."""
+
+    def stop(self) -> None:
+        """Let each consumer end after the poll that it waits for, and each producer as `stop_producing` does."""
+
+    @property
+    def produced(self) -> bool:
+        """Whether every producer has ended, so that every record has its outcome."""
+
+    @property
+    def done(self) -> bool:
+        """Whether every client has ended."""
 
 
 class Client(Protocol):
@@ -77,6 +96,15 @@ class Client(Protocol):
         timeout_s: float | None = None,
     ) -> Underway:
         """Send records as `produce` does, without waiting for their outcome."""
+
+    def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
+        """
+        Start a workload's clients, each in the background, and return them.
+
+        Args:
+            seed: decides what each of them sends, and when.
+            nodes: node's name -> its address, as for `via`.
+        """
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
         """Return (offset, value) of all records that a consumer may see; `via` is as for `produce`."""

@@ -109,17 +109,13 @@ def _read(kind: type[P], what: str, where: str, text: str, places: Collection[Pl
 
 
 def _known_place(where: str, word: str, places: Collection[Place]) -> Place:
-    try:
-        place = place_of(word)
-    except ValueError:
-        place = None
-    if place not in places:
-        names = [str(each) for each in places]
+    names = {str(place): place for place in places}
+    if word not in names:
         raise UsageError(f"{where}: {word!r}; expected a partition of {', '.join(names)}{nearest(word, names)}")
-    return place
+    return names[word]
 
 
-# --- options: how a value is read, how it is shown, what is expected ------------------------------------------------
+# --- options: how a value is read, how it is shown, what is expected ----------------------------------------
 def _span(least: int, most: int) -> Callable[[str], tuple[int, int]]:
     def read(text: str) -> tuple[int, int]:
         low, dots, high = text.partition("..")
