@@ -39,7 +39,8 @@ from harness.scenario.steps import (
     Release,
     ReleaseAll,
 )
-from harness.scenario.text import FIRST_STEP_LINE
+from harness.scenario.text import first_step_line
+from harness.workload.plan import NO_CLIENTS
 
 REPLICAS: Final = ("A", "B", "C")
 ALL: Final = -1  # acks=all
@@ -112,7 +113,10 @@ class _Drawing:
             replicas=self._replicas,
             nodes=(self._controller, *others),
             records=(*self._records, *(_count(name, 1) for name in FINAL_RECORDS)),
-            steps=tuple(Step(line=line, act=act) for line, act in enumerate(self._steps, start=FIRST_STEP_LINE)),
+            steps=tuple(
+                Step(line=line, act=act)
+                for line, act in enumerate(self._steps, start=first_step_line(0, NO_CLIENTS))
+            ),
             expectations={},
             settings=Settings(
                 min_isr=min_isr, replica_lag_ms_max=lag or None, heal_within_s=profile.heal_within_s

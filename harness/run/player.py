@@ -206,5 +206,6 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         unclean=settings.unclean_election,
         replica_lag_ms=settings.replica_lag_ms_max,
         message_format=settings.message_format.value,
-        sends_once=sends_once,
+        sends_once=sends_once and spec.scenario.clients.sends_once,
+        further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
     )

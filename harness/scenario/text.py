@@ -7,9 +7,16 @@ from typing import Final
 from harness.cluster.settings import Settings
 from harness.scenario.file import Scenario
 from harness.scenario.heads import Count
+from harness.workload.plan import Clients
+from harness.workload.text import line_of
 
-# The line of the first step, if the scenario has one source: it follows the head's five lines and an empty one.
-FIRST_STEP_LINE: Final = 7
+# Title, source, nodes, records, settings.
+_HEAD_LINES: Final = 5
+
+
+def first_step_line(further: int, clients: Clients) -> int:
+    """Return the line of the first step, if the scenario has one source: it follows the head and an empty line."""
+    return _HEAD_LINES + further + len(clients.producers) + len(clients.consumers) + 2
 
 
 def text_of(scenario: Scenario) -> str:
@@ -25,6 +32,9 @@ def text_of(scenario: Scenario) -> str:
         f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller",
         f"records  {', '.join(map(_count, scenario.records))}",
         f"settings {' '.join(_settings(scenario.settings))}",
+        *(f"partition {place} {' '.join(replicas)}" for place, replicas in scenario.further.items()),
+        *(f"producer {line_of(plan)}" for plan in scenario.clients.producers),
+        *(f"consumer {line_of(plan)}" for plan in scenario.clients.consumers),
     ]
     return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
 

@@ -102,10 +102,12 @@ class SimEnvironment:
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
         """Write a replica's disk contents down, as the history has it."""
-        log = cluster.host.replica_log(name, cluster.topic, cluster.partition)
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
-        (folder / f"{cluster.topic}-{cluster.partition}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        for partition in cluster.partitions:
+            if name in partition.replicas:
+                log = partition.log(name)
+                lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
+                (folder / f"{partition.place}.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     def close(self) -> None:
         """Drop the worlds."""
@@ -139,6 +141,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         replicas=spec.scenario.replicas,
         topic=spec.scenario.topic,
         partition=spec.scenario.partition,
+        further=spec.scenario.further,
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),
