@@ -67,7 +67,7 @@ def test_event_is_frozen_slotted_and_exported(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_event_about_a_partition_names_topic_and_partition(kind: type[Event]) -> None:
-    """A link's rule may name a topic alone; Setup and what oracles saw are exempt; all others name both or neither."""
+    """A link's rule may name a topic alone; Setup and oracles are exempt; others name both or neither."""
     named = {"topic", "partition"} & get_type_hints(kind).keys()
     if issubclass(kind, LinkRule | Heal):
         assert {"topic"} == named

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cluster.cluster import Cluster
 from harness.cluster.partition import Partition
 from harness.events import Produce
 from harness.history.memory import MemoryHistory
