@@ -135,6 +135,12 @@ class Scenario:
         """All partitions with their replicas, the main one first."""
         return {Place(self.topic, self.partition): self.replicas, **self.further}
 
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The nodes that hold a replica of any partition, in the order of starting."""
+        held = {name for replicas in self.places.values() for name in replicas}
+        return tuple(name for name in self.nodes if name in held)
+
     def under(self, names: Collection[str]) -> Scenario:
         """
         Return the scenario with only the steps that a variant plays.
