@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, key_of, setup_of
+from checkers.facts.view import at, key_of, names_place, setup_of
 from checkers.rules.values import strange_values
 from harness.events import (
     Commanded,
@@ -130,7 +130,7 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
     if setup is None:
         return
     topic, partition = key_of(ops)
-    if topic != setup.topic or not 0 <= partition - setup.partition < setup.partitions:
+    if not names_place(setup, topic, partition):
         first = next(op for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS) and op.place)
         text = f"op {first.index} is about {topic}-{partition}; expected {setup.topic}-{setup.partition}"
         yield text, (first.index,)

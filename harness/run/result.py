@@ -32,6 +32,8 @@ class Activity:
         acked: records of the schedule that were acknowledged with acks=all.
         steps: steps of the simulated world; 0 on real processes.
         virtual_s: seconds of virtual time; 0 on real processes.
+        skipped: steps of the schedule that were not applicable when their turn came.
+        coverage: how often the simulated cores did each kind of thing (targets/simulator/coverage.py).
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)
@@ -40,6 +42,8 @@ class Activity:
     acked: int = 0
     steps: int = 0
     virtual_s: float = 0.0
+    skipped: int = 0
+    coverage: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
