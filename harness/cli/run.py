@@ -20,7 +20,7 @@ from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
-from harness.run.spec import BROKER, STOP_AT_VIOLATION
+from harness.run.spec import ALIKE, BROKER, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.pairing import OURS, THEIRS, Pairing, compare
 from harness.search.random_runs import SIM, RandomRuns
@@ -59,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     text = "also play the seeds on our broker under this protocol, and compare"
     add("--compare-with", metavar="PROTOCOL", help=text)
+    add(ALIKE, action="store_true", help="draw schedules that every target can play, Apache Kafka among them")
     add("--beside", dest="compare_with", metavar="PROTOCOL", help=argparse.SUPPRESS)  # its name until 0.1
     add("--stop-at-first", action="store_true", help="stop at the first finding")
     configure_stop(parser)
@@ -77,7 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
         options.make_environment(runs.load_target())  # and this one for an option that the simulator cannot have
     if arguments.compare_with:
         ours = RandomRuns(
-            target=BROKER, variant=arguments.compare_with, host=options.host, power_tier=options.power_tier
+            target=BROKER,
+            variant=arguments.compare_with,
+            host=options.host,
+            power_tier=options.power_tier,
+            alike=True,
         )
         ours.spec(options.seed)
         say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
@@ -106,6 +111,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
         power_tier=arguments.power_tier,
         schedule=arguments.schedule,
+        alike=arguments.alike or bool(arguments.compare_with),
         stop_at_violation=arguments.stop_at_violation,
     )
 

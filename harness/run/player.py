@@ -143,7 +143,7 @@ class Player:
                 cluster=cluster,
                 client=client,
                 faults=self.faults,
-                timing=self.environment.timing,
+                timing=replace(self.environment.timing, alike=spec.alike),
                 stop=stop,
             )
         else:

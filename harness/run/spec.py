@@ -18,6 +18,8 @@ from harness.scenario.variant import Variant, expectation_of
 BROKER: Final = "broker"
 # The option of commands that makes the schedule of a run end at a violation.
 STOP_AT_VIOLATION: Final = "--stop-at-violation"
+# The option of `run` that draws schedules which every target can play.
+ALIKE: Final = "--alike"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -39,6 +41,7 @@ class RunSpec:
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
+        alike: whether an election is asked for only when every target could grant it, Apache Kafka included.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
     """
 
@@ -53,6 +56,7 @@ class RunSpec:
     schedule: str = ""
     make: str = ""
     power_tier: str | None = None
+    alike: bool = False
     stop_at_violation: bool = False
 
     @property
@@ -93,6 +97,7 @@ def _run_command(spec: RunSpec) -> str:
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else []
+    words += [ALIKE] if spec.alike and spec.target == BROKER else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 

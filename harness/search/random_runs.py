@@ -11,7 +11,7 @@ from harness.cluster.target import Target
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
 from harness.registry import load
-from harness.run.spec import RunSpec
+from harness.run.spec import BROKER, RunSpec
 from harness.scenario.file import draw
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
@@ -32,6 +32,8 @@ class RandomRuns:
         changes: rules changed in it, as on the command line.
         nemeses: names from harness/random_schedule/profile.py.
         schedule: a file that is played instead of each seed's own schedule, or None.
+        alike: whether schedules are those that every target can play, Apache Kafka among them; a target other than
+            our broker always gets these.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
     """
 
@@ -42,6 +44,7 @@ class RandomRuns:
     nemeses: tuple[str, ...] = (ALL,)
     power_tier: str | None = None
     schedule: Path | None = None
+    alike: bool = False
     stop_at_violation: bool = False
 
     @property
@@ -79,8 +82,13 @@ class RandomRuns:
             nemeses=self.nemeses,
             schedule=str(self.schedule) if self.schedule else "",
             power_tier=self.power_tier,
+            alike=self._is_alike,
             stop_at_violation=self.stop_at_violation,
         )
 
     def _profile(self) -> Profile:
-        return profile_of(self.nemeses, DEFAULT if self.host == SIM else REAL, NEMESES)
+        return profile_of(self.nemeses, REAL if self._is_alike else DEFAULT, NEMESES)
+
+    @property
+    def _is_alike(self) -> bool:
+        return self.alike or self.target != BROKER
