@@ -16,6 +16,6 @@ def cores() -> int:
 
 
 def jobs_for(seeds: int, seconds: float | None = None) -> int:
-    """Return the number of processes for so many seeds, or for seeds for some time; results do not depend on it."""
+    """Return the number of processes for so many seeds, or for seeds for some time."""
     pays = seeds > PAYS_SEEDS if seconds is None else seconds > PAYS_S
     return cores() if pays else 1

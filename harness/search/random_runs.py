@@ -92,8 +92,8 @@ class RandomRuns:
         )
         if not spec.random and spec.expectation is None:
             raise UsageError(
-                f"{self.schedule}: a scenario without an expectation for protocol {spec.variant}; expected a line "
-                f"'expect {spec.variant}: OUTCOME', or the records of a random schedule: {', '.join(FINAL_RECORDS)}"
+                f"{self.schedule}: no expectation for protocol {spec.variant}; expected a line "
+                f"'expect {spec.variant}: OUTCOME', or records as a random schedule has, {', '.join(FINAL_RECORDS)}"
             )
         return spec
 

@@ -82,7 +82,7 @@ class Minimiser:
             self.on_best(self.best)
 
     def _write(self) -> None:
-        """Turn a random schedule into a written one, if that shows the violation too; what fails in it is left out."""
+        """Turn a random schedule into a written one, without what fails in it, if that shows the violation too."""
         if not self.try_written or is_written(self.best):
             return
         candidate = as_written(self.best)

@@ -21,7 +21,7 @@ from harness.search.shrink.minimal import Reducer
 from harness.search.shrink.names import nodes_named, with_plain_names
 from harness.search.shrink.times import awaiting_instead, shorter_times
 
-# Up to this many steps each pair is tried too: a kill and its restart are not needed, but neither without the other.
+# Up to this many steps each pair is tried too: it may be that neither a kill nor its restart is needed.
 PAIRS_STEPS_MAX: Final = 24
 # These settings stay: with the default of the first a hang takes long on real processes.
 _KEPT_SETTINGS: Final = ("heal_within_s",)

@@ -91,8 +91,8 @@ def shrink(
     signature = Signature.of(first)
     if signature is None or not signature.shown_by(first.anomalies, written=is_written(start)):
         raise NotShownError(
-            f"seed {subject.seed} of {subject.variant} in the simulator: {first.verdict.name.lower()}, "
-            f"found {first.found}; expected a violation or a hang"
+            f"seed {subject.seed} of {subject.variant} shows no violation in the simulator: "
+            f"{first.verdict.name.lower()}, found {first.found}{_why(first)}; expected a violation or a hang"
         )
     subject = subject.referring(start)
     trials = Trials(
@@ -122,6 +122,10 @@ def shrink(
         seconds=trials.seconds_taken,
         ended=ended,
     )
+
+
+def _why(result: RunResult) -> str:
+    return f" ({result.vacuous or result.reason})" if result.vacuous or result.reason else ""
 
 
 def _source_of(subject: Subject) -> str:

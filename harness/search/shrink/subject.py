@@ -1,4 +1,4 @@
-"""`Subject`: the system that a schedule is shrunk on; it plays a schedule's text, and can be sent to another process."""
+"""`Subject`: the system that a schedule is shrunk on; it plays a schedule's text, in any process."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _WORK: Final[list[Callable[[str], Outcome]]] = []
 
 
 def pool_of(subject: Subject, signature: Signature, jobs: int) -> Executor:
-    """Return a pool of processes that can `play_there`; they are spawned: a fork would copy the locks of our threads."""
+    """Return processes that can `play_there`; they are spawned: a fork would copy the locks of our threads."""
     return ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(subject, signature)
     )
