@@ -71,7 +71,7 @@ class Run:
 
     @property
     def shrunk(self) -> Path:
-        """The schedule of a finding, shrunk (harness/search/shrink); the file exists only if that was asked for."""
+        """The schedule of a finding, shrunk (harness/search/shrink); only findings have the file."""
         return self.path / "shrunk.txt"
 
     @property

@@ -93,7 +93,7 @@ class RandomRuns:
         if not spec.random and spec.expectation is None:
             raise UsageError(
                 f"{self.schedule}: no expectation for protocol {spec.variant}; expected a line "
-                f"'expect {spec.variant}: OUTCOME', or records as a random schedule has, {', '.join(FINAL_RECORDS)}"
+                f"'expect {spec.variant}: OUTCOME', or the records {', '.join(FINAL_RECORDS)} of a random schedule"
             )
         return spec
 

@@ -110,13 +110,13 @@ def shrink(
     finally:
         trials.close()
     best = minimiser.best
-    again = replace(subject.spec(best), schedule=str(output)).command
+    spec = subject.spec(best)
     return Shrunk(
-        text=scenario_text(best, subject, again),
+        text=scenario_text(best, subject, replace(spec, schedule=output.name).command),
         scenario=best,
         signature=signature,
         result=subject.run(best)[0],
-        again=again,
+        again=replace(spec, schedule=str(output)).command,
         steps_before=len(scenario.steps),
         tries=trials.tries,
         seconds=trials.seconds_taken,
