@@ -43,7 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tries", type=tries, default=TRIES, metavar="COUNT", help=f"most runs that are played (default: {TRIES})"
     )
     add("--seconds", type=seconds, metavar="S", help="take so many seconds at most (default: no limit)")
-    add("--output", type=Path, metavar="FILE", help="write it there (default: shrunk.txt beside the schedule)")
+    add("--output", type=_file, metavar="FILE", help="write it there (default: shrunk.txt beside the schedule)")
+
+
+def _file(text: str) -> Path:
+    """Parse a file's name; refuse the empty one of an unset variable."""
+    if not text:
+        raise argparse.ArgumentTypeError("'': expected a file, such as shrunk.txt")
+    return Path(text)
 
 
 def run(arguments: argparse.Namespace) -> int:
