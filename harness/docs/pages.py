@@ -47,8 +47,8 @@ PICTURE_COLUMNS: Final = 118
 
 EXIT_MEANINGS: Final[Mapping[str, str]] = {
     "valid": "`test-kip101`, `play`: every run is exactly as expected. `lineage`: no directories disagree. "
-    "`agree`: no run differs. `check`: every verdict is as stored. `shrink`: the smallest schedule that was found is "
-    "written.",
+    "`agree`: no run differs. `check`: every verdict is as stored. "
+    "`shrink`: the smallest schedule that was found is written.",
     "crash": "The harness itself failed, outside of a run: a bug.",
     "usage": "An option or an input file is wrong, or the machine lacks something before the first run; one line "
     "says what to change.",
