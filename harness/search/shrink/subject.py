@@ -38,12 +38,14 @@ class Subject:
         name: the name of the schedule, from which broker ids are drawn too: that of the file it is written to.
         reference: a variant under which a smaller schedule must hold, so that what it shows is the fault of the
             rules that differ, and not of the schedule; None for no such variant.
+        accepted: the worst verdict under the reference: permitted, or unknown if already the whole schedule is.
     """
 
     variant: Variant
     seed: int
     name: str
     reference: Variant | None = None
+    accepted: Verdict = Verdict.PERMITTED
 
     @staticmethod
     def of(protocol: str, rules: Mapping[str, str], *, seed: int, name: str) -> Subject:
@@ -56,16 +58,20 @@ class Subject:
         """
         Return the subject with a reference, if this scenario holds under one.
 
-        That is the protocol without the changes of the variant, or else the newest protocol.
+        That is the protocol without the changes of the variant, or else the newest protocol. If it is unknown
+        under both, as a written scenario whose steps are for one protocol, it must at least show nothing there.
         """
         newest = Variant(protocol=list(TARGET.protocols())[-1])
-        for reference in dict.fromkeys((Variant(protocol=self.variant.protocol), newest)):
-            if reference != self.variant and self._holds(scenario, reference):
-                return replace(self, reference=reference)
+        others = dict.fromkeys((Variant(protocol=self.variant.protocol), newest))
+        found = {each: self._verdict(scenario, each) for each in others if each != self.variant}
+        for accepted in (Verdict.PERMITTED, Verdict.UNKNOWN):
+            for reference, verdict in found.items():
+                if verdict <= accepted:
+                    return replace(self, reference=reference, accepted=accepted)
         return replace(self, reference=None)
 
-    def _holds(self, scenario: Scenario, variant: Variant) -> bool:
-        return self.run(scenario, variant)[0].verdict <= Verdict.PERMITTED
+    def _verdict(self, scenario: Scenario, variant: Variant) -> Verdict:
+        return self.run(scenario, variant)[0].verdict
 
     def spec(self, scenario: Scenario, variant: Variant | None = None) -> RunSpec:
         """Return the spec of a run of this scenario, under this variant or another one."""
@@ -94,8 +100,8 @@ class Subject:
             return Outcome(shows=False)
         result, ops = self.run(scenario)
         outcome = outcome_of(signature, result, ops, written=is_written(scenario))
-        if outcome.shows and self.reference is not None and not self._holds(scenario, self.reference):
-            return replace(outcome, shows=False)
+        if outcome.shows and self.reference is not None:
+            return replace(outcome, shows=self._verdict(scenario, self.reference) <= self.accepted)
         return outcome
 
 

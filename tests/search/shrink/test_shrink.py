@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.model import Kind
-from harness.scenario.file import Scenario
+from harness.model import Kind, Verdict
+from harness.scenario.file import Scenario, parse
 from harness.scenario.text import text_of
 from harness.scenario.variant import Variant
 from harness.search.random_runs import SIM, RandomRuns, is_written
@@ -17,6 +17,7 @@ from harness.search.shrink.shrink import Bounds, NotShownError, Shrunk, shrink
 from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
+from nemesis import NEMESES
 
 OUTPUT = Path("shrunk.txt")
 # Schedules of findings, named after their seeds, as they were drawn when they were found.
@@ -105,6 +106,26 @@ def test_smaller_schedule_holds_under_the_protocol_without_the_change_or_else_un
         assert Variant(protocol=reference) == subject.referring(scenario).reference
     scenario, subject = found("kip380", 5)
     assert None is subject.referring(scenario).reference
+
+
+def test_schedule_that_is_unknown_under_the_reference_must_at_least_show_nothing_there() -> (
+    None
+):
+    scenario, subject = found("hw", 2)
+    steps = "produce m1 acks=all\nawait leader = B\n"
+    text = f"title T\nsource S\nnodes A B replicas, C controller\nrecords m1 1\n{steps}"
+    waiting = parse("T", text, "T", NEMESES)
+    assert (Verdict.PERMITTED, Verdict.UNKNOWN) == (
+        subject.referring(scenario).accepted,
+        subject.referring(waiting).accepted,
+    )
+
+
+def test_random_schedule_that_holds_under_no_reference_stays_a_random_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Subject, "referring", lambda subject, _: subject)
+    shrunk = shrunk_of("hw", 2)
+    assert not is_written(shrunk.scenario)
+    assert len(shrunk.scenario.steps) <= 12
 
 
 @pytest.mark.slow
