@@ -108,9 +108,7 @@ def test_smaller_schedule_holds_under_the_protocol_without_the_change_or_else_un
     assert None is subject.referring(scenario).reference
 
 
-def test_schedule_that_is_unknown_under_the_reference_must_at_least_show_nothing_there() -> (
-    None
-):
+def test_schedule_that_is_unknown_under_the_reference_must_at_least_show_nothing_there() -> None:
     scenario, subject = found("hw", 2)
     steps = "produce m1 acks=all\nawait leader = B\n"
     text = f"title T\nsource S\nnodes A B replicas, C controller\nrecords m1 1\n{steps}"
