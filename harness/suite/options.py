@@ -94,7 +94,7 @@ def configure_options(
     parser.add_argument(
         "--jobs",
         type=whole_number(1, limits.OPTION_JOBS_MAX),
-        help="parallel runs (default: one for each core, one in the simulator)",
+        help="parallel runs (default: one for each core; one in the simulator, except for searches of many seeds)",
     )
     parser.add_argument("--power-tier", choices=("loop", "watermark"), help="require this way to lose power")
     parser.add_argument(

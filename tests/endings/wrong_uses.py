@@ -228,6 +228,29 @@ FENCEPOST: Final = (
     use("check {s_empty}", "suite.json: JSONDecodeError: Expecting value: line 1 column 1"),
     use("check {s_folder}", "suite.json: Is a directory; expected a suite's table"),
     use("check {s_deep}", "RecursionError: "),
+    # Schedules that are to be shrunk.
+    use("shrink", "required: FILE"),
+    use("shrink {scenario} --sed 1", "Did you mean '--seed'?"),
+    use("shrink {scenario}", "scenario: no history beside it says its seed; expected the option --seed"),
+    use("shrink {scenario} --seed 1 --tries 0", "--tries: '0': expected a whole number from 1 to "),
+    use("shrink {scenario} --seed 1 --seconds 0", "--seconds: '0': expected a number above 0"),
+    use("shrink {scenario} --seed 1 --jobs 0", "--jobs: '0': expected a whole number from 1 to 512"),
+    use("shrink {scenario} --seed 1 --protocol kip999", "unknown protocol 'kip999'"),
+    use("shrink {scenario} --seed 1 --rule fence=no", "rule 'fence': no such rule; expected one of "),
+    use("shrink {scenario} --seed 1 --output {json}", "json: already there; expected a new name (--output)"),
+    use(
+        "shrink {scenario} --seed 1 --output {missing}/x", "x: no such folder; expected a file in one that exists"
+    ),
+    use("shrink {missing} --seed 1", "missing: No such file or directory; expected a scenario file"),
+    use("shrink {folder}", "folder: no history.jsonl there; expected a run's folder, its history or a schedule"),
+    use("shrink {pipe} --seed 1", "pipe: not a regular file; expected a scenario file"),
+    use("shrink {typo} --seed 1", "typo:5: 'kil A': 'kil'; expected one of produce, "),
+    use("shrink {missing}.jsonl", "missing.jsonl: No such file or directory; expected the history of a run"),
+    use("shrink {scenario} --seed 1", "'': expected a file, such as shrunk.txt", "--output", ""),
+    use(
+        "run --schedule {scenario}",
+        "scenario: no expectation for protocol kip380; expected a line 'expect kip380: ",
+    ),
     # Log directories.
     use("lineage", "required: DIR"),
     use("lineage --jsn {folder}", "Did you mean '--json'?"),
