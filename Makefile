@@ -140,6 +140,7 @@ arrows: $(STAMP)  ## import-linter: arrows go one way
 .PHONY: docs
 docs: $(STAMP)  ## print the pages that come from tables in the code
 	@$(BIN)/python -m harness.docs.pages
+	@$(BIN)/python -m benchmarks.mutants --page
 
 .PHONY: fix
 fix: $(STAMP)  ## let ruff mend what it can

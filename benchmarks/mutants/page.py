@@ -38,10 +38,7 @@ def page() -> str:
         "## Modules without mutants",
         markdown.table(("module", "why"), [(f"`{name}`", why) for name, why in WITHOUT.items()]),
     ]
-    head = (
-        "# Mutants\n\nPrinted by `python -m benchmarks.mutants --page` from benchmarks/mutants; change it there."
-    )
-    return "\n\n".join((head, *parts)) + "\n"
+    return markdown.page("Mutants", "benchmarks/mutants", *parts)
 
 
 def write_page() -> None:
