@@ -41,7 +41,12 @@ def print_tables(mutants: Sequence[Mutant], found: Mapping[str, Found], console:
     """Print all three, in the order of the mutants."""
     each = Table(title="mutants", title_justify="left")
     for name in ("mutant", "module", "class", "outcome", "seed", "found by", "red scenarios"):
-        each.add_column(name, justify="right" if name == "seed" else "left")
+        each.add_column(
+            name,
+            justify="right" if name in ("seed", "red scenarios") else "left",
+            no_wrap=name in ("mutant", "outcome"),
+            overflow="fold",
+        )
     for mutant in mutants:
         its = found[mutant.name]
         seed = "" if its.seed is None else str(its.seed)
@@ -52,7 +57,7 @@ def print_tables(mutants: Sequence[Mutant], found: Mapping[str, Found], console:
             its.outcome.value,
             seed,
             " ".join(its.kinds),
-            " ".join(its.scenarios),
+            str(len(its.scenarios) or ""),
         )
     console.print(each)
     table = Table(title="totals", title_justify="left")
