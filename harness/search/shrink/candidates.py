@@ -11,7 +11,7 @@ from harness.scenario.file import Scenario, Step
 from harness.scenario.offsets import Mark
 from harness.scenario.step_order import check_order, check_records
 from harness.scenario.steps import Act, Await, Produce, Require
-from harness.scenario.text import FIRST_STEP_LINE
+from harness.scenario.text import first_step_line
 
 
 def with_acts(scenario: Scenario, acts: Sequence[Act]) -> Scenario:
@@ -39,7 +39,7 @@ def with_acts(scenario: Scenario, acts: Sequence[Act]) -> Scenario:
 
 def first_line(scenario: Scenario) -> int:
     """Return the line of the first step in the scenario's text."""
-    return FIRST_STEP_LINE - 1 + len(scenario.sources)
+    return first_step_line(len(scenario.further), scenario.clients) - 1 + len(scenario.sources)
 
 
 def acts_of(scenario: Scenario) -> list[Act]:

@@ -16,6 +16,13 @@ from harness.cluster.settings import Settings
 from harness.scenario.file import Scenario
 from harness.scenario.steps import Inject, Produce
 from harness.search.random_runs import is_written
+from harness.search.shrink.breadth import (
+    fewer_brokers,
+    fewer_clients,
+    fewer_further_replicas,
+    fewer_partitions,
+    simpler_clients,
+)
 from harness.search.shrink.candidates import acts_of, replaced, without
 from harness.search.shrink.minimal import Reducer
 from harness.search.shrink.names import nodes_named, with_plain_names
@@ -46,7 +53,7 @@ def fewer_sufferers(scenario: Scenario) -> Iterator[Scenario]:
 def fewer_replicas(scenario: Scenario) -> Iterator[Scenario]:
     """Leave out a replica that no step names; the last first."""
     named = nodes_named(scenario)
-    for name in reversed(scenario.replicas):
+    for name in reversed(scenario.replicas if not scenario.further else ()):
         others = tuple(each for each in scenario.replicas if each != name)
         if name in named or len(others) < max(2, scenario.settings.min_isr):
             continue
@@ -57,10 +64,11 @@ def fewer_replicas(scenario: Scenario) -> Iterator[Scenario]:
 def controller_that_replicates(scenario: Scenario) -> Iterator[Scenario]:
     """Make a replica the controller, in place of a node of its own that no step names; the last replica first."""
     controller = scenario.nodes[0]
-    if controller in scenario.replicas or controller in nodes_named(scenario):
+    if scenario.further or controller in scenario.replicas or controller in nodes_named(scenario):
         return
     for name in reversed(scenario.replicas):
-        yield replace(scenario, nodes=(name, *(each for each in scenario.replicas if each != name)))
+        others = (each for each in scenario.nodes[1:] if each != name)
+        yield replace(scenario, nodes=(name, *others))
 
 
 def fewer_records(scenario: Scenario) -> Iterator[Scenario]:
@@ -103,6 +111,11 @@ def _defaults(value: Any, names: Any) -> dict[str, Any]:
 
 # The order matters for what is found, not for its being minimal: first what makes later tries fewer and faster.
 REDUCERS: Final[tuple[Reducer, ...]] = (
+    fewer_clients,
+    fewer_partitions,
+    fewer_further_replicas,
+    fewer_brokers,
+    simpler_clients,
     without_pairs,
     fewer_sufferers,
     controller_that_replicates,

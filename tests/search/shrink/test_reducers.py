@@ -9,6 +9,7 @@ import pytest
 
 from harness.scenario.file import Scenario, parse
 from harness.scenario.text import text_of
+from harness.search.shrink.breadth import fewer_brokers, fewer_partitions
 from harness.search.shrink.candidates import acts_of, as_written, with_acts
 from harness.search.shrink.minimal import Reducer
 from harness.search.shrink.names import with_plain_names
@@ -41,9 +42,43 @@ def test_candidate_is_another_schedule_and_its_text_is_that_schedule(reducer: Re
         assert candidate == parse("T", text_of(candidate), "T", NEMESES)
 
 
+WIDE = WRITTEN.replace("D controller", "D controller, E F others").replace(
+    "settings",
+    "partition t-0 B E\npartition t-1 A\nproducer p1 log-0 t-1 acks=1\nconsumer c1 t-0 t-1 seek=0.1\n"
+    "consumer c2 log-0\nsettings",
+)
+
+
 def test_every_reducer_finds_something_to_reduce() -> None:
-    start = normal("produce m2 acks=1 singly\npass 2.5ms\nkill B C\n")
-    assert [] == [reducer.__name__ for reducer in REDUCERS if not list(reducer(start))]
+    narrow = normal("produce m2 acks=1 singly\npass 2.5ms\nkill B C\n")
+    wide = normal("produce m2 acks=1\nkill F\nelect E of t-0\n", WIDE)
+    starts = (narrow, wide)
+    assert [] == [each.__name__ for each in REDUCERS if not any(list(each(start)) for start in starts)]
+
+
+@pytest.mark.parametrize("reducer", REDUCERS, ids=lambda each: each.__name__)
+def test_candidate_of_a_wide_run_is_another_one_and_its_text_is_that_run(reducer: Reducer) -> None:
+    start = normal("produce m2 acks=1\nkill F\nelect E of t-0\nelect B of t-0\n", WIDE)
+    for candidate in reducer(start):
+        assert candidate != start
+        assert candidate == parse("T", text_of(candidate), "T", NEMESES)
+
+
+def test_partition_is_left_out_with_its_steps_and_clients() -> None:
+    start = normal("produce m2 acks=1\nelect E of t-0\n", WIDE)
+    none, last = fewer_partitions(start)
+    assert ({}, ["produce m2 acks=1"]) == (none.further, texts(none))
+    assert [["log-0"], ["log-0"]] == [
+        [*map(str, plan.places)] for plan in (*none.clients.producers, *none.clients.consumers)
+    ]
+    assert ["t-0"] == [*map(str, last.further)]
+    assert ["produce m2 acks=1", "elect E of t-0"] == texts(last)
+
+
+def test_broker_without_a_replica_is_left_out_with_its_faults() -> None:
+    start = normal("produce m2 acks=1\nkill F\nkill E\n", WIDE)
+    (fewer,) = fewer_brokers(start)
+    assert (("D", "A", "B", "C", "E"), ["produce m2 acks=1", "kill E"]) == (fewer.nodes, texts(fewer))
 
 
 def test_fault_of_several_nodes_hits_fewer() -> None:
