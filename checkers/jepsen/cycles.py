@@ -2,8 +2,7 @@
 Cycles of dependencies, named as Elle names them.
 
 Elle asks of each strongly connected component of all dependencies which isolation levels it breaks, and names only
-the weakest, each with one cycle. Real time has an edge from each completion to each later invocation, which are
-quadratically many; here a chain of barriers, one after each `ok` completion, stands for them.
+the weakest, each with one cycle.
 
 Source: elle.txn, cycle-exists-specs and cycle-anomaly-specs; Adya, Weak Consistency, for G0, G1c, PL-1 and PL-2.
 """
@@ -12,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import networkx
 
-from checkers.jepsen.edges import Edge, Edges, find_edges
+from checkers.jepsen import edges
+from checkers.jepsen.edges import Edge
 from checkers.jepsen.facts import Facts
 from checkers.jepsen.finding import Finding
-from checkers.jepsen.history import OK, Op
+from checkers.jepsen.history import Op
 
 Graph: TypeAlias = Any  # a networkx.DiGraph of int; the package has no types
 
@@ -64,82 +64,74 @@ LEVELS: Final = (
 )
 
 
-def find_cycles(facts: Facts, *, ww_deps: bool) -> Iterator[Finding]:
+class Cycles:
     """
-    Yield of each component the weakest levels that it breaks, each with one cycle; or that there is no edge at all.
+    Finds the cycles of a history, with ww edges and without.
 
     Args:
-        ww_deps: whether there are ww edges.
+        facts: of the history.
 
     Raises:
         CheckerCrashError: a value was polled that nobody is known to have sent.
     """
-    edges = find_edges(facts, ww_deps=ww_deps)
-    if not edges.ww and not edges.wr and not edges.real_time:
-        yield Finding(kind="empty-transaction-graph")
-        return
-    ops = _suspects(facts, edges)
-    if not ops:
-        return
-    graph = networkx.DiGraph()
-    graph.add_edges_from(_among(edges.ww | edges.wr, ops))
-    graph.add_edges_from(_barriers(ops.values()))
-    for component in _components(graph):
-        yield from _in_component(facts, edges, {index: ops[index] for index in component if index >= 0}, graph)
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._wr_found, self._wr_backward = _scanned(edges.wr(facts, facts.transactions))
+        self._real_time = edges.any_real_time(facts)
+
+    def find(self, *, ww_deps: bool) -> Iterator[Finding]:
+        """
+        Yield of each component the weakest levels that it breaks, each with one cycle; or that there are no edges.
+
+        Args:
+            ww_deps: whether there are ww edges.
+
+        Raises:
+            CheckerCrashError: a value that precedes another was polled, and nobody is known to have sent it.
+        """
+        facts = self._facts
+        ww_found, ww_backward = _scanned(edges.ww(facts, facts.transactions)) if ww_deps else (False, [])
+        if not ww_found and not self._wr_found and not self._real_time:
+            yield Finding(kind="empty-transaction-graph")
+            return
+        ops = edges.suspects(facts, [*self._wr_backward, *ww_backward])
+        if not ops:
+            return
+        parts = _Parts(facts=facts, ops=ops, ww_deps=ww_deps)
+        graph = parts.graph(("ww", "wr", "realtime"))
+        for component in _components(graph):
+            within = {index: ops[index] for index in sorted(component) if index >= 0}
+            yield from _in_component(_Parts(facts=facts, ops=within, ww_deps=ww_deps))
 
 
-def _suspects(facts: Facts, edges: Edges) -> dict[int, Op]:
-    """
-    Return the operations that may be in a cycle, by index, in order.
-
-    Real time and most edges lead from an earlier completion to a later one. So every step of a cycle's way to its
-    first completion is within an edge that leads backward; what lies within none is in no cycle.
-    """
-    change: dict[int, int] = {}
-    for later, earlier in edges.backward():
-        change[earlier] = change.get(earlier, 0) + 1
-        change[later + 1] = change.get(later + 1, 0) - 1
-    if not change:
-        return {}
-    places = sorted(change)
-    depths = [*accumulate(change[place] for place in places)]
-    found: dict[int, Op] = {}
-    at, depth = 0, 0
-    for op in facts.transactions:
-        while at < len(places) and places[at] <= op.index:
-            depth = depths[at]
-            at += 1
-        if depth:
-            found[op.index] = op
-    return found
+def _scanned(found: Iterable[Edge]) -> tuple[bool, list[Edge]]:
+    """Return whether there is an edge at all, and those that lead from a completion to an earlier one."""
+    backward: list[Edge] = []
+    any_edge = False
+    for edge in found:
+        any_edge = True
+        if edge[0] > edge[1]:
+            backward.append(edge)
+    return any_edge, backward
 
 
-def _among(edges: Iterable[Edge], ops: Mapping[int, Op]) -> Iterator[Edge]:
-    return (edge for edge in edges if edge[0] in ops and edge[1] in ops)
+class _Parts:
+    """The edges among some operations, by kind."""
 
+    def __init__(self, *, facts: Facts, ops: Mapping[int, Op], ww_deps: bool) -> None:
+        self.facts = facts
+        self.ops = ops
+        self.ww = {edge for edge in edges.ww(facts, ops.values()) if edge[0] in ops} if ww_deps else set()
+        self.wr = {edge for edge in edges.wr(facts, ops.values()) if edge[0] in ops}
 
-def _barriers(ops: Iterable[Op]) -> Iterator[Edge]:
-    """
-    Yield real time as edges: from each `ok` completion to its barrier, from there to the next, and to what is invoked.
-
-    The barrier of an operation is -1 minus its index.
-    """
-    events: list[tuple[int, Op]] = []
-    for op in ops:
-        assert op.invocation is not None, "facts pair each completion with its invocation"
-        events.append((op.invocation.index, op))
-        if op.type == OK:
-            events.append((op.index, op))
-    barrier = 0
-    for place, op in sorted(events, key=lambda event: event[0]):
-        if place != op.index:
-            if barrier:
-                yield barrier, op.index
-            continue
-        if barrier:
-            yield barrier, -1 - place
-        barrier = -1 - place
-        yield op.index, barrier
+    def graph(self, kinds: Sequence[str]) -> Graph:
+        """Return the graph of the edges of some kinds."""
+        made = networkx.DiGraph()
+        for kind in kinds:
+            of_kind = {"ww": self.ww, "wr": self.wr}.get(kind)
+            made.add_edges_from(edges.real_time(self.ops.values()) if of_kind is None else of_kind)
+        return made
 
 
 def _components(graph: Graph) -> list[set[int]]:
@@ -148,29 +140,25 @@ def _components(graph: Graph) -> list[set[int]]:
     return sorted(found, key=lambda each: (sum(node >= 0 for node in each), max(each)))
 
 
-def _in_component(facts: Facts, edges: Edges, ops: Mapping[int, Op], graph: Graph) -> Iterator[Finding]:
+def _in_component(parts: _Parts) -> Iterator[Finding]:
     """Yield the weakest levels that a component breaks, and a cycle of each."""
     broken: set[str] = set()
-    ww, wr = set(_among(edges.ww, ops)), set(_among(edges.wr, ops))
-    of_kind = {"ww": ww, "wr": wr, "realtime": [*_barriers(ops[index] for index in sorted(ops))]}
     for level in LEVELS:
         if broken.intersection(level.implied_by):
             continue
-        within = networkx.DiGraph()
-        for kind in level.edges:
-            within.add_edges_from(of_kind[kind])
-        components = _components(within)
+        graph = parts.graph(level.edges)
+        components = _components(graph)
         if not components:
             continue
         broken.add(level.name)
         smallest = sorted(index for index in components[0] if index >= 0)
         yield Finding(
             kind=f"{level.name}-cycle-exists",
-            ops=tuple(ops[index] for index in smallest),
+            ops=tuple(parts.ops[index] for index in smallest),
             more={"not": level.friendly, "subgraph": ["union", *level.edges]},
         )
-        cycle = _cycle(within.subgraph(components[0]), smallest)
-        yield _named(facts, [ops[index] for index in cycle], ww, wr)
+        cycle = _cycle(graph.subgraph(components[0]), smallest)
+        yield _named(parts, [parts.ops[index] for index in cycle])
 
 
 def _cycle(graph: Graph, starts: Sequence[int]) -> list[int]:
@@ -206,29 +194,29 @@ def _shortest_back(graph: Graph, start: int) -> list[int]:
     return [start, *reversed(way[1:]), start]
 
 
-def _named(facts: Facts, cycle: list[Op], ww: set[Edge], wr: set[Edge]) -> Finding:
+def _named(parts: _Parts, cycle: list[Op]) -> Finding:
     """
     Return a cycle under the name that its steps give it.
 
     A step that is an edge of several kinds is explained as ww before wr, and as wr before real time.
     """
-    steps = [_step(facts, one, two, ww, wr) for one, two in pairwise(cycle)]
+    steps = [_step(parts, one, two) for one, two in pairwise(cycle)]
     kinds = {step["type"] for step in steps}
     name = ("G1c" if "wr" in kinds else "G0") + ("-realtime" if "realtime" in kinds else "")
     return Finding(kind=name, ops=tuple(cycle), more={"steps": steps})
 
 
-def _step(facts: Facts, one: Op, two: Op, ww: set[Edge], wr: set[Edge]) -> dict[str, Any]:
+def _step(parts: _Parts, one: Op, two: Op) -> dict[str, Any]:
     """Return why one operation comes before another."""
-    edge = (one.index, two.index)
-    if edge in ww:
+    facts = parts.facts
+    if (one.index, two.index) in parts.ww:
         for key in two.sends:
             log = facts.log(key)
             for value in two.sent(key):
                 index = log.index.get(value, 0)
                 if index and facts.writer(key, log.order[index - 1]) is one:
                     return {"type": "ww", "key": key, "value": log.order[index - 1], "value'": value}
-    if edge in wr:
+    if (one.index, two.index) in parts.wr:
         for key in two.polls:
             for value in two.polled(key):
                 if facts.writer(key, value) is one:

@@ -130,9 +130,7 @@ ANOMALIES: Final[dict[str, JepsenAnomaly]] = {
         bad=Bad.NEVER,
         ours=_NO_TRANSACTIONS,
     ),
-    "PL-1-cycle-exists": JepsenAnomaly(
-        words="A component has a G0.", bad=Bad.NEVER, ours=_NO_TRANSACTIONS
-    ),
+    "PL-1-cycle-exists": JepsenAnomaly(words="A component has a G0.", bad=Bad.NEVER, ours=_NO_TRANSACTIONS),
     "G0-realtime": JepsenAnomaly(
         words="A cycle of ww and real-time edges: a value lies above one that was sent after it was acknowledged.",
         bad=Bad.NEVER,
@@ -173,21 +171,21 @@ ANOMALIES: Final[dict[str, JepsenAnomaly]] = {
 # What Jepsen does that its own descriptions do not say, or that surprises.
 QUIRKS: Final = (
     "A key's *version order* is its log without holes. Where an offset has several values, Jepsen keeps the first "
-    "in the order of Clojure's hashes; where a value has several offsets, its last index counts. So once a key has "
+    "by the order of Clojure's hashes; where a value has several offsets, its last index counts. So once a key has "
     "`inconsistent-offsets` or `duplicate`, its skips, nonmonotonic findings and cycles may be artefacts.",
-    "Polls are believed whatever became of their operation. A send is believed if its operation is `ok`, or `info` "
-    "and an `ok` operation polled something that it sent.",
+    "Polls are believed whatever became of their operation. A send is believed if its operation is `ok`, or "
+    "`info` and an `ok` operation polled something that it sent.",
     "`unseen` also counts what the last `ok` operation polled, of a key that no `ok` operation sent to and none "
     "polled before.",
     "Assigning the same key again keeps the position of its process; assigning without it forgets the position, "
     "and the last send to it too.",
-    "An empty list in a poll (`{\"0\": []}`) counts as having read the key, and forgets the position.",
+    'An empty list in a poll (`{"0": []}`) counts as having read the key, and forgets the position.',
     "A value without a known index is taken to follow directly.",
-    "Of a component only the weakest level broken is named. So with ww edges, a G0, which is allowed, hides a G1c, "
-    "and a history may be valid with ww edges and invalid without.",
+    "Of a component only the weakest levels broken are named. So with ww edges, a G0, which is allowed, hides a "
+    "G1c, and a history may be valid with ww edges and invalid without.",
     "There are no rw edges. The docstring of Jepsen's checker speaks of them; its code has them commented out.",
-    "Elle gives up on a component after a second, and reports `cycle-search-timeout`. This checker needs no limit, "
-    "and never reports it.",
+    "Elle gives up on a component after a second, and reports `cycle-search-timeout`. This checker needs no "
+    "limit, and never reports it.",
 )
 
 # What makes Jepsen's checker throw, so that it has no verdict.
@@ -196,6 +194,6 @@ CRASHES: Final[dict[str, str]] = {
     "no-known-offset": "An `ok` operation polled a key, and of nothing that was polled of it an offset is known.",
     "double-invoke": "A process invokes an operation while another of its own is running.",
     "double-complete": "A process completes an operation while none of its own is running.",
-    "mixed-values": "Values that must be sorted, at one offset or unseen of one key, or keys with unseen values, are "
-    "of two sorts.",
+    "mixed-values": "Values that Jepsen sorts are integers and strings: those at one offset, those unseen of one "
+    "key, or the keys that have unseen values.",
 }

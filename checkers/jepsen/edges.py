@@ -8,8 +8,8 @@ who polled it. Real time: an `ok` completion comes before what is invoked after 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import TypeAlias
 
 from checkers.jepsen.facts import Facts
@@ -19,60 +19,90 @@ from checkers.jepsen.history import INVOKE, OK, TRANSACTIONS, Op
 Edge: TypeAlias = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edges:
+def ww(facts: Facts, ops: Iterable[Op]) -> Iterator[Edge]:
+    """Yield the ww edges to these operations, one as often as values prove it."""
+    for op in ops:
+        for key, pairs in op.sends.items():
+            log, writers = facts.log(key), facts.writer_of[key]
+            for pair in pairs:
+                index = log.index.get(pair[1], 0)
+                # Of a value that was sent twice the last sender counts.
+                if index and writers[pair[1]] is op:
+                    before = facts.writer(key, log.order[index - 1])
+                    if before is not op:
+                        yield before.index, op.index
+
+
+def wr(facts: Facts, ops: Iterable[Op]) -> Iterator[Edge]:
     """
-    The dependencies of a history.
-
-    Attributes:
-        ww: from the sender of a value to the sender of the next.
-        wr: from the sender of a value to those that polled it.
-        real_time: an operation was invoked after the `ok` completion of another.
-    """
-
-    ww: set[Edge]
-    wr: set[Edge]
-    real_time: bool
-
-    def backward(self) -> Iterator[Edge]:
-        """Yield the edges from an operation to one that completed before it."""
-        for edges in (self.ww, self.wr):
-            yield from (edge for edge in edges if edge[0] > edge[1])
-
-
-def find_edges(facts: Facts, *, ww_deps: bool) -> Edges:
-    """
-    Return the dependencies.
+    Yield the wr edges to these operations, one as often as values prove it.
 
     Raises:
         CheckerCrashError: a value was polled that nobody is known to have sent.
     """
-    return Edges(
-        ww=set(_ww(facts)) if ww_deps else set(), wr=set(_wr(facts)), real_time=_any_real_time(facts.ops)
-    )
+    for op in ops:
+        for key, pairs in op.polls.items():
+            writers = facts.writer_of.get(key, {})
+            for pair in pairs:
+                writer = writers.get(pair[1]) or facts.writer(key, pair[1])
+                if writer is not op:
+                    yield writer.index, op.index
 
 
-def _ww(facts: Facts) -> Iterator[Edge]:
-    for key, writers in facts.writer_of.items():
-        log = facts.log(key)
-        for value, writer in writers.items():
-            index = log.index.get(value, 0)
-            if index:
-                before = facts.writer(key, log.order[index - 1])
-                if before is not writer:
-                    yield before.index, writer.index
-
-
-def _wr(facts: Facts) -> Iterator[Edge]:
-    for key, readers_of in facts.readers_of.items():
-        for value, readers in readers_of.items():
-            writer = facts.writer(key, value)
-            for reader in readers:
-                if reader is not writer:
-                    yield writer.index, reader.index
-
-
-def _any_real_time(ops: Sequence[Op]) -> bool:
-    first = next((op.index for op in ops if op.type == OK and op.f in TRANSACTIONS), None)
-    last = next((op.index for op in reversed(ops) if op.type == INVOKE and op.f in TRANSACTIONS), None)
+def any_real_time(facts: Facts) -> bool:
+    """Return True if a transaction was invoked after the `ok` completion of another."""
+    first = next((op.index for op in facts.transactions if op.type == OK), None)
+    last = next((op.index for op in reversed(facts.ops) if op.type == INVOKE and op.f in TRANSACTIONS), None)
     return first is not None and last is not None and first < last
+
+
+def real_time(ops: Iterable[Op]) -> Iterator[Edge]:
+    """
+    Yield real time as a chain of barriers, since from each completion to each later invocation would be quadratic.
+
+    An edge leads from each `ok` completion to its barrier, from each barrier to the next, and from the last one
+    before an invocation to the operation that is invoked. The barrier of an operation is -1 minus its index.
+    """
+    events: list[tuple[int, Op]] = []
+    for op in ops:
+        assert op.invocation is not None, "facts pair each completion with its invocation"
+        events.append((op.invocation.index, op))
+        if op.type == OK:
+            events.append((op.index, op))
+    barrier = 0
+    for place, op in sorted(events, key=lambda event: event[0]):
+        if place != op.index:
+            if barrier:
+                yield barrier, op.index
+            continue
+        if barrier:
+            yield barrier, -1 - place
+        barrier = -1 - place
+        yield op.index, barrier
+
+
+def suspects(facts: Facts, backward: Iterable[Edge]) -> dict[int, Op]:
+    """
+    Return the operations that may be in a cycle, by index, in order.
+
+    Real time leads from an earlier completion to a later one, and so do most other edges. A cycle comes back, and
+    each part of its way back lies within an edge that leads backward: what lies within none is in no cycle.
+
+    Args:
+        backward: the edges from a completion to an earlier one.
+    """
+    change: dict[int, int] = {}
+    for later, earlier in backward:
+        change[earlier] = change.get(earlier, 0) + 1
+        change[later + 1] = change.get(later + 1, 0) - 1
+    places = sorted(change)
+    depths = [*accumulate(change[place] for place in places)]
+    found: dict[int, Op] = {}
+    at, depth = 0, 0
+    for op in facts.transactions if places else ():
+        while at < len(places) and places[at] <= op.index:
+            depth = depths[at]
+            at += 1
+        if depth:
+            found[op.index] = op
+    return found

@@ -28,7 +28,6 @@ class Facts:
         ops: the lines of clients; each completion has its invocation.
         transactions: the completions of `send`, `poll` and `txn`.
         writer_of: key -> value -> the last completion that sent it.
-        readers_of: key -> value -> the completions that polled it, in order; one is there as often as it polled it.
         ok_polled: key -> what `ok` operations polled; a key is there if one polled it, even nothing of it.
         ok_sent: key -> what `ok` operations sent.
         failed: key -> what `fail` operations sent.
@@ -38,7 +37,6 @@ class Facts:
     ops: Sequence[Op]
     transactions: Sequence[Op]
     writer_of: Mapping[Key, Mapping[Value, Op]]
-    readers_of: Mapping[Key, Mapping[Value, Sequence[Op]]]
     ok_polled: Mapping[Key, set[Value]]
     ok_sent: Mapping[Key, set[Value]]
     failed: Mapping[Key, set[Value]]
@@ -74,28 +72,18 @@ def gather(ops: Sequence[Op]) -> Facts:
     _pair(ops)
     done = [op for op in ops if op.type != INVOKE and op.f in TRANSACTIONS]
     writer_of: dict[Key, dict[Value, Op]] = {}
-    readers_of: dict[Key, dict[Value, list[Op]]] = {}
     for op in done:
         if op.sends is not NOTHING:
             for key, pairs in op.sends.items():
                 writers = writer_of.setdefault(key, {})
                 for pair in pairs:
                     writers[pair[1]] = op
-        if op.polls is not NOTHING:
-            for key, pairs in op.polls.items():
-                readers = readers_of.setdefault(key, {})
-                for pair in pairs:
-                    if (found := readers.get(pair[1])) is None:
-                        readers[pair[1]] = [op]
-                    else:
-                        found.append(op)
     ok = [op for op in done if op.type == OK]
     ok_polled = _union((key, op.polled(key)) for op in ok for key in op.polls)
     return Facts(
         ops=ops,
         transactions=done,
         writer_of=writer_of,
-        readers_of=readers_of,
         ok_polled=ok_polled,
         ok_sent=_union((key, op.sent(key)) for op in ok for key in op.sends),
         failed=_union((key, op.sent(key)) for op in done if op.type == FAIL for key in op.sends),

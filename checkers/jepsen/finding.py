@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from checkers.jepsen.history import Key, Op, Value
+
+SKIPPED_MAX: Final = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,7 +22,7 @@ class Finding:
         offsets: their offsets, where the rule has them.
         ops: the operations that prove it, in the order of the rule.
         delta: how many indices lie between the two values.
-        skipped: the indices between them.
+        skipped: the values between them, the first SKIPPED_MAX.
         count: for how many it counts.
         more: what else Jepsen says of it, as JSON.
     """
@@ -31,6 +33,6 @@ class Finding:
     offsets: tuple[int, ...] = ()
     ops: tuple[Op, ...] = ()
     delta: int = 0
-    skipped: range = range(0)
+    skipped: tuple[Value, ...] = ()
     count: int = 1
     more: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What Jepsen reports without bearing on the verdict: who consumed a value twice, and how far behind reads were."""
+"""What Jepsen reports without bearing on the verdict: values consumed twice, and how far behind polls were."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from checkers.jepsen.history import ASSIGN, INFO, OK, POLL, SEND, SUBSCRIBE, TXN
 
 
 def consume_counts(ops: Sequence[Op]) -> dict[str, Any]:
-    """Return how often `ok` operations of subscribed processes polled each value, and of which it was twice or more."""
+    """Return how often `ok` operations of a subscribed process polled each value, and the values polled again."""
     subscribed: set[int] = set()
     counts: dict[int, Counter[tuple[Key, Value]]] = {}
     for op in ops:
@@ -68,7 +68,7 @@ def worst_realtime_lag(ops: Sequence[Op]) -> dict[str, Any]:
 
 
 def _known(ops: Sequence[Op]) -> dict[Key, tuple[list[int], list[int]]]:
-    """Return of each key the offsets that were higher than any before, and when each was known to be in the log."""
+    """Return of each key the offsets that were higher than any before, and when each was first seen."""
     found: dict[Key, tuple[list[int], list[int]]] = {}
     for op in ops:
         if op.type in (OK, INFO):
@@ -89,7 +89,7 @@ def _known_at(known: tuple[list[int], list[int]] | None, offset: int, never: int
 
 
 def _highest(op: Op) -> Iterator[tuple[Key, int]]:
-    """Yield the keys that an operation polled or sent to, each with its highest offset; -1 if no offset is known."""
+    """Yield the keys that an operation polled or sent to, each with its highest offset; -1 if none is known."""
     found: dict[Key, int] = {}
     for key, pairs in op.polls.items() if op.f in (POLL, TXN) else ():
         found[key] = max((pair[0] for pair in pairs if pair[0] is not None), default=-1)

@@ -1,9 +1,9 @@
 """
 The log of each key as all operations together show it, and the version order that follows from it.
 
-The log maps an offset to the values that were seen there. Offsets only order values: the *index* of an offset is its
-place among those at which a value was seen, so that holes, such as transaction markers, do not count. The version
-order has one value an index. Source: jepsen.tests.kafka, version-orders.
+The log maps an offset to the values that were seen there. Offsets only order values: the *index* of an offset is
+its place among those at which a value was seen, so that holes, such as transaction markers, do not count. The
+version order has one value an index. Source: jepsen.tests.kafka, version-orders.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def _log(seen: dict[int, Value], several: Mapping[int, Mapping[Value, None]]) ->
     return KeyLog(offsets, values, order, index_of, first, last)
 
 
-# Jepsen keeps the values of an offset in a set of Clojure's, and takes the first. That is arbitrary but not random:
-# it is the first in the order of their hashes, five bits at a time from the lowest.
+# Jepsen keeps the values of an offset in a set of Clojure's, and takes the first. That is arbitrary but not
+# random: it is the first in the order of their hashes, five bits at a time from the lowest.
 def _hash_order(value: Value) -> tuple[int, ...]:
     hashed = _hash_of_int(value) if isinstance(value, int) else _hash_of_text(value)
     return tuple(hashed >> bits & 31 for bits in range(0, 32, 5))

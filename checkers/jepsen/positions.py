@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from checkers.jepsen.facts import Facts
-from checkers.jepsen.finding import Finding
+from checkers.jepsen.finding import SKIPPED_MAX, Finding
 from checkers.jepsen.history import ASSIGN, INFO, OK, POLL, SUBSCRIBE, TXN, Key, Op, Value
 from checkers.jepsen.order import NO_LOG, KeyLog
 
@@ -20,8 +20,8 @@ def between_polls(facts: Facts) -> Iterator[Finding]:
     Yield each poll-skip and nonmonotonic-poll.
 
     In one process, the first value that an operation polled of a key lies more than one index past the last value
-    of the operation before (skip), or at or before it (nonmonotonic). Only an `ok` operation moves the position. An
-    `ok` or `info` assignment keeps the positions of the keys that it names, and forgets the others.
+    of the operation before (skip), or at or before it (nonmonotonic). Only an `ok` operation moves the position.
+    An `ok` or `info` assignment keeps the positions of the keys that it names, and forgets the others.
     """
     positions: dict[int, dict[Key, Op]] = {}
     for op in facts.ops:
@@ -61,11 +61,11 @@ def neighbours(log: KeyLog, key: Key, op: Op, values: list[Value], what: str) ->
         values: what an operation sent or polled, in order.
         what: "send" or "poll".
     """
-    index = log.index
-    for one, two in pairwise(values):
-        before, after = index.get(one), index.get(two)
+    indices = [*map(log.index.get, values)]
+    for place, (before, after) in enumerate(pairwise(indices)):
         if before is None or after is None or after - before == 1:
             continue
+        one, two = values[place], values[place + 1]
         skips = after > before
         yield Finding(
             kind=f"int-{what}-skip" if skips else f"int-nonmonotonic-{what}",
@@ -74,7 +74,7 @@ def neighbours(log: KeyLog, key: Key, op: Op, values: list[Value], what: str) ->
             offsets=(log.offsets[before], log.offsets[after]),
             ops=(op,),
             delta=after - before,
-            skipped=range(before + 1, after) if skips else range(0),
+            skipped=_between(log, before, after),
         )
 
 
@@ -100,5 +100,10 @@ def _moved(log: KeyLog, key: Key, before: Op, op: Op) -> Iterator[Finding]:
         offsets=(log.offsets[one], log.offsets[two]),
         ops=(before, op),
         delta=delta,
-        skipped=range(one + 1, two) if delta > 1 else range(0),
+        skipped=_between(log, one, two),
     )
+
+
+def _between(log: KeyLog, before: int, after: int) -> tuple[Value, ...]:
+    """Return the values between two indices, the first SKIPPED_MAX of them."""
+    return tuple(log.order[before + 1 : min(after, before + 1 + SKIPPED_MAX)])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from checkers.jepsen.facts import Facts
 from checkers.jepsen.finding import Finding
-from checkers.jepsen.history import OK, CheckerCrashError, Key, Value
+from checkers.jepsen.history import OK, CheckerCrashError, Key, Op, Value
 from checkers.jepsen.offsets import in_order
 from checkers.jepsen.order import must_have_committed
 
@@ -16,12 +16,13 @@ def lost_write(facts: Facts) -> Iterator[Finding]:
     """
     Yield each value that must have been polled, since a later one was, and that no `ok` operation polled.
 
-    The last index of such a value is at or below the highest index that an `ok` operation polled, which counts each
-    polled value by its first index; and its sender must have committed.
+    The last index of such a value is at or below the highest index that an `ok` operation polled, where each
+    polled value counts with its first index; and its sender must have committed.
 
     Raises:
         CheckerCrashError: no offset is known of anything that `ok` operations polled of a key.
     """
+    found: dict[Key, tuple[int, list[Value]]] = {}
     for key, polled in facts.ok_polled.items():
         log = facts.log(key)
         bound = max((log.first[value] for value in polled if value in log.first), default=-1)
@@ -29,22 +30,34 @@ def lost_write(facts: Facts) -> Iterator[Finding]:
             raise CheckerCrashError(
                 "no-known-offset", f"key {key!r} was polled, and no offset is known of what was polled of it"
             )
-        if len(polled) >= len(log.last) and polled >= log.last.keys():
-            continue
-        lost = [value for value, last in log.last.items() if last <= bound and value not in polled]
-        readers = facts.readers_of[key]
-        ahead = next((op for value in log.at(bound) for op in readers.get(value, ()) if op.type == OK), None)
-        for value in sorted(lost, key=lambda each: log.last[each]):
-            writer = facts.writer(key, value)
-            if must_have_committed(writer, facts.ok_polled):
-                yield Finding(
-                    kind="lost-write",
-                    key=key,
-                    values=(value,),
-                    offsets=(log.offsets[log.last[value]], log.offsets[bound]),
-                    ops=(writer, ahead) if ahead else (writer,),
-                    more={"index": log.first[value], "max-read-index": bound},
-                )
+        if len(polled) < len(log.last) or not polled >= log.last.keys():
+            lost = [value for value, last in log.last.items() if last <= bound and value not in polled]
+            lost = [value for value in lost if must_have_committed(facts.writer(key, value), facts.ok_polled)]
+            if lost:
+                found[key] = (bound, sorted(lost, key=lambda each: log.last[each]))
+    ahead = _first_polls(facts, {key: {*facts.log(key).at(bound)} for key, (bound, _) in found.items()})
+    for key, (bound, lost) in found.items():
+        log = facts.log(key)
+        for value in lost:
+            yield Finding(
+                kind="lost-write",
+                key=key,
+                values=(value,),
+                offsets=(log.offsets[log.last[value]], log.offsets[bound]),
+                ops=(facts.writer(key, value), ahead[key]),
+                more={"index": log.first[value], "max-read-index": bound},
+            )
+
+
+def _first_polls(facts: Facts, wanted: Mapping[Key, set[Value]]) -> dict[Key, Op]:
+    """Return of each key the first `ok` operation that polled one of the values; there is one."""
+    found: dict[Key, Op] = {}
+    for op in facts.transactions if wanted else ():
+        if op.type == OK:
+            for key in op.polls:
+                if key in wanted and key not in found and not wanted[key].isdisjoint(op.polled(key)):
+                    found[key] = op
+    return found
 
 
 def unseen(facts: Facts) -> Iterator[Finding]:
@@ -97,9 +110,7 @@ def aborted_read(facts: Facts) -> Iterator[Finding]:
             failed = facts.failed.get(key, ())
             for value in op.polled(key) if failed else ():
                 if value in failed:
-                    yield Finding(
-                        kind="G1a", key=key, values=(value,), ops=(facts.writer_of[key][value], op)
-                    )
+                    yield Finding(kind="G1a", key=key, values=(value,), ops=(facts.writer_of[key][value], op))
 
 
 def precommitted_read(facts: Facts) -> Iterator[Finding]:

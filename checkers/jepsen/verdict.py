@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.jepsen import cycles, offsets, positions, reads, sends
+from checkers.jepsen import offsets, positions, reads, sends
+from checkers.jepsen.cycles import Cycles
 from checkers.jepsen.definitions import ANOMALIES, Bad
-from checkers.jepsen.facts import Facts, gather
+from checkers.jepsen.facts import gather
 from checkers.jepsen.finding import Finding
 from checkers.jepsen.history import ASSIGN, SUBSCRIBE, CheckerCrashError, JepsenHistory
+from checkers.jepsen.pause import collector_paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +99,19 @@ def judge(history: JepsenHistory, columns: Sequence[Column] = COLUMNS) -> dict[C
         history: of which every line could be used.
     """
     assert not history.problems, f"{history.problems[0]}; a history with problems has no verdict"
+    with collector_paused():
+        return _judge(history, columns)
+
+
+def _judge(history: JepsenHistory, columns: Sequence[Column]) -> dict[Column, Verdict]:
     try:
         facts = gather(history.ops)
         common = [finding for rule in _RULES for finding in rule(facts)]
-        cyclic = {ww: _cycles(facts, ww) for ww in {column.ww_deps: None for column in columns}}
+        cycles = Cycles(facts)
+        cyclic = {ww: [*cycles.find(ww_deps=ww)] for ww in {column.ww_deps: None for column in columns}}
     except CheckerCrashError as error:
         return {column: Verdict(crash=str(error)) for column in columns}
     return {column: _verdict(column, [*common, *cyclic[column.ww_deps]]) for column in columns}
-
-
-def _cycles(facts: Facts, ww_deps: bool) -> list[Finding]:
-    found: Iterator[Finding] = cycles.find_cycles(facts, ww_deps=ww_deps)
-    return [*found]
 
 
 def _verdict(column: Column, findings: Sequence[Finding]) -> Verdict:
