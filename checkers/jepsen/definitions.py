@@ -171,7 +171,7 @@ ANOMALIES: Final[dict[str, JepsenAnomaly]] = {
 # What Jepsen does that its own descriptions do not say, or that surprises.
 QUIRKS: Final = (
     "A key's *version order* is its log without holes. Where an offset has several values, Jepsen keeps the first "
-    "by the order of Clojure's hashes; where a value has several offsets, its last index counts. So once a key has "
+    "by Clojure's hashes; where a value has several offsets, its last index counts. So once a key has "
     "`inconsistent-offsets` or `duplicate`, its skips, nonmonotonic findings and cycles may be artefacts.",
     "Polls are believed whatever became of their operation. A send is believed if its operation is `ok`, or "
     "`info` and an `ok` operation polled something that it sent.",

@@ -42,10 +42,8 @@ class KeyLog:
         """Return all values that were seen at an index."""
         return self.values.get(index) or [self.order[index]]
 
-    def delta(self, before: Value | None, after: Value | None) -> int:
+    def delta(self, before: Value, after: Value) -> int:
         """Return how many indices lie from one value to the other; 1 if one of the two has none."""
-        if before is None or after is None:
-            return 1
         one, two = self.index.get(before), self.index.get(after)
         return 1 if one is None or two is None else two - one
 

@@ -87,8 +87,9 @@ def keep_named(of_process: dict[int, dict[Key, Op]], op: Op) -> None:
 
 
 def _moved(log: KeyLog, key: Key, before: Op, op: Op) -> Iterator[Finding]:
-    earlier = before.polls[key]
-    last, first = (earlier[-1][1] if earlier else None), op.polls[key][0][1]
+    if not before.polls[key]:
+        return
+    last, first = before.polls[key][-1][1], op.polls[key][0][1]
     delta = log.delta(last, first)
     if delta == 1:
         return

@@ -159,9 +159,8 @@ def _moved(finding: Finding) -> str:
         who = f"{_op(finding.ops[0])} {did} value {before!r} at offset {one}, then {after!r} at {two}"
     else:
         first, last = finding.ops
-        who = (
-            f"{_op(first)} ended with value {before!r} at offset {one}, {_op(last)} began with {after!r} at {two}"
-        )
+        ended = f"{_op(first)} ended with value {before!r} at offset {one}"
+        who = f"{ended}, and {_op(last)} began with {after!r} at {two}"
     between = finding.delta - 1
     skipped = f", over {_listed(finding.skipped)}" if finding.skipped else ""
     if between > len(finding.skipped):

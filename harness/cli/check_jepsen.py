@@ -21,11 +21,11 @@ from rich.text import Text
 from checkers.jepsen import COLUMNS, Column, Verdict, judge, read
 from checkers.jepsen.history import ASSIGN, SUBSCRIBE, JepsenHistory
 from checkers.jepsen.show import by_kind, sentence, verdicts
-from checkers.spark.options import LOCAL
 from harness.input_file import numbered_lines, open_file
 from harness.limits import JEPSEN_BYTES_MAX, JEPSEN_LINE_BYTES_MAX
 from harness.model import EXIT_CODES, UsageError
 from harness.report.text import clean, plural, shortened
+from harness.suite.options import MASTER
 
 _WHAT: Final = "a history of Jepsen's, one JSON object a line"
 # Of what is printed of one kind; --json has more.
@@ -123,7 +123,7 @@ def _check_arguments(arguments: argparse.Namespace) -> None:
         "RESULTS": arguments.results,
         "--store": arguments.store,
         "--conf": arguments.conf,
-        "--master": arguments.master != LOCAL.master,
+        "--master": arguments.master != MASTER,
     }
     for name, value in others.items():
         if value:
