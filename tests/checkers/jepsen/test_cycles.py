@@ -1,8 +1,4 @@
-"""
-Cycles of dependencies: their names, what hides what, and that none is missed or made up.
-
-Source: Elle, elle.txn; Adya, Weak Consistency.
-"""
+"""Cycles of dependencies: their names, what hides what, and that none is missed or made up."""
 
 from __future__ import annotations
 
@@ -48,6 +44,11 @@ def test_wr_edges_alone_make_a_g1c_which_is_invalid_without_ww_edges() -> None:
 
 
 def test_a_g0_hides_a_g1c_of_its_component() -> None:
+    """
+    Only the weakest level that a component breaks is named.
+
+    Source: Elle, elle.txn.
+    """
     assert {"G0": 1, "PL-1-cycle-exists": 1} == interleaved(reading=False).counts(ASSIGN_WW)
     assert {} == interleaved(reading=False).counts(ASSIGN_ONLY)
     assert {"G0": 1, "PL-1-cycle-exists": 1} == interleaved(reading=True).counts(ASSIGN_WW)

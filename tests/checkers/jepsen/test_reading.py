@@ -138,13 +138,8 @@ def test_name_of_a_poll_that_reads_as_an_integer_is_one(name: str, key: Any) -> 
 
 
 def test_sends_and_polls_are_strung_together_by_key() -> None:
-    mops = [
-        ["send", 0, [1, 5]],
-        ["poll", {"1": [[0, 9]]}],
-        ["send", 0, 6],
-        ["poll", {"1": [[1, 8]]}],
-        ["poll", None],
-    ]
+    polls = [["poll", {"1": [[0, 9]]}], ["poll", {"1": [[1, 8]]}], ["poll", None], ["poll"]]
+    mops = [["send", 0, [1, 5]], *polls, ["send", 0, 6]]
     (op,) = read("h", [(1, json.dumps({**POLLED, "f": "txn", "value": mops}).encode())]).ops
     assert {0: [[1, 5], [None, 6]]} == op.sends
     assert {1: [[0, 9], [1, 8]]} == op.polls

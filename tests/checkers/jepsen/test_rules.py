@@ -1,8 +1,4 @@
-"""
-Each anomaly in a small history of its own, and the same history a step away from it.
-
-Source: jepsen.tests.kafka.
-"""
+"""Each anomaly in a small history of its own, and the same history a step away from it."""
 
 from __future__ import annotations
 
@@ -257,6 +253,9 @@ CASES: dict[str, tuple[Story, dict[str, int]]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_counts_are_those_of_the_definition(name: str) -> None:
+    """
+    Source: jepsen.tests.kafka, its analyses.
+    """
     story, expected = CASES[name]
     assert expected == story.counts()
 
@@ -318,6 +317,7 @@ CRASHES: dict[str, tuple[Callable[[], Story], str]] = {
         lambda: Story().send(0, (0, None, 10)).poll(1, {0: [[None, 10]]}),
         "no-known-offset: key 0",
     ),
+    "nothing-was-polled-of-it": (lambda: Story().filled().poll(1, {0: []}), "no-known-offset: key 0"),
     "two-invocations": (
         lambda: Story().line(0, "invoke", "send", [["send", 0, 1]]).send(0, (0, 0, 2)),
         "double-invoke: process 0 invokes op 1 (line 2) while its op 0 is running",
