@@ -9,6 +9,7 @@ Source: elle.txn, cycle-exists-specs and cycle-anomaly-specs; Adya, Weak Consist
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,8 +25,9 @@ from checkers.jepsen.history import Op
 
 Graph: TypeAlias = Any  # a networkx.DiGraph of int; the package has no types
 
-# A shortest cycle is sought through so many operations of a component; it need not be the shortest of all.
-_STARTS_MAX: Final = 32
+# A shortest cycle is sought through one operation of a component after another until so many nodes were visited;
+# the one that is shown need not be the shortest of all.
+_VISITS_MAX: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,41 +159,46 @@ def _in_component(parts: _Parts) -> Iterator[Finding]:
             ops=tuple(parts.ops[index] for index in smallest),
             more={"not": level.friendly, "subgraph": ["union", *level.edges]},
         )
-        cycle = _cycle(graph.subgraph(components[0]), smallest)
+        cycle = _cycle(graph, components[0], smallest)
         yield _named(parts, [parts.ops[index] for index in cycle])
 
 
-def _cycle(graph: Graph, starts: Sequence[int]) -> list[int]:
+def _cycle(graph: Graph, component: set[int], starts: Sequence[int]) -> list[int]:
     """Return a short cycle of a component as operations, whose first is also its last."""
     best: list[int] = []
-    for start in starts[:_STARTS_MAX]:
-        found = _shortest_back(graph, start)
-        operations = [node for node in found if node >= 0]
-        if not best or len(operations) < len(best):
-            best = operations
-        if len(best) == 3:
+    visits_left = _VISITS_MAX
+    for start in starts:
+        found, visited = _shortest_back(graph, component, start)
+        visits_left -= visited
+        if not best or len(found) < len(best):
+            best = found
+        # Two operations are the shortest cycle that there can be.
+        if len(best) == 3 or visits_left <= 0:
             break
     return best
 
 
-def _shortest_back(graph: Graph, start: int) -> list[int]:
-    """Return a shortest way from a node to itself; in a component there is one."""
+def _shortest_back(graph: Graph, component: set[int], start: int) -> tuple[list[int], int]:
+    """Return a way from an operation to itself with few operations, and how many nodes were visited."""
     came_from: dict[int, int] = {}
-    frontier = [start]
+    waiting = deque([start])
     while start not in came_from:
-        following: list[int] = []
-        for node in frontier:
-            for after in graph[node]:
-                if after not in came_from:
-                    came_from[after] = node
-                    following.append(after)
-        frontier = following
-    way = [start]
-    node = came_from[start]
+        node = waiting.popleft()
+        for after in graph[node]:
+            if after in came_from or after not in component:
+                continue
+            came_from[after] = node
+            # A barrier is no step: it is as near as the operation that leads to it.
+            if after >= 0:
+                waiting.append(after)
+            else:
+                waiting.appendleft(after)
+    way, node = [start], came_from[start]
     while node != start:
-        way.append(node)
+        if node >= 0:
+            way.append(node)
         node = came_from[node]
-    return [start, *reversed(way[1:]), start]
+    return [start, *reversed(way[1:]), start], len(came_from)
 
 
 def _named(parts: _Parts, cycle: list[Op]) -> Finding:
