@@ -21,7 +21,7 @@ from checkers.jepsen import edges
 from checkers.jepsen.edges import Edge
 from checkers.jepsen.facts import Facts
 from checkers.jepsen.finding import Finding
-from checkers.jepsen.history import Op
+from checkers.jepsen.history import OK, Op
 
 Graph: TypeAlias = Any  # a networkx.DiGraph of int; the package has no types
 
@@ -104,7 +104,7 @@ class Cycles:
         graph = parts.graph(("ww", "wr", "realtime"))
         for component in _components(graph):
             within = {index: ops[index] for index in sorted(component) if index >= 0}
-            yield from _in_component(_Parts(facts=facts, ops=within, ww_deps=ww_deps))
+            yield from _in_component(_Parts(facts=facts, ops=within, ww_deps=ww_deps), graph, component)
 
 
 def _scanned(found: Iterable[Edge]) -> tuple[bool, list[Edge]]:
@@ -127,13 +127,24 @@ class _Parts:
         self.ww = {edge for edge in edges.ww(facts, ops.values()) if edge[0] in ops} if ww_deps else set()
         self.wr = {edge for edge in edges.wr(facts, ops.values()) if edge[0] in ops}
 
+    def may_break(self, level: Level) -> bool:
+        """Return False if no edge of a level leads back in time, without which there is no cycle."""
+        found = {"ww": self.ww, "wr": self.wr}
+        return any(one > two for kind in level.edges for one, two in found.get(kind, ()))
+
     def graph(self, kinds: Sequence[str]) -> Graph:
-        """Return the graph of the edges of some kinds."""
+        """Return the graph of the edges of some kinds; with real time, without the edges that it implies."""
         made = networkx.DiGraph()
-        for kind in kinds:
-            of_kind = {"ww": self.ww, "wr": self.wr}.get(kind)
-            made.add_edges_from(edges.real_time(self.ops.values()) if of_kind is None else of_kind)
+        in_time = "realtime" in kinds
+        for of_kind in (self.ww if "ww" in kinds else (), self.wr if "wr" in kinds else ()):
+            made.add_edges_from(edge for edge in of_kind if not (in_time and self._implied(edge)))
+        if in_time:
+            made.add_edges_from(edges.real_time(self.ops.values()))
         return made
+
+    def _implied(self, edge: Edge) -> bool:
+        one, two = self.ops[edge[0]], self.ops[edge[1]]
+        return one.type == OK and two.invocation is not None and one.index < two.invocation.index
 
 
 def _components(graph: Graph) -> list[set[int]]:
@@ -142,14 +153,17 @@ def _components(graph: Graph) -> list[set[int]]:
     return sorted(found, key=lambda each: (sum(node >= 0 for node in each), max(each)))
 
 
-def _in_component(parts: _Parts) -> Iterator[Finding]:
-    """Yield the weakest levels that a component breaks, and a cycle of each."""
+def _in_component(parts: _Parts, whole: Graph, component: set[int]) -> Iterator[Finding]:
+    """Yield the weakest levels that a component of the whole graph breaks, and a cycle of each."""
     broken: set[str] = set()
     for level in LEVELS:
-        if broken.intersection(level.implied_by):
+        if broken.intersection(level.implied_by) or not parts.may_break(level):
             continue
-        graph = parts.graph(level.edges)
-        components = _components(graph)
+        if level is LEVELS[-1]:
+            graph, components = whole, [component]
+        else:
+            graph = parts.graph(level.edges)
+            components = _components(graph)
         if not components:
             continue
         broken.add(level.name)
