@@ -60,7 +60,8 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "check": Command(
         module="harness.cli.check",
-        help="judge stored runs again, all in one Spark session, and name each verdict that is not as stored",
+        help="judge stored runs again, all in one Spark session, and name each verdict that is not as stored; or "
+        "judge histories of Jepsen's",
     ),
     "summary": Command(
         module="harness.cli.summary",

@@ -31,7 +31,7 @@ def fewer_partitions(scenario: Scenario) -> Iterator[Scenario]:
     """Leave out all further partitions, or the last one of a topic, with what steps and clients do there."""
     if scenario.further:
         yield _without(scenario, tuple(scenario.further))
-    for place in reversed(scenario.further):
+    for place in reversed(tuple(scenario.further)):
         if len(scenario.further) > 1 and Place(place.topic, place.partition + 1) not in scenario.further:
             yield _without(scenario, (place,))
 
