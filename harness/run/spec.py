@@ -41,7 +41,7 @@ class RunSpec:
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
-        must_play: lines of steps that a replay must not skip, or it proves nothing; () for a run that is no replay.
+        must_play: lines of steps that a replay must not skip, or it proves nothing; () for any other run.
         alike: whether an election is asked for only if every target could grant it, Apache Kafka included.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
     """
