@@ -270,10 +270,17 @@ def _current_epoch(core: Core, replica: Replica) -> int:
 
 
 def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) -> None:
-    """Append the records and follow the HW, then fetch again; retry a failed fetch after a back-off."""
+    """
+    Append the records and follow the HW, then fetch again; retry a failed fetch after a back-off.
+
+    An answer about another offset than the log's end is void (Kafka, AbstractFetcherThread.processFetchRequest).
+    """
     replica = core.state.replicas.get(continuation.tp)
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
+        return
+    if not continuation.first and continuation.offset != replica.log.end_offset:
+        _fetch(core, replica, replica.log.end_offset)
         return
     given = response.results if isinstance(response, FetchResponse) else ()
     result = next((item for item in given if item.tp == continuation.tp), None)

@@ -61,7 +61,11 @@ def start_replica(core: Core, tp: TopicPartition) -> Replica:
     if tp not in core.state.replicas:
         log = core.disk.create(tp)
         core.state.replicas[tp] = Replica(
-            tp=tp, log=log, epochs=EpochCache(core.rules), high_watermark=log.start_offset
+            tp=tp,
+            log=log,
+            epochs=EpochCache(core.rules),
+            high_watermark=log.start_offset,
+            generation=core.state.generations_over,
         )
     return core.state.replicas[tp]
 
@@ -71,9 +75,7 @@ def stop_replica(core: Core, tp: TopicPartition) -> None:
     replica = core.state.replicas.pop(tp, None)
     if replica is None:
         return
-    replica.generation += 1
-    replica.role = Role.NONE
-    core.state.checkpointed.pop(tp, None)
+    core.state.generations_over = max(core.state.generations_over, replica.generation + 1)
     replica.log.delete()
     core.observe_replica("stopped", replica)
     fetches.wake(core, tp)

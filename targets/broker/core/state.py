@@ -94,7 +94,8 @@ class Replica:
     One replica of a partition on this broker.
 
     high_watermark is at most the log end. generation rises with every change of role and every truncation, and
-    voids the questions asked before.
+    voids the questions, timers and flushes of before. A new replica's is higher than that of any that this broker
+    stopped: its topic may have had a predecessor of the same name, whose answers are still on their way.
     """
 
     tp: TopicPartition
@@ -208,6 +209,7 @@ class State:
     started: bool = False
     controller_epoch: int = 0
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    generations_over: int = 0  # above the generation of every replica that was stopped
     controller: Controller = field(default_factory=Controller)
     pending: dict[int, Pending] = field(default_factory=dict)
     timers: Timers = field(default_factory=Timers)
