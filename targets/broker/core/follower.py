@@ -177,12 +177,13 @@ def _awaited(core: Core, replica: Replica, continuation: AwaitEpochEnd) -> bool:
     """
     Return True if this replica still waits for that answer.
 
-    Up to 1.1.1 any answer of the current leader counts, even to a question of an older epoch (KAFKA-7786).
+    Up to 1.1.1 any answer of the current leader counts, even to a question of an older epoch (KAFKA-7786); but not
+    to one that a deleted topic of the same name has asked.
     """
     if replica.role is not Role.FOLLOWER or replica.phase is not Phase.TRUNCATING:
         return False
     if not core.rules.drop_stale_answer:
-        return replica.leader == continuation.leader
+        return replica.leader == continuation.leader and continuation.generation >= replica.first_generation
     if replica.generation == continuation.generation and replica.leader_epoch != continuation.leader_epoch:
         proceed(core, replica)  # the epoch rose while the leader stayed: ask again
         return False

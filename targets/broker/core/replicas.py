@@ -66,6 +66,7 @@ def start_replica(core: Core, tp: TopicPartition) -> Replica:
             epochs=EpochCache(core.rules),
             high_watermark=log.start_offset,
             generation=core.state.generations_over,
+            first_generation=core.state.generations_over,
         )
     return core.state.replicas[tp]
 

@@ -96,6 +96,7 @@ class Replica:
     high_watermark is at most the log end. generation rises with every change of role and every truncation, and
     voids the questions, timers and flushes of before. A new replica's is higher than that of any that this broker
     stopped: its topic may have had a predecessor of the same name, whose answers are still on their way.
+    first_generation is the one that it was made with.
     """
 
     tp: TopicPartition
@@ -109,6 +110,7 @@ class Replica:
     isr: tuple[int, ...] = ()
     zk_version: int = -1
     generation: int = 0
+    first_generation: int = 0
     # as leader
     epoch_start: int = 0
     progress: dict[int, Progress] = field(default_factory=dict)
