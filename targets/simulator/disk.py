@@ -47,7 +47,9 @@ class SimDisk:
 
     # --- while the node runs -------------------------------------------------------------------------------
     def create(self, tp: TopicPartition) -> SimLog:
-        """Create an empty log."""
+        """Create an empty log; a deleted one of that name leaves no high watermark."""
+        if tp in self.high_watermarks:
+            self.write_high_watermarks((of, at) for of, at in self.high_watermarks.items() if of != tp)
         self.logs[tp] = SimLog(tp, self._segment_bytes)
         return self.logs[tp]
 

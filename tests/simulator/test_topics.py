@@ -18,7 +18,7 @@ from targets.simulator.client import SimClient
 from targets.simulator.operations import CreateTopic, DeleteTopic, Operation, Produce
 from targets.simulator.records import content_of
 from targets.simulator.world import Randomness, World
-from tests.simulator.worlds import IDS, TOPIC, TP, WAIT_S, boot
+from tests.simulator.worlds import IDS, TOPIC, TP, WAIT_S, boot, has, leads, settled
 
 SEEDS = 100
 TRIES_MAX = 50
@@ -40,23 +40,18 @@ class Story:
         chance = Random(self.seed)
         brokers = list(IDS.values())
         chance.shuffle(brokers)
-        self._do(partial(CreateTopic, topic=TOPIC, replicas=brokers))
+        perform(self.world, partial(CreateTopic, topic=TOPIC, replicas=brokers))
         self._write("old", acks=-1)
         self.world.run(chance.random())
-        self._do(partial(DeleteTopic, topic=TOPIC))
+        perform(self.world, partial(DeleteTopic, topic=TOPIC))
         self.world.run(chance.choice((0.0, 0.01, 0.05)))
         chance.shuffle(brokers)
-        self._do(partial(CreateTopic, topic=TOPIC, replicas=brokers))
+        perform(self.world, partial(CreateTopic, topic=TOPIC, replicas=brokers))
         for group in ("new", "newer", "newest"):
             self.acknowledged += self._write(group, acks=-1)
             self.world.run(2 * chance.random())
         self.world.until(lambda: not self.wrong(), WAIT_S)
         return self.wrong()
-
-    def _do(self, make: partial[Operation]) -> None:
-        operation = make(self.world, "admin")
-        assert self.world.until(lambda: operation.done, WAIT_S), f"seed {self.seed}: {make} did not end"
-        assert operation.error == "", f"seed {self.seed}: {make}: {operation.error}"
 
     def _write(self, group: str, *, acks: int) -> list[str]:
         """Produce until records of that group were acknowledged; return those that were."""
@@ -73,9 +68,18 @@ class Story:
         """Return how the replicas differ from what was acknowledged, none if they are as they must be."""
         held = {name: records(self.world, name) for name in self.world.nodes}
         found = [f"{name} holds {value}" for name, of in held.items() for value in of if value.startswith("old")]
-        found += [f"{name} lacks {value}" for name, of in held.items() for value in self.acknowledged if value not in of]
+        found += [
+            f"{name} lacks {value}" for name, of in held.items() for value in self.acknowledged if value not in of
+        ]
         found += [] if self.acknowledged else ["nothing was acknowledged"]
         return found
+
+
+def perform(world: World, make: partial[Operation]) -> None:
+    """Perform one administrator's operation."""
+    operation = make(world, "admin")
+    assert world.until(lambda: operation.done, WAIT_S)
+    assert "" == operation.error, f"{make}: {operation.error}"
 
 
 def records(world: World, name: str) -> list[str]:
@@ -91,3 +95,27 @@ def test_topic_that_is_deleted_and_created_again_takes_nothing_of_its_predecesso
     """Source: KIP-516, Motivation: "if a topic is deleted and recreated with the same name"."""
     wrong = {seed: found for seed in range(SEEDS) if (found := Story(seed, protocol).play())}
     assert {} == wrong
+
+
+@pytest.mark.parametrize("protocol", ["hw", "kip101", "kip279", "kip380"])
+def test_high_watermark_of_the_deleted_topic_keeps_nothing_that_the_new_leader_lacks(protocol: str) -> None:
+    """B, killed before its first checkpoint of the new topic, knows no high watermark and not the old topic's."""
+    world = World(protocol=protocol, ids=IDS, session_timeout_ms=2_000)
+    boot(world)
+    client = SimClient(world)
+    client.create_topic(TOPIC, [IDS["B"], IDS["A"]])
+    client.produce(TOPIC, 0, "old", [f"old.{at}" for at in range(5)], acks=-1)
+    assert world.until(lambda: {5} == {world.nodes[name].disk.high_watermarks.get(TP) for name in "AB"}, WAIT_S)
+    perform(world, partial(DeleteTopic, topic=TOPIC))
+    assert world.until(lambda: not has(world, "A") and not has(world, "B"), WAIT_S)
+    client.create_topic(TOPIC, [IDS["B"], IDS["A"]])
+    assert world.until(lambda: leads(world, "B") and has(world, "A"), WAIT_S)
+    cut = world.links.cut("A", "B", close=True)
+    client.produce(TOPIC, 0, "new", ["new.0", "new.1", "new.2"], acks=1)
+    world.nodes["B"].kill()
+    assert world.until(lambda: leads(world, "A"), WAIT_S)
+    client.produce(TOPIC, 0, "newer", ["newer.0", "newer.1"], acks=1)
+    world.links.heal(cut)
+    boot(world, "B")
+    assert world.until(lambda: leads(world, "A") and settled(world), WAIT_S)
+    assert ["newer.0", "newer.1"] == records(world, "A") == records(world, "B")

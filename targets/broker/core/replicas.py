@@ -60,6 +60,7 @@ def start_replica(core: Core, tp: TopicPartition) -> Replica:
     """V3 startReplica: create the partition's directory unless it exists."""
     if tp not in core.state.replicas:
         log = core.disk.create(tp)
+        core.state.checkpointed.pop(tp, None)  # the disk has removed it from the checkpoint
         core.state.replicas[tp] = Replica(
             tp=tp,
             log=log,

@@ -219,7 +219,7 @@ class State:
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
-    checkpointed: dict[TopicPartition, int] = field(default_factory=dict)
+    checkpointed: dict[TopicPartition, int] = field(default_factory=dict)  # what the high watermark file holds
     next_number: int = 1
     armed_ns: int = -1
 
@@ -228,7 +228,7 @@ class DiskPort(Protocol):
     """Creates the logs of new replicas."""
 
     def create(self, tp: TopicPartition) -> LogPort:
-        """Create an empty log."""
+        """Create an empty log; the high watermark checkpoint has no entry for it from then on, durably."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from targets.broker.core.events import Flushed, Send, ZkAnswered
-from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest, StopReplicaRequest
+from targets.broker.core.events import Flushed, Send, WriteHighWatermarks, ZkAnswered
+from targets.broker.core.messages import (
+    FetchRequest,
+    OffsetForLeaderEpochRequest,
+    StopReplicaRequest,
+    TopicPartition,
+)
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import ZkDone
-from tests.broker.core.asks import ends_at, fetch_answer, registered
+from tests.broker.core.asks import ends_at, fetch_answer, leading, produce, registered
 from tests.broker.core.bench import TP, Bench, batch, log_of, recovery
 
 RETRY_MS = 1_000
@@ -138,3 +143,28 @@ def test_answer_to_a_fetch_of_another_offset_is_void_and_asked_again() -> None:
     assert [0, 2] == [part.fetch_offset for send in fetches(bench) for part in send.request.partitions]  # type: ignore[union-attr]
 
 
+CHECKPOINT_MS = 5_000
+
+
+def checkpoints(bench: Bench) -> list[dict[TopicPartition, int]]:
+    return [dict(e.high_watermarks) for e in bench.effects if isinstance(e, WriteHighWatermarks)]
+
+
+def test_checkpoint_after_a_deletion_has_no_high_watermark_of_the_topic() -> None:
+    """It would be taken for that of the next topic of that name."""
+    bench = leading("kip101", (0, 3), isr=(1,))
+    bench.pass_ms(CHECKPOINT_MS)
+    delete(bench)
+    bench.pass_ms(CHECKPOINT_MS)
+    assert [{TP: 3}, {}] == checkpoints(bench)
+
+
+def test_new_topic_with_its_predecessors_high_watermark_is_checkpointed_all_the_same() -> None:
+    """The creation of its log has removed the entry, so the same number must be written once more."""
+    bench = leading("kip101", (0, 1), isr=(1,))
+    bench.pass_ms(CHECKPOINT_MS)
+    delete(bench)
+    bench.command(leader=1, epoch=0, isr=(1,))
+    bench.request(produce())
+    bench.pass_ms(CHECKPOINT_MS)
+    assert [{TP: 1}, {TP: 1}] == checkpoints(bench)

@@ -185,3 +185,34 @@ def test_topic_name_that_kafka_does_not_allow_makes_no_directory(tmp_path: Path,
     with pytest.raises(ValueError, match="expected 1 to 249"):
         data.create_log(TopicPartition(topic, 0))
     assert [] == os.listdir(tmp_path / "data")
+
+
+@pytest.mark.parametrize("opened_between", [False, True], ids=["at once", "after a restart"])
+def test_log_that_is_created_again_has_nothing_of_its_predecessor_in_the_checkpoints(
+    tmp_path: Path, opened_between: bool
+) -> None:
+    """
+    The offsets of a deleted log do not hold for the next log of its name.
+
+    With the old high watermark a follower keeps what its leader never had; at the old start a shorter log is
+    dropped whole.
+    """
+    data = open_data_dir(tmp_path).data
+    for tp in (TP, OTHER):
+        singles(data.create_log(tp), 5)
+        data.logs[tp].flush()
+    data.close_cleanly({TP: 5, OTHER: 4})
+    checkpoint.write_offsets(tmp_path / checkpoint.LOG_STARTS_FILE, {TP: 3, OTHER: 1})
+    (tmp_path / checkpoint.CLEAN_MARKER).unlink()
+    data = open_data_dir(tmp_path).data
+    data.logs[TP].delete()
+    if opened_between:
+        data.close()
+        data = open_data_dir(tmp_path).data
+    singles(data.create_log(TP), 2)
+    data.close()
+    opened = open_data_dir(tmp_path)
+    log, found = opened.logs[TP]
+    assert (0, 2, 0) == (log.start_offset, log.end_offset, found.high_watermark)
+    other, found = opened.logs[OTHER]
+    assert (1, 5, 4) == (other.start_offset, other.end_offset, found.high_watermark)
