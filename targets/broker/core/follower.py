@@ -138,6 +138,7 @@ def _ask_epoch(core: Core, replica: Replica) -> None:
         tp=replica.tp,
         leader_epoch=replica.epochs.latest,
         current_leader_epoch=replica.leader_epoch if core.rules.fence_truncation_query else UNDEFINED_EPOCH,
+        topic_id=replica.topic_id,
     )
     continuation = AwaitEpochEnd(
         tp=replica.tp,
@@ -245,6 +246,7 @@ def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) ->
         max_bytes=core.config.fetch_bytes_max,
         current_leader_epoch=_current_epoch(core, replica),
         log_start_offset=replica.log.start_offset,
+        topic_id=replica.topic_id,
     )
     request = FetchRequest(
         replica_id=core.config.broker_id,
@@ -331,7 +333,9 @@ def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:
 
 def _ask_bound(core: Core, replica: Replica, timestamp: int) -> None:
     epoch = _current_epoch(core, replica)
-    part = ListOffsetsPartition(tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch)
+    part = ListOffsetsPartition(
+        tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch, topic_id=replica.topic_id
+    )
     request = ListOffsetsRequest(replica_id=core.config.broker_id, partitions=(part,))
     continuation = AwaitBounds(
         tp=replica.tp,

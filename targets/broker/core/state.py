@@ -17,6 +17,7 @@ from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Observe, Send, ZkAsk
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     ErrorCode,
     FetchRequest,
     LeaderAndIsrRequest,
@@ -111,7 +112,9 @@ class Replica:
     zk_version: int = -1
     generation: int = 0
     first_generation: int = 0
+    topic_id: int = NO_TOPIC_ID
     # as leader
+    guarded: bool = False  # its state in ZooKeeper has an id, which a write of the ISR must find there
     epoch_start: int = 0
     progress: dict[int, Progress] = field(default_factory=dict)
     isr_asked: tuple[int, ...] | None = None
@@ -179,6 +182,7 @@ class Controller:
     read_again: bool = False
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)
     uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes whose answer was lost
     writes: deque[tuple[Pending, ZkMulti]] = field(default_factory=deque)  # decisions that are not sent yet
@@ -227,8 +231,12 @@ class State:
 class DiskPort(Protocol):
     """Creates the logs of new replicas."""
 
-    def create(self, tp: TopicPartition) -> LogPort:
-        """Create an empty log; the high watermark checkpoint has no entry for it from then on, durably."""
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
+        """
+        Create an empty log of this topic, whose id is durable before the log is used.
+
+        The high watermark checkpoint has no entry for it from then on, durably.
+        """
 
 
 @dataclass(slots=True, kw_only=True)

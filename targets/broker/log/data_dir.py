@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from targets.broker.core.log_port import Recovery
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
 from targets.broker.log.file_log import (
@@ -72,7 +72,7 @@ class DataDir:
         self._high_watermarks_on_disk: dict[TopicPartition, int] = {}
         self._starts_on_disk: dict[TopicPartition, int] = {}
 
-    def create_log(self, tp: TopicPartition) -> FileLog:
+    def create_log(self, tp: TopicPartition, topic_id: int = NO_TOPIC_ID) -> FileLog:
         """
         Create an empty log for a partition that has none here.
 
@@ -85,6 +85,8 @@ class DataDir:
             raise ValueError(f"partition {tp}: {len(str(tp))} characters; expected at most {NAME_BYTES_MAX}")
         self._forget(tp)
         log = FileLog.create(tp, self.path / str(tp), self._options)
+        if topic_id != NO_TOPIC_ID:
+            log.adopt(topic_id)
         self.logs[tp] = log
         return log
 

@@ -101,8 +101,8 @@ ROWS: Final[Rows] = MappingProxyType(
                 peer=_under(hw=1, kip101=1, kip279=2, kip320=4),
             ),
             Row(key=METADATA, name="metadata", first=0, last=8, advertised_first=0),
-            Row(key=LEADER_AND_ISR, name="leader_and_isr", first=0, last=1, advertised_first=0, peer=_COMMANDS),
-            Row(key=STOP_REPLICA, name="stop_replica", first=0, last=1, advertised_first=0, peer=_COMMANDS),
+            Row(key=LEADER_AND_ISR, name="leader_and_isr", first=0, last=2, advertised_first=0, peer=_COMMANDS),
+            Row(key=STOP_REPLICA, name="stop_replica", first=0, last=2, advertised_first=0, peer=_COMMANDS),
             Row(key=FIND_COORDINATOR, name="find_coordinator", first=0, last=2, advertised_first=0),
             Row(key=API_VERSIONS, name="api_versions", first=0, last=3, advertised_first=0),
             Row(key=CREATE_TOPICS, name="create_topics", first=2, last=4, advertised_first=2),
@@ -141,6 +141,8 @@ def _needed(rules: Rules) -> Mapping[int, int]:
         needed[FETCH] = 9
     if rules.fence_broker_epoch:
         needed |= {LEADER_AND_ISR: 1, STOP_REPLICA: 1}
+    if rules.topic_identity:
+        needed |= {LEADER_AND_ISR: 2, STOP_REPLICA: 2}
     return needed
 
 

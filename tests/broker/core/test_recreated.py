@@ -8,6 +8,7 @@ from targets.broker.core.events import Flushed, Send, WriteHighWatermarks, ZkAns
 from targets.broker.core.messages import (
     FetchRequest,
     OffsetForLeaderEpochRequest,
+    StopReplica,
     StopReplicaRequest,
     TopicPartition,
 )
@@ -22,7 +23,9 @@ RETRY_MS = 1_000
 
 def delete(bench: Bench) -> None:
     """Deliver the controller's StopReplica of the only partition."""
-    bench.request(StopReplicaRequest(controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=(TP,)))
+    bench.request(
+        StopReplicaRequest(controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=(StopReplica(tp=TP),))
+    )
     assert {} == bench.broker.state.replicas
 
 
@@ -134,7 +137,7 @@ def test_generation_of_a_new_replica_is_one_that_no_stopped_replica_had() -> Non
 
 
 def test_answer_to_a_fetch_of_another_offset_is_void_and_asked_again() -> None:
-    """Source: Kafka, AbstractFetcherThread.processFetchRequest: "we need to ensure that the offset is the same"."""
+    """Source: Kafka, AbstractFetcherThread.processFetchRequest."""
     bench = following("kip380")
     old = fetches(bench)[-1]
     bench.replica.log.append_as_follower([batch(2, epoch=0)])

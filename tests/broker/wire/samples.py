@@ -85,7 +85,11 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
     ),
     versions.STOP_REPLICA: (
         m.StopReplicaRequest(
-            controller_id=2, controller_epoch=5, ack_timeout_ms=1500, broker_epoch=2**40, partitions=(A0, B7)
+            controller_id=2,
+            controller_epoch=5,
+            ack_timeout_ms=1500,
+            broker_epoch=2**40,
+            partitions=(m.StopReplica(tp=A0, topic_id=2**33), m.StopReplica(tp=B7, leader_epoch=4, topic_id=7)),
         ),
         m.StopReplicaResponse(error=ErrorCode.NONE, errors=((B7, ErrorCode.NONE),)),
     ),

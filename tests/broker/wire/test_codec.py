@@ -191,11 +191,20 @@ class TestGoldenBytes:
     def test_stop_replica_and_its_response(self) -> None:
         """Source: Kafka Replication Design V3, StopReplicaRequest."""
         request = m.StopReplicaRequest(
-            controller_id=2, controller_epoch=5, ack_timeout_ms=1500, broker_epoch=2**40, partitions=(B7,)
+            controller_id=2,
+            controller_epoch=5,
+            ack_timeout_ms=1500,
+            broker_epoch=2**40,
+            partitions=(m.StopReplica(tp=B7, leader_epoch=3, topic_id=6),),
         )
-        for version, broker_epoch in ((0, b""), (1, struct.pack(">q", 2**40))):
+        registration = struct.pack(">q", 2**40)
+        for version, broker_epoch, more in (
+            (0, b"", b""),
+            (1, registration, b""),
+            (2, registration, struct.pack(">iq", 3, 6)),
+        ):
             golden = struct.pack(">hhih1s", 5, version, 9, 1, b"x") + struct.pack(">iii", 1500, 2, 5)
-            golden += broker_epoch + struct.pack(">ih1si", 1, 1, b"b", 7)
+            golden += broker_epoch + struct.pack(">ih1si", 1, 1, b"b", 7) + more
             assert golden == body_of(encode_request(request, version=version, correlation_id=9, client_id="x"))
         response = m.StopReplicaResponse(error=ErrorCode.NONE, errors=((B7, ErrorCode.NONE),))
         assert struct.pack(">ihih1sih", 77, 0, 1, 1, b"b", 7, 0) == body_of(
