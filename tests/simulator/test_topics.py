@@ -119,3 +119,48 @@ def test_high_watermark_of_the_deleted_topic_keeps_nothing_that_the_new_leader_l
     boot(world, "B")
     assert world.until(lambda: leads(world, "A") and settled(world), WAIT_S)
     assert ["newer.0", "newer.1"] == records(world, "A") == records(world, "B")
+
+
+def test_new_controller_names_a_topic_whose_deletion_was_missed_and_nobody_serves_the_old_one() -> None:
+    """
+    Source: Kafka Replication Design V3, discussion 5: "do we need partition version id".
+
+    The controller's StopReplica never arrives, and behind it waits what would create the topic again. Then the
+    controller dies, and the next one names every partition that there is (INIT).
+    """
+    world = World(protocol="kip380", ids=IDS, session_timeout_ms=2_000)
+    boot(world)
+    client = SimClient(world)
+    client.create_topic(TOPIC, [IDS["A"], IDS["B"]])
+    client.produce(TOPIC, 0, "old", [f"old.{at}" for at in range(5)], acks=-1)
+    for name in "AB":
+        world.links.hold("StopReplica", "C", name, "request")
+    perform(world, partial(DeleteTopic, topic=TOPIC))
+    client.create_topic(TOPIC, [IDS["B"], IDS["A"]])
+    world.run(0.5)
+    assert [5, 5] == [len(records(world, name)) for name in "AB"]
+    world.nodes["C"].kill()
+    assert world.until(lambda: leads(world, "B") and [] == records(world, "A") == records(world, "B"), WAIT_S)
+    client.produce(TOPIC, 0, "new", ["new.0", "new.1"], acks=-1)
+    assert ["new.0", "new.1"] == records(world, "A") == records(world, "B")
+    for name in "AB":
+        world.nodes[name].kill()
+    boot(world, "A", "B")
+    assert world.until(lambda: leads(world, "A") or leads(world, "B"), WAIT_S)
+    world.run(WAIT_S)
+    assert ["new.0", "new.1"] == [value for _, value in client.read_all(TOPIC, 0)]
+
+
+def test_broker_that_was_down_while_its_topic_was_created_again_returns_with_nothing_of_it() -> None:
+    world = World(protocol="kip380", ids=IDS, session_timeout_ms=2_000)
+    boot(world)
+    client = SimClient(world)
+    client.create_topic(TOPIC, [IDS["A"], IDS["B"]])
+    client.produce(TOPIC, 0, "old", [f"old.{at}" for at in range(5)], acks=-1)
+    world.nodes["B"].kill()
+    perform(world, partial(DeleteTopic, topic=TOPIC))
+    client.create_topic(TOPIC, [IDS["A"], IDS["B"]])
+    assert world.until(lambda: leads(world, "A") and [] == records(world, "A"), WAIT_S)
+    client.produce(TOPIC, 0, "new", ["new.0"], acks=1)
+    boot(world, "B")
+    assert world.until(lambda: ["new.0"] == records(world, "B"), WAIT_S)
