@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from targets.broker.core.messages import (
-    NO_TOPIC_ID,
     LeaderAndIsr,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
@@ -15,7 +14,7 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.names import is_topic_name
-from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed
+from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed, topic_id_of
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import WireError
 
@@ -52,16 +51,8 @@ def _read_state(state: Any) -> LeaderAndIsr:
         isr=isr,
         zk_version=state.zk_version,
         replicas=replicas,
-        topic_id=_topic_id(state),
+        topic_id=topic_id_of(state),
     )
-
-
-def _topic_id(named: Any) -> int:
-    """Return the id of a partition's topic, which only v2 has."""
-    topic_id = getattr(named, "topic_id", NO_TOPIC_ID)
-    if topic_id < NO_TOPIC_ID:
-        raise WireError(f"partition {named.topic} {named.partition}: topic id {topic_id}; expected 0 or more")
-    return int(topic_id)
 
 
 def _sound(named: Any) -> TopicPartition:
@@ -112,7 +103,7 @@ def read_stop_request(entity: Any, _split: SplitBatches) -> StopReplicaRequest:
             StopReplica(
                 tp=_sound(partition),
                 leader_epoch=getattr(partition, "leader_epoch", _ANY_EPOCH),
-                topic_id=_topic_id(partition),
+                topic_id=topic_id_of(partition),
             )
             for partition in listed(entity.partitions, "partitions")
         ),

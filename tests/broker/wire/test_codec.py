@@ -62,13 +62,17 @@ class TestBetweenBrokers:
 
     def test_every_lacking_field_is_carried_by_some_version(self) -> None:
         """Some version carries each field; otherwise the two tests above could compare only placeholders."""
-        assert request_carries("current_leader_epoch", versions.FETCH) == list(range(9, 12))
-        assert request_carries("log_start_offset", versions.FETCH) == list(range(5, 12))
-        assert request_carries("current_leader_epoch", versions.LIST_OFFSETS) == [4, 5]
-        assert request_carries("current_leader_epoch", versions.OFFSET_FOR_LEADER_EPOCH) == [2, 3]
-        assert request_carries("replica_id", versions.OFFSET_FOR_LEADER_EPOCH) == [3]
-        assert request_carries("broker_epoch", versions.LEADER_AND_ISR) == [1]
-        assert request_carries("broker_epoch", versions.STOP_REPLICA) == [1]
+        assert request_carries("current_leader_epoch", versions.FETCH) == list(range(9, 13))
+        assert request_carries("log_start_offset", versions.FETCH) == list(range(5, 13))
+        assert request_carries("current_leader_epoch", versions.LIST_OFFSETS) == [4, 5, 6]
+        assert request_carries("current_leader_epoch", versions.OFFSET_FOR_LEADER_EPOCH) == [2, 3, 4]
+        assert request_carries("replica_id", versions.OFFSET_FOR_LEADER_EPOCH) == [3, 4]
+        assert request_carries("broker_epoch", versions.LEADER_AND_ISR) == [1, 2]
+        assert request_carries("broker_epoch", versions.STOP_REPLICA) == [1, 2]
+        assert request_carries("leader_epoch", versions.STOP_REPLICA) == [2]
+        newest = {versions.FETCH: 12, versions.LIST_OFFSETS: 6, versions.OFFSET_FOR_LEADER_EPOCH: 4}
+        for key, version in {**newest, versions.LEADER_AND_ISR: 2, versions.STOP_REPLICA: 2}.items():
+            assert request_carries("topic_id", key) == [version]
 
     def test_response_to_another_request_is_a_wire_error(self) -> None:
         request, response = PEER[versions.STOP_REPLICA]
