@@ -44,6 +44,7 @@ from targets.broker.wire.scalars import (
     TOPIC_BYTES_MIN,
     Items,
     Pieces,
+    WireError,
     by_topic,
     compact_text_bytes,
     count_bytes,
@@ -140,12 +141,12 @@ def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[F
     return request, at
 
 
-def _read_flexible(frame: Payload, at: int, version: int, items: Items) -> tuple[FetchRequest | None, int]:
+def _read_flexible(frame: Payload, at: int, version: int, items: Items) -> tuple[FetchRequest, int]:
     entity_type = request_type(FETCH, version)
     check_items(entity_type, frame, at, items)
     entity, end = read_entity(entity_type, frame, at)
-    if entity.session_epoch not in _FULL_EPOCHS:
-        return None, end
+    if entity.session_epoch != _SESSIONLESS:
+        raise WireError(f"session epoch {entity.session_epoch}; expected {_SESSIONLESS}: brokers have no sessions")
     partitions = (
         FetchPartition(
             tp=TopicPartition(topic.topic, asked.partition),
