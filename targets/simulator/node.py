@@ -125,9 +125,9 @@ class Process:
         self.zookeeper.connect()
 
     # --- the disk port -----------------------------------------------------------------------------------------
-    def create(self, tp: TopicPartition) -> LogPort:
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create a log for a new replica."""
-        return self._node.disk.create(tp)
+        return self._node.disk.create(tp, topic_id)
 
     def _flush(self, effect: Flush) -> None:
         if self._node.disk.flush_log(effect.tp, effect.upto):
