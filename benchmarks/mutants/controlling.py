@@ -78,7 +78,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A deposed controller that does not know it yet can still write leaders to ZooKeeper.",
         breaks="KAFKA-6082: every write checks /controller_epoch",
-        edits=(("ZkMulti(ops=(check, ZkSet(path=path,", "ZkMulti(ops=(ZkSet(path=path,"),),
+        edits=(("| ZkCheck] = [check]", "| ZkCheck] = []"),),
     ),
     Mutant(
         name="write-of-an-older-office-announced",
@@ -125,7 +125,7 @@ MUTANTS: Final = (
         category=Category.PROTOCOL,
         sentence="The controller writes over an ISR that the leader changed since it was read.",
         breaks="V3 G; Kafka's conditional updates of the partition's state",
-        edits=(("data=data, version=old.zk_version)", "data=data, version=-1)"),),
+        edits=(("ZkSet(path=path, data=data, version=version)", "ZkSet(path=path, data=data, version=-1)"),),
     ),
     Mutant(
         name="brokers-watched-once",
@@ -156,8 +156,8 @@ MUTANTS: Final = (
         breaks="V3 A (on_broker_change 3): for each affected partition",
         edits=(
             (
-                "decision, known=known, saw=continuation.live)\n",
-                "decision, known=known, saw=continuation.live)\n            if state is not None:\n"
+                "version=version, known=known, saw=continuation.live)\n",
+                "version=version, known=known, saw=continuation.live)\n            if state is not None:\n"
                 "                break\n",
             ),
         ),
