@@ -13,7 +13,7 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from harness.effect import Effect, nature_of
-from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Produce, World
+from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Poll, Produce, World
 from harness.model import Op, OpType, Source
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.run.result import Activity
@@ -36,6 +36,8 @@ def activity_of(ops: Sequence[Op]) -> Activity:
         acked=counts.acked,
         steps=counts.steps,
         virtual_s=counts.virtual_ns / 1e9,
+        polls=counts.polls,
+        records_read=counts.records_read,
     )
 
 
@@ -88,12 +90,16 @@ class Counts:
         bit: the number of faults that took effect, by kind.
         epochs: the leader epochs that were in ZooKeeper.
         acked: the number of the schedule's records that were acknowledged with acks=all.
+        polls: the number of polls that were answered.
+        records_read: the number of records that they showed, each as often as it was shown.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
     bit: Counter[str] = field(default_factory=Counter)
     epochs: set[int] = field(default_factory=set)
     acked: int = 0
+    polls: int = 0
+    records_read: int = 0
     steps: int = 0
     virtual_ns: int = 0
     _standing: list[_Rule] = field(default_factory=list)
@@ -116,6 +122,9 @@ class Counts:
                 self.epochs.add(epoch)
             case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
                 self.acked += 1
+            case Poll(records=records) if op.type is OpType.OK:
+                self.polls += 1
+                self.records_read += len(records or ())
             case World() as world:
                 self._add_world(world)
 

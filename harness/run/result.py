@@ -32,6 +32,8 @@ class Activity:
         acked: records of the schedule that were acknowledged with acks=all.
         steps: steps of the simulated world; 0 on real processes.
         virtual_s: seconds of virtual time; 0 on real processes.
+        polls: polls of consumers that were answered.
+        records_read: records that they showed, each as often as it was shown.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)
@@ -40,6 +42,8 @@ class Activity:
     acked: int = 0
     steps: int = 0
     virtual_s: float = 0.0
+    polls: int = 0
+    records_read: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

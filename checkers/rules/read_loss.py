@@ -1,0 +1,152 @@
+"""
+The judgement of a record that a consumer was shown and that the last leader's final log does not hold.
+
+A record that was read was below a high watermark: that is a promise, like an acknowledgement with acks=all. Its
+loss is judged by the same proof, and is permitted where the proof holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from checkers.facts.acked import Acked, acked_records, promise_of
+from checkers.facts.assured import Assured
+from checkers.facts.committed import commit_of
+from checkers.facts.copies import UNKNOWN, copies_of
+from checkers.facts.fact import fact
+from checkers.facts.isr import isr_states
+from checkers.facts.moments import margin_ns
+from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_reads, twice_polled
+from checkers.facts.reigns import is_risky, until
+from checkers.facts.sent import sent_values
+from checkers.facts.uncommitted import dirty_records
+from checkers.facts.view import FinalLog, at
+from checkers.rules.loss import Loss, Record, acked_record, committed_record, judge_loss
+from harness.events import Produce
+from harness.model import Kind, Op
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLoss:
+    """
+    One record that was read and is gone.
+
+    Attributes:
+        loss: its judgement; its kind is READ_LOST where no proof permits the loss.
+        told: whether another rule reports it.
+    """
+
+    loss: Loss
+    told: bool
+
+
+@fact
+def read_losses(ops: Sequence[Op]) -> Mapping[Shown, ReadLoss]:
+    """
+    Return every record that a poll showed and that is gone, with its judgement, in the order of the first polls.
+
+    Left out is what was no promise and has another name: a record that was never sent, or that stands elsewhere,
+    or that was shown before it was committed.
+    """
+    missing = gone(ops)
+    if not missing:
+        return {}
+    acked = {(each.offset, each.value): each for each in acked_records(ops)}
+    dirty, twice, sent = dirty_records(ops), twice_polled(ops), sent_values(ops)
+    return {
+        shown: judged
+        for shown, polled in missing.items()
+        if shown not in dirty and shown[1] not in twice and (known := sent.get(shown[1])) and known.appends_max
+        if (judged := _judged(ops, shown, polled, acked.get(shown)))
+    }
+
+
+def _judged(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | None) -> ReadLoss:
+    log = leaders_log(ops)
+    assert log is not None, "else nothing is known to be gone"
+    record = None if acked is None else acked_record(ops, acked)
+    if record is not None and record.promise is not None:
+        return ReadLoss(loss=judge_loss(ops, record, log, None), told=True)
+    reported = copies_of(ops).reported
+    record, told = _committed(ops, shown, polled, log) if reported else (None, False)
+    if record is None:
+        record = _read(ops, shown, polled)
+        told = acked is None and shown in shown_by_reads(ops)
+        lacking = _not_followed(ops, record, reported=reported)
+        if lacking is not None:
+            kind = Kind.UNCHECKED if lacking else Kind.READ_LOST
+            loss = Loss(
+                kind=kind, record=record, writer_epoch=None, takeover=None, lacking=lacking, log=log, read=None
+            )
+            return ReadLoss(loss=loss, told=told)
+    loss = judge_loss(ops, record, log, None)
+    if not told and loss.kind in (Kind.LOST, Kind.COMMITTED_LOST):
+        loss = replace(loss, kind=Kind.READ_LOST)
+    return ReadLoss(loss=loss, told=told)
+
+
+def _committed(ops: Sequence[Op], shown: Shown, polled: Polled, log: FinalLog) -> tuple[Record | None, bool]:
+    """Return the commit of what was shown, and whether the last leader lacks it, so that `committed` says so."""
+    changes, offset = copies_of(ops).changes(shown[0]), shown[0]
+    theirs = [each for each in changes.get(polled.event.node, ()) if each.op.index <= until(ops, polled)]
+    before = [each for each in theirs if each.op.index < polled.invoked.index][-1:]
+    within = [each for each in theirs if each.op.index >= polled.invoked.index]
+    last = {each.origin for each in changes.get(log.node, ())[-1:]}
+    origins = {each.origin for each in (*before, *within)} - {None, UNKNOWN}
+    # Of several, the one that is gone.
+    for origin in sorted((each for each in origins if each is not None), key=lambda each: (each in last, -each)):
+        commit = commit_of(ops, offset, origin)
+        if commit is not None:
+            written = next(op for op in ops if op.index == origin)
+            return committed_record(ops, offset, written, commit), origin not in last
+    return None, False
+
+
+def _not_followed(ops: Sequence[Op], record: Record, *, reported: bool) -> str | None:
+    """Return why the loss cannot be judged, "" if nothing at all may explain it, None if it can be."""
+    if reported:
+        changes = copies_of(ops).changes(record.offset).values()
+        known = any(each.origin is not None for theirs in changes for each in theirs)
+        return "no broker reported the copy that was shown" if known else ""
+    if record.assured is not None and not record.assured.members:
+        doubt = f"it is not known whether the node that showed it led at {at(record.ok)}, and faults took records"
+        return doubt if is_risky(ops) else ""
+    return None
+
+
+# --- by what was seen ------------------------------------------------------------------------------------------
+def _read(ops: Sequence[Op], shown: Shown, polled: Polled) -> Record:
+    offset, value = shown
+    return Record(
+        name=f"record {sent_values(ops)[value].name}",
+        value=value,
+        offset=offset,
+        said=f"shown by {polled.said}",
+        ok=polled.ok,
+        written=None,
+        promise=promise_of(ops, offset, None, polled.ok.index),
+        acked=None,
+        assured=None if copies_of(ops).reported else _assured(ops, shown, polled),
+    )
+
+
+def _assured(ops: Sequence[Op], shown: Shown, polled: Polled) -> Assured:
+    """
+    Return which nodes must have had the record when it was shown: the ISR, if the node that answered led it.
+
+    A node that was deposed and has not heard of it may lawfully show what later leaders need not have.
+    """
+    margin = margin_ns(ops)
+    since, last = polled.invoked.time_ns - margin, polled.ok.time_ns + margin
+    known = isr_states(ops)
+    first = max((place for place, state in enumerate(known) if state.op.time_ns <= since), default=0)
+    around = [state for state in known[first:] if state.op.time_ns <= last]
+    led = bool(around) and all(state.leader == polled.event.node for state in around)
+    members = frozenset.intersection(*(frozenset(state.isr) for state in around)) if led else frozenset()
+    event = polled.event
+    record = Produce(
+        topic=event.topic, partition=event.partition, name="", acks=-1, codec="", value=shown[1], offset=shown[0]
+    )
+    read = Acked(ok=polled.ok, record=record, invoked=polled.invoked.index)
+    return Assured(acked=read, members=members, begun_ns=polled.invoked.time_ns)
