@@ -15,7 +15,7 @@ from checkers.facts.elections import takeovers
 from checkers.facts.fact import fact
 from checkers.facts.moments import Moment, margin_ns, moments, states
 from checkers.facts.polls import Polled, polls
-from harness.effect import Effect, nature_of
+from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
     Commanded,
     Follower,
@@ -123,9 +123,12 @@ def report_high_watermarks(ops: Sequence[Op]) -> bool:
 
 
 @fact
-def is_risky(ops: Sequence[Op]) -> bool:
-    """Return True if a record may lawfully be lost in this run: by a disk, or by an unclean election."""
-    lossy = (Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE)
-    return any(nature_of(op).effect in lossy for op, _ in events_of(ops, Injection)) or any(
-        takeover.unclean for takeover in takeovers(ops)
-    )
+def first_risk_ns(ops: Sequence[Op]) -> int | None:
+    """
+    Return from when on a record may lawfully be lost: a disk may lose it, or an unclean election; None for never.
+
+    Until then, all members of every ISR have all that was ever committed, if the protocol is right.
+    """
+    faults = [op.time_ns for op, _ in events_of(ops, Injection) if nature_of(op).effect in LOSSY]
+    unclean = [takeover.op.time_ns - margin_ns(ops) for takeover in takeovers(ops) if takeover.unclean]
+    return min([*faults, *unclean], default=None)

@@ -124,7 +124,8 @@ def _skips(ops: Sequence[Op], polled: Polled, consumer: _Consumer) -> Iterator[_
     gaps = [(place, records[0][0])] if place < records[0][0] else []
     if records[-1][0] - records[0][0] != len(records) - 1:
         gaps += [(one + 1, other) for (one, _), (other, _) in pairwise(records) if one + 1 < other]
-    skipped = [offset for first, end in gaps for offset in _known_between(ops, first, end)]
+    own = {offset for offset, _ in records} if gaps else frozenset[int]()
+    skipped = [offset for first, end in gaps for offset in _known_between(ops, first, end) if offset not in own]
     if skipped:
         text = f"skipped {{}}: it had read up to {place}"
         yield _Wrong(Kind.POLL_SKIP, text, skipped, polled, consumer.last)

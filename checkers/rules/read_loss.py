@@ -18,7 +18,7 @@ from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.moments import margin_ns
 from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_reads, twice_polled
-from checkers.facts.reigns import is_risky, until
+from checkers.facts.reigns import first_risk_ns, until
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
 from checkers.facts.view import FinalLog, at
@@ -68,12 +68,11 @@ def _judged(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | None
     record = None if acked is None else acked_record(ops, acked)
     if record is not None and record.promise is not None:
         return ReadLoss(loss=judge_loss(ops, record, log, None), told=True)
-    reported = copies_of(ops).reported
-    record, told = _committed(ops, shown, polled, log) if reported else (None, False)
+    record, told = _committed(ops, shown, polled, log) if copies_of(ops).reported else (None, False)
     if record is None:
         record = _read(ops, shown, polled)
         told = acked is None and shown in shown_by_reads(ops)
-        lacking = _not_followed(ops, record, reported=reported)
+        lacking = _doubt(ops, shown, polled, record)
         if lacking is not None:
             kind = Kind.UNCHECKED if lacking else Kind.READ_LOST
             loss = Loss(
@@ -86,32 +85,36 @@ def _judged(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | None
     return ReadLoss(loss=loss, told=told)
 
 
-def _committed(ops: Sequence[Op], shown: Shown, polled: Polled, log: FinalLog) -> tuple[Record | None, bool]:
-    """Return the commit of what was shown, and whether the last leader lacks it, so that `committed` says so."""
-    changes, offset = copies_of(ops).changes(shown[0]), shown[0]
+def _origins(ops: Sequence[Op], shown: Shown, polled: Polled) -> frozenset[int]:
+    """Return the leaders' appends of which the node that answered may have shown its copy, UNKNOWN among them."""
+    changes = copies_of(ops).changes(shown[0])
     theirs = [each for each in changes.get(polled.event.node, ()) if each.op.index <= until(ops, polled)]
     before = [each for each in theirs if each.op.index < polled.invoked.index][-1:]
     within = [each for each in theirs if each.op.index >= polled.invoked.index]
-    last = {each.origin for each in changes.get(log.node, ())[-1:]}
-    origins = {each.origin for each in (*before, *within)} - {None, UNKNOWN}
+    return frozenset(each.origin for each in (*before, *within) if each.origin is not None)
+
+
+def _committed(ops: Sequence[Op], shown: Shown, polled: Polled, log: FinalLog) -> tuple[Record | None, bool]:
+    """Return the commit of what was shown, and whether the last leader lacks it, so that `committed` says so."""
+    last = {each.origin for each in copies_of(ops).changes(shown[0]).get(log.node, ())[-1:]}
     # Of several, the one that is gone.
-    for origin in sorted((each for each in origins if each is not None), key=lambda each: (each in last, -each)):
-        commit = commit_of(ops, offset, origin)
+    for origin in sorted(_origins(ops, shown, polled) - {UNKNOWN}, key=lambda each: (each in last, -each)):
+        commit = commit_of(ops, shown[0], origin)
         if commit is not None:
             written = next(op for op in ops if op.index == origin)
-            return committed_record(ops, offset, written, commit), origin not in last
+            return committed_record(ops, shown[0], written, commit), origin not in last
     return None, False
 
 
-def _not_followed(ops: Sequence[Op], record: Record, *, reported: bool) -> str | None:
+def _doubt(ops: Sequence[Op], shown: Shown, polled: Polled, record: Record) -> str | None:
     """Return why the loss cannot be judged, "" if nothing at all may explain it, None if it can be."""
-    if reported:
-        changes = copies_of(ops).changes(record.offset).values()
-        known = any(each.origin is not None for theirs in changes for each in theirs)
-        return "no broker reported the copy that was shown" if known else ""
+    if copies_of(ops).reported:
+        # The last leader that had it never committed it, or nobody wrote anything there.
+        followed = _origins(ops, shown, polled) or {UNKNOWN} if copies_of(ops).changes(shown[0]) else frozenset()
+        return "no broker reported the copy that was shown" if UNKNOWN in followed else ""
     if record.assured is not None and not record.assured.members:
         doubt = f"it is not known whether the node that showed it led at {at(record.ok)}, and faults took records"
-        return doubt if is_risky(ops) else ""
+        return "" if first_risk_ns(ops) is None else doubt
     return None
 
 
@@ -135,7 +138,7 @@ def _assured(ops: Sequence[Op], shown: Shown, polled: Polled) -> Assured:
     """
     Return which nodes must have had the record when it was shown: the ISR, if the node that answered led it.
 
-    A node that was deposed and has not heard of it may lawfully show what later leaders need not have.
+    A node that was deposed and has not heard of it may lawfully show what was lost since, if anything was.
     """
     margin = margin_ns(ops)
     since, last = polled.invoked.time_ns - margin, polled.ok.time_ns + margin
@@ -143,7 +146,9 @@ def _assured(ops: Sequence[Op], shown: Shown, polled: Polled) -> Assured:
     first = max((place for place, state in enumerate(known) if state.op.time_ns <= since), default=0)
     around = [state for state in known[first:] if state.op.time_ns <= last]
     led = bool(around) and all(state.leader == polled.event.node for state in around)
-    members = frozenset.intersection(*(frozenset(state.isr) for state in around)) if led else frozenset()
+    risk = first_risk_ns(ops)
+    sure = led or (bool(around) and (risk is None or risk > polled.ok.time_ns))
+    members = frozenset.intersection(*(frozenset(state.isr) for state in around)) if sure else frozenset()
     event = polled.event
     record = Produce(
         topic=event.topic, partition=event.partition, name="", acks=-1, codec="", value=shown[1], offset=shown[0]

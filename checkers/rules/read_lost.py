@@ -20,9 +20,10 @@ KINDS: Final = (
         "kind is that of the permitted loss.",
         evidence="client: poll, produce; log; zookeeper: leaderAndISR; broker: append, truncate, recovered, "
         "leader, follower, high-watermark; nemesis; fabric: fetch, hold, held, release, delay, commanded",
-        unchecked="Where brokers emit no events, a record is promised to the ISR only if the node that showed it "
-        "was the leader in ZooKeeper from before the poll until after its answer; if not, and a fault may have "
-        "taken records in the run, the loss is unchecked. The same if no broker reported the copy that was shown.",
+        unchecked="Where brokers emit no events, a record is promised to the ISR if the node that showed it was "
+        "the leader in ZooKeeper from before the poll until after its answer, or if nothing may have taken a "
+        "record until then; if neither, and a fault may have taken records later, the loss is unchecked. The same "
+        "if no broker reported the copy that was shown.",
         source="KIP-101, Motivation: consumers see what is later truncated; Jepsen: kafka, lost-write",
     ),
 )

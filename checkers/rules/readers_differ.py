@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
-from checkers.facts.polls import Shown, first_polls, leaders_log, shown_by_reads, values_at
+from checkers.facts.polls import Shown, first_polls, leaders_log, shown_by_reads, twice_polled, values_at
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
 from checkers.facts.view import at, offsets_text
@@ -74,7 +74,9 @@ def _first(ops: Sequence[Op], shown: Shown) -> _Showing:
 def _is_excused(ops: Sequence[Op], shown: Shown) -> bool:
     """Return True if a lawful loss may explain that others were shown another record, or another rule names it."""
     log, sent = leaders_log(ops), sent_values(ops).get(shown[1])
-    if log is None or shown[0] < log.start or shown in dirty_records(ops) or sent is None or not sent.appends_max:
+    if log is None or shown[0] < log.start or sent is None or not sent.appends_max:
+        return True
+    if shown in dirty_records(ops) or shown[1] in twice_polled(ops):
         return True
     judged = read_losses(ops).get(shown)
     if judged is not None:

@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     high_watermark: int
 
 
-# --- single polls ----------------------------------------------------------------------------------------------
+# --- single polls --------------------------------------------------------------------------------------------
 def poll(
     edit: Edit,
     after: Line,
@@ -40,7 +40,7 @@ def poll(
     sought: bool = False,
     before: bool = False,
 ) -> Line:
-    """Insert a poll after (or before) a line, from its first record's offset if no position is given; return its ok."""
+    """Insert a poll after (or before) a line, from its first record on unless a position is given; return its ok."""
     asked: dict[str, Any] = {**place(edit), "node": node}
     asked["position"] = position if position is not None else records[0][0] if records else 0
     if sought:
@@ -57,7 +57,7 @@ def poll_refused(edit: Edit, after: Line, node: str, position: int, *, process: 
     return edit.insert(invoke, Source.CLIENT, "poll", process, "fail", **asked, error="NOT_LEADER_OR_FOLLOWER")
 
 
-# --- consumers that poll a whole run -----------------------------------------------------------------------------
+# --- consumers that poll a whole run -------------------------------------------------------------------------
 def answers(ops: Sequence[Op]) -> Iterator[Answer]:
     """Yield what each leader would have answered, from offset 0, after each of its own events."""
     ops = PartOps(ops)
