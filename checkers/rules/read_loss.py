@@ -7,8 +7,10 @@ loss is judged by the same proof, and is permitted where the proof holds.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from checkers.facts.acked import Acked, acked_records, promise_of
 from checkers.facts.assured import Assured
@@ -101,7 +103,7 @@ def _committed(ops: Sequence[Op], shown: Shown, polled: Polled, log: FinalLog) -
     for origin in sorted(_origins(ops, shown, polled) - {UNKNOWN}, key=lambda each: (each in last, -each)):
         commit = commit_of(ops, shown[0], origin)
         if commit is not None:
-            written = next(op for op in ops if op.index == origin)
+            written = ops[bisect_left(ops, origin, key=attrgetter("index"))]
             return committed_record(ops, shown[0], written, commit), origin not in last
     return None, False
 

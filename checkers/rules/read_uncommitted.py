@@ -54,7 +54,7 @@ def _anomaly(ops: Sequence[Op], group: Sequence[Dirty]) -> Anomaly:
     ranges = ranges_of(offset for dirty in group for offset, _ in dirty.records)
     text = f"{first.polled.said} showed {value!r} at offset {offset}, {first.way}"
     text += f": {members[0]}" if members else ""
-    if len(group) > 1 or len(first.records) > 1:
-        text += f"; {len(group)} polls of {node} showed such records, at {offsets_text(ranges)}"
+    if ranges != ((offset, offset + 1),):
+        text += f"; so are its {offsets_text(ranges)} in the answers to consumers"
     proof = {index for dirty in group for index in (dirty.polled.ok.index, *dirty.proof)}
     return anomaly(ops, Kind.READ_UNCOMMITTED, text, proof, [node, *members], None, ranges)

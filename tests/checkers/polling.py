@@ -40,7 +40,7 @@ def poll(
     sought: bool = False,
     before: bool = False,
 ) -> Line:
-    """Insert a poll after (or before) a line, from its first record on unless a position is given; return its ok."""
+    """Insert a poll after (or before) a line, from its first record on or a given position; return its ok."""
     asked: dict[str, Any] = {**place(edit), "node": node}
     asked["position"] = position if position is not None else records[0][0] if records else 0
     if sought:

@@ -281,7 +281,11 @@ READERS: Final[dict[str, tuple[Pair, ...]]] = {
     ),
     "a consumer skips": ("poll-skips", "poll-skips-kafka", "poll-skips-sim"),
     "a consumer goes back": ("poll-goes-back", "poll-goes-back-kafka", "poll-goes-back-sim"),
-    "readers see different records at one offset": ("readers-differ", "readers-differ-kafka", "readers-differ-sim"),
+    "readers see different records at one offset": (
+        "readers-differ",
+        "readers-differ-kafka",
+        "readers-differ-sim",
+    ),
     "readers see a value at two offsets": ("polled-twice", "polled-twice-kafka", "polled-twice-sim"),
     "readers see what nobody sent": (
         "polled-and-never-sent",
@@ -338,6 +342,16 @@ HISTORIES: Final[dict[str, tuple[Pair, ...]]] = {
 
 CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     name: tuple((pair, f"{pair}-lawful") if isinstance(pair, str) else pair for pair in pairs)
-    for group in (ACKNOWLEDGEMENTS, CONTROLLERS, LEADERSHIP, ISR, HIGH_WATERMARKS, LOGS, CLIENTS, READERS, HISTORIES)
+    for group in (
+        ACKNOWLEDGEMENTS,
+        CONTROLLERS,
+        LEADERSHIP,
+        ISR,
+        HIGH_WATERMARKS,
+        LOGS,
+        CLIENTS,
+        READERS,
+        HISTORIES,
+    )
     for name, pairs in group.items()
 }
