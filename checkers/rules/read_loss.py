@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 
 from checkers.facts.acked import Acked, acked_records, promise_of
@@ -23,30 +24,53 @@ from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_read
 from checkers.facts.reigns import first_risk_ns, until
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
-from checkers.facts.view import FinalLog, at
+from checkers.facts.view import at
 from checkers.rules.loss import Loss, Record, acked_record, committed_record, judge_loss
 from harness.events import Produce
 from harness.model import Kind, Op
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property stores its value in the instance's dictionary
 class ReadLoss:
     """
     One record that was read and is gone.
 
     Attributes:
-        loss: its judgement; its kind is READ_LOST where no proof permits the loss.
+        record: with what was promised of it.
         told: whether another rule reports it.
+        lacking: why the loss cannot be judged, "" if nothing at all may explain it, None if it can be.
     """
 
-    loss: Loss
+    ops: Sequence[Op]
+    record: Record
     told: bool
+    lacking: str | None = None
+
+    @cached_property
+    def loss(self) -> Loss:
+        """The judgement; its kind is READ_LOST where no proof permits the loss, and no other rule reports it."""
+        log = leaders_log(self.ops)
+        if self.lacking is None:
+            loss = judge_loss(self.ops, self.record, log, None)
+            if self.told or loss.kind not in (Kind.LOST, Kind.COMMITTED_LOST):
+                return loss
+            return replace(loss, kind=Kind.READ_LOST)
+        kind = Kind.UNCHECKED if self.lacking else Kind.READ_LOST
+        return Loss(
+            kind=kind,
+            record=self.record,
+            writer_epoch=None,
+            takeover=None,
+            lacking=self.lacking,
+            log=log,
+            read=None,
+        )
 
 
 @fact
 def read_losses(ops: Sequence[Op]) -> Mapping[Shown, ReadLoss]:
     """
-    Return every record that a poll showed and that is gone, with its judgement, in the order of the first polls.
+    Return every record that a poll showed and that is gone, in the order of the first polls.
 
     Left out is what was no promise and has another name: a record that was never sent, or that stands elsewhere,
     or that was shown before it was committed.
@@ -57,34 +81,22 @@ def read_losses(ops: Sequence[Op]) -> Mapping[Shown, ReadLoss]:
     acked = {(each.offset, each.value): each for each in acked_records(ops)}
     dirty, twice, sent = dirty_records(ops), twice_polled(ops), sent_values(ops)
     return {
-        shown: judged
+        shown: _read_loss(ops, shown, polled, acked.get(shown))
         for shown, polled in missing.items()
         if shown not in dirty and shown[1] not in twice and (known := sent.get(shown[1])) and known.appends_max
-        if (judged := _judged(ops, shown, polled, acked.get(shown)))
     }
 
 
-def _judged(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | None) -> ReadLoss:
-    log = leaders_log(ops)
-    assert log is not None, "else nothing is known to be gone"
+def _read_loss(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | None) -> ReadLoss:
     record = None if acked is None else acked_record(ops, acked)
     if record is not None and record.promise is not None:
-        return ReadLoss(loss=judge_loss(ops, record, log, None), told=True)
-    record, told = _committed(ops, shown, polled, log) if copies_of(ops).reported else (None, False)
-    if record is None:
-        record = _read(ops, shown, polled)
-        told = acked is None and shown in shown_by_reads(ops)
-        lacking = _doubt(ops, shown, polled, record)
-        if lacking is not None:
-            kind = Kind.UNCHECKED if lacking else Kind.READ_LOST
-            loss = Loss(
-                kind=kind, record=record, writer_epoch=None, takeover=None, lacking=lacking, log=log, read=None
-            )
-            return ReadLoss(loss=loss, told=told)
-    loss = judge_loss(ops, record, log, None)
-    if not told and loss.kind in (Kind.LOST, Kind.COMMITTED_LOST):
-        loss = replace(loss, kind=Kind.READ_LOST)
-    return ReadLoss(loss=loss, told=told)
+        return ReadLoss(ops=ops, record=record, told=True)
+    record, told = _committed(ops, shown, polled) if copies_of(ops).reported else (None, False)
+    if record is not None:
+        return ReadLoss(ops=ops, record=record, told=told)
+    record = _read(ops, shown, polled)
+    told = acked is None and shown in shown_by_reads(ops)
+    return ReadLoss(ops=ops, record=record, told=told, lacking=_doubt(ops, shown, polled, record))
 
 
 def _origins(ops: Sequence[Op], shown: Shown, polled: Polled) -> frozenset[int]:
@@ -96,9 +108,11 @@ def _origins(ops: Sequence[Op], shown: Shown, polled: Polled) -> frozenset[int]:
     return frozenset(each.origin for each in (*before, *within) if each.origin is not None)
 
 
-def _committed(ops: Sequence[Op], shown: Shown, polled: Polled, log: FinalLog) -> tuple[Record | None, bool]:
+def _committed(ops: Sequence[Op], shown: Shown, polled: Polled) -> tuple[Record | None, bool]:
     """Return the commit of what was shown, and whether the last leader lacks it, so that `committed` says so."""
-    last = {each.origin for each in copies_of(ops).changes(shown[0]).get(log.node, ())[-1:]}
+    log = leaders_log(ops)
+    final = copies_of(ops).changes(shown[0]).get(log.node if log else "", ())
+    last = {each.origin for each in final[-1:]}
     # Of several, the one that is gone.
     for origin in sorted(_origins(ops, shown, polled) - {UNKNOWN}, key=lambda each: (each in last, -each)):
         commit = commit_of(ops, shown[0], origin)
