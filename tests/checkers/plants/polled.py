@@ -216,7 +216,19 @@ def _of_nobody(edit: Edit) -> None:
     poll(edit, last_read(edit), "Z", [], 0)
 
 
+def _of_another_poll(edit: Edit) -> None:
+    """A poll's answer is about a position that was assigned, and its invoke is not."""
+    edit.change(at_end(edit), sought=True)
+
+
+def _without_a_mark(edit: Edit) -> None:
+    """A poll is answered without a high watermark."""
+    del at_end(edit)["value"]["high_watermark"]
+
+
 UNFIT = [
+    plant("whole-poll-answers-another", "sim-clean-8", Kind.UNCHECKED)(_of_another_poll),
+    plant("whole-poll-without-a-high-watermark", "local-kip101-1", Kind.UNCHECKED)(_without_a_mark),
     plant("whole-poll-without-invoke", "local-kip101-1", Kind.UNCHECKED)(_unasked),
     plant("whole-poll-of-a-strange-node", "kafka-kip101-1", Kind.UNCHECKED)(_of_nobody),
 ]
