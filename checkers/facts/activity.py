@@ -13,7 +13,7 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from harness.effect import Effect, nature_of
-from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Produce, Step, World
+from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Poll, Produce, Step, World
 from harness.model import Op, OpType, Source
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.run.result import Activity
@@ -40,6 +40,8 @@ def activity_of(ops: Sequence[Op]) -> Activity:
         virtual_s=counts.virtual_ns / 1e9,
         skipped=counts.skipped,
         coverage=counts.coverage,
+        polls=counts.polls,
+        records_read=counts.records_read,
     )
 
 
@@ -94,12 +96,16 @@ class Counts:
         acked: the number of the schedule's records that were acknowledged with acks=all.
         skipped: the number of steps that were not applicable.
         coverage: what the simulator counted of its cores.
+        polls: the number of polls that were answered.
+        records_read: the number of records that they showed, each as often as it was shown.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
     bit: Counter[str] = field(default_factory=Counter)
     epochs: set[int] = field(default_factory=set)
     acked: int = 0
+    polls: int = 0
+    records_read: int = 0
     steps: int = 0
     virtual_ns: int = 0
     skipped: int = 0
@@ -126,6 +132,9 @@ class Counts:
                 self.acked += 1
             case Step(skipped=str(why)) if why:
                 self.skipped += 1
+            case Poll(records=records) if op.type is OpType.OK:
+                self.polls += 1
+                self.records_read += len(records or ())
             case World() as world:
                 self._add_world(world)
 

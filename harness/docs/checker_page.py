@@ -88,8 +88,9 @@ def checkers() -> str:
         markdown.table(("kind", "verdict", "meaning"), kinds),
         "## The words of an expectation",
         markdown.code(markdown.docstring(verdict).split("\n\n")[1]),
-        "An expectation names outcomes. `not-replicated`, `committed-lost`, `false-ack` and "
-        "`wrong-high-watermark` are violations on the way to one: they need no term where another violation "
+        "An expectation names outcomes. `not-replicated`, `committed-lost`, `false-ack`, "
+        "`wrong-high-watermark`, `read-uncommitted` and `inconsistent-offsets` are violations on the way to one, "
+        "or follow from one: they need no term where another violation "
         "shows what came of them, and are the outcome where none does.",
         "## Definitions",
         "The formulas are over the events of [history.md](history.md):",
