@@ -8,7 +8,7 @@ One client operation as a state machine, driven by the world's events: find the 
               fail    it did not reach that; a read has no effect
 Every request with an effect is sent once; only the search for the leader is repeated.
 Source:  workloads/clients/raw.py, whose operations and history these are.
-Length:  the three operations of one client share how it asks; a reader follows one from top to bottom.
+Length:  the operations of one client share how it asks; a reader follows one from top to bottom.
 """
 
 from __future__ import annotations

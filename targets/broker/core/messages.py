@@ -3,6 +3,7 @@ Messages between brokers, clients and controllers, as the core sees them.
 
 The wire layer translates Kafka's bytes to and from these; the core never sees a byte of payload.
 Each request has one version-free form: a field that a version lacks has Kafka's default.
+Length:  one dataclass for each message and its parts, and no code.
 """
 
 from __future__ import annotations

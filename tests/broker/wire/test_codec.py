@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 
-from harness.fabric.bodies import epoch_answers, epoch_questions, fetch_body
 from targets.broker.core import messages as m
 from targets.broker.core.messages import ErrorCode
 from targets.broker.log import split_produced, split_stored
@@ -107,29 +106,6 @@ def request_carries(name: str, key: int) -> list[int]:
         for version in range(ROWS[key].first, ROWS[key].last + 1)
         if name in {field.name for field in fields_below(request_type(key, version))}
     ]
-
-
-class TestWatchedLinks:
-    """What watches the links reads the versions that carry a topic's id, and skips the id."""
-
-    def test_fetch_with_a_topics_id(self) -> None:
-        request, _ = PEER[versions.FETCH]
-        frame = bytes(encode_request(request, version=12, correlation_id=9, client_id="x"))
-        found, size = fetch_body(frame, 4 + 11, 12)
-        places = (((A0.topic, A0.partition), 9), (("a", 1), 9), ((B7.topic, B7.partition), 9))
-        assert (3, True, places, ()) == (found.replica_id, found.full, found.offsets, found.forgotten)
-        assert 4 + 11 + size == len(frame) - len(b"\x01\x00")  # the rack id and the last tagged fields
-
-    def test_epoch_question_with_a_topics_id_and_its_answer(self) -> None:
-        request, response = PEER[versions.OFFSET_FOR_LEADER_EPOCH]
-        frame = bytes(encode_request(request, version=4, correlation_id=9, client_id="x"))
-        asked, _ = epoch_questions(frame, 4 + 11, 4)
-        assert [(A0.topic, 0, 4), (B7.topic, 1, 0)] == [
-            (each.topic, each.leader_epoch, each.current_leader_epoch) for each in asked
-        ]
-        body = body_of(encode_response(incoming(versions.OFFSET_FOR_LEADER_EPOCH, 4), response))
-        told, _ = epoch_answers(body, 4, 4)
-        assert [(0, 0, 21), (3, -1, -1)] == [(each.error, each.leader_epoch, each.end_offset) for each in told]
 
 
 class TestGoldenBytes:
