@@ -11,7 +11,8 @@ from typing import Final
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.effect import Effect
+from harness.effect import DOWN, Effect
+from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
 from harness.scenario.steps import Act, Heal, Inject, Release
@@ -38,6 +39,8 @@ def why_not(
         case Inject(name, nodes, place):
             fault = faults[name]
             with cluster.naming(place):
+                if fault.heals & _REGISTERING and (late := [n for n in nodes if links.holds_back(n, ZOOKEEPER)]):
+                    return f"what {late[0]} and ZooKeeper tell each other is held"
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                     return reason
                 return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
@@ -50,6 +53,10 @@ def why_not(
             if not any((src, dst) in rule.ends for rule in links.rules):
                 return "there is no such rule"
     return ""
+
+
+# A fault that heals one of these waits until the node is registered anew.
+_REGISTERING: Final = DOWN | {Effect.CUT_OFF}
 
 
 def _runs(cluster: Cluster, name: str) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 from harness.cluster.fault import Fault
 from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
-from harness.fabric.core.rules import ANY
+from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
@@ -55,6 +55,8 @@ HOLDS: Final = {
 }
 # An election of a further partition: it moves nothing that the steps are about.
 ELECT_ELSEWHERE: Final = "elect elsewhere"
+# In wide runs alone: ZooKeeper is late for a broker, whose writes and watches may arrive after its session ended.
+LATE: Final[Mapping[str, float]] = {"hold-zookeeper": 1.5, "delay-zookeeper": 1.0}
 # How often an election returns leadership to the previous leader: only its log diverges from the new leader's.
 BACK_SHARE: Final = 0.5
 # How often a pass follows a move, so that the move can take effect.
@@ -102,6 +104,8 @@ class _Drawing:
             "double": self._double,
             "pattern": self._pattern,
             ELECT_ELSEWHERE: self._elect_elsewhere,
+            "hold-zookeeper": self._hold_zookeeper,
+            "delay-zookeeper": self._delay_zookeeper,
             **{name: self._fault(fault) for name, fault in faults.items()},
         }
 
@@ -144,6 +148,8 @@ class _Drawing:
         for kind in weights:
             if kind not in ALWAYS:
                 weights[kind] *= self._chance.choice(self._profile.tempers)
+        if self._width.wide:
+            weights |= {kind: weight * self._chance.choice(self._profile.tempers) for kind, weight in LATE.items()}
         if any(len(replicas) > 1 for replicas in self._width.further.values()):
             weights[ELECT_ELSEWHERE] = weights.get("elect", 0.0) / 2
         return list(weights), list(weights.values())
@@ -269,6 +275,19 @@ class _Drawing:
             return step not in self._predicted.holds and self._add(step)
 
         return hold
+
+    def _hold_zookeeper(self) -> bool:
+        """Hold what a broker tells ZooKeeper, or what it hears of it: mostly the controller's."""
+        step = Hold(self._chance.choice(("requests", "answers")), ZOOKEEPER_API, self._keeper(), ZOOKEEPER)
+        return step not in self._predicted.holds and self._add(step)
+
+    def _delay_zookeeper(self) -> bool:
+        direction = self._chance.choice(("requests", "answers"))
+        seconds = Decimal(f"{self._chance.uniform(*self._profile.delay_s):.3f}")
+        return self._add(Delay(direction, ZOOKEEPER_API, self._keeper(), ZOOKEEPER, seconds))
+
+    def _keeper(self) -> str:
+        return self._controller if self._chance.random() < 0.5 else self._chance.choice(self._machines)
 
     def _release(self) -> bool:
         holds = self._predicted.holds

@@ -104,9 +104,9 @@ def _further(chance: Random, count: int, nodes: Sequence[str]) -> dict[Place, tu
 def _few(chance: Random, main: Place) -> Clients:
     """Return the clients of a run of one partition: they must not keep the schedule from what it is about."""
     via = chance.choice((Via.LEADER, Via.LEADER, Via.EVERY))
-    consumers = (
-        ConsumerPlan(name="c1", places=(main,), via=via, every_ms=(10, 60), seek=chance.choice((0.0, 0.1))),
-    )
+    seek, lookups = chance.choice((0.0, 0.1)), chance.choice((0.0, 0.1))
+    reader = ConsumerPlan(name="c1", places=(main,), via=via, every_ms=(10, 60), seek=seek, lookups=lookups)
+    consumers = (reader,)
     producers: tuple[ProducerPlan, ...] = ()
     if chance.random() < 0.3:
         acks = chance.choice(((ACKS_ALL,), (ACKS_ALL, 1), (ACKS_ALL, 1, 0)))
@@ -144,6 +144,7 @@ def _consumer(chance: Random, name: str, places: Sequence[Place]) -> ConsumerPla
         # Now and then so little that an answer holds one partition's records, or one batch.
         max_bytes=chance.choice((1_048_576, 1_048_576, 400, 1)),
         seek=chance.choice((0.0, 0.0, 0.1)),
+        lookups=chance.choice((0.0, 0.2)),
     )
 
 

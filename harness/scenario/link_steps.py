@@ -124,6 +124,10 @@ class LinkSteps:
                 return hold.handle
         raise UsageError(f"held {api} {src} -> {dst}: no such hold; expected one of {self._hold_names()}")
 
+    def holds_back(self, src: str, dst: str) -> bool:
+        """Return True if a hold of that link, which names both its ends, was not released."""
+        return any((hold.step.src, hold.step.dst) == (src, dst) for hold in self._holds)
+
     def seen(self) -> dict[str, bool]:
         """Return hold -> True if it has held a frame, for each hold that was not released."""
         return {str(hold): bool(hold.handle.held) for hold in self._holds}

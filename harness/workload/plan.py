@@ -24,6 +24,14 @@ class Place(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+class Lookup(StrEnum):
+    """Which offset a consumer asks for: the first, the last that it may read, or the first of some time."""
+
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    TIME = "time"
+
+
 class Via(StrEnum):
     """Whom a consumer asks: the leader that metadata names, or every node in turn, whether it leads or not."""
 
@@ -71,6 +79,8 @@ class ConsumerPlan:
         wait_ms: how long a broker may wait for records before it answers an empty poll.
         max_bytes: how much a poll may bring, all partitions together and each.
         seek: the share of polls before which it goes back to an earlier offset.
+        lookups: the share of polls before which it asks for an offset (ListOffsets). Only simulated consumers do:
+            oracles judge the answers.
     """
 
     name: str
@@ -80,6 +90,7 @@ class ConsumerPlan:
     wait_ms: int = 40
     max_bytes: int = 1_048_576
     seek: float = 0.0
+    lookups: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

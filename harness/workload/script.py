@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
+from harness.workload.plan import ConsumerPlan, Lookup, Place, ProducerPlan
 
 # How far a consumer goes back at most: far enough to read again what a failover may have changed.
 SEEK_BACK_MAX: Final = 50
@@ -103,6 +103,13 @@ class ConsumerScript:
             Ask(place=place, position=position, sought=place in self._sought)
             for place, position in self.positions.items()
         ]
+
+    def lookup(self) -> tuple[Place, Lookup] | None:
+        """Return the offset to ask for before the next poll, None for none."""
+        chance = self._chance
+        if not self.plan.lookups or chance.random() >= self.plan.lookups:
+            return None
+        return chance.choice(self.plan.places), chance.choice(tuple(Lookup))
 
     def took(self, ask: Ask, records: Sequence[tuple[int, str]], next_offset: int) -> None:
         """Move on after an answer: the position is the offset after the last batch that came."""

@@ -172,5 +172,6 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "via": (Via, str, " or ".join(Via)),
     "wait_ms": (_number(0, _MS_MAX), str, "N, in milliseconds"),
     "max_bytes": (_number(1, 2**31 - 1), str, "N, in bytes"),
+    "lookups": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
     "seek": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
 }

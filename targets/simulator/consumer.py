@@ -8,7 +8,7 @@ from typing import Final
 
 from harness import events
 from harness.model import OpType
-from harness.workload.plan import Via
+from harness.workload.plan import Lookup, Place, Via
 from harness.workload.script import Ask, ConsumerScript
 from targets.broker.core.messages import (
     ErrorCode,
@@ -16,16 +16,22 @@ from targets.broker.core.messages import (
     FetchRequest,
     FetchResponse,
     FetchResult,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
     TopicPartition,
 )
 from targets.simulator.caller import Caller, Outcome
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.metadata import Metadata
-from targets.simulator.operations import RETRY_NS
+from targets.simulator.operations import EPOCH_MS, RETRY_NS
 from targets.simulator.records import content_of
 
 # How much longer than a broker may wait a consumer waits for its answer: a node may be paused.
 PATIENCE_NS: Final = 250 * NS_PER_MS
+# Kafka's timestamps for the first offset and for the one after the last.
+TIMESTAMPS: Final = {Lookup.LATEST: -1, Lookup.EARLIEST: -2}
+# How old the records are that a lookup by time is about: some are not committed yet.
+TIME_BACK_MS: Final = 5
 
 
 class SimConsumer:
@@ -50,6 +56,8 @@ class SimConsumer:
             self.done = True
             self._caller.close()
             return
+        if (found := self._script.lookup()) is not None:
+            self._look_up(*found)
         if self._script.plan.via is Via.EVERY:
             self._poll_next_node()
         elif any(self._metadata.leader(place) is None for place in self._script.plan.places):
@@ -97,6 +105,17 @@ class SimConsumer:
             )
             within_ns = plan.wait_ms * NS_PER_MS + PATIENCE_NS
             self._caller.ask(node, request, within_ns, partial(self._answered, node, asks))
+
+    def _look_up(self, place: Place, wanted: Lookup) -> None:
+        """Ask a node for an offset; oracles judge its answer, and nothing follows from it."""
+        nodes = [name for name, node in self._world.nodes.items() if node.listening]
+        every = self._script.plan.via is Via.EVERY
+        node = self._script.any_of(nodes) if every and nodes else self._metadata.leader(place)
+        if node is not None:
+            timestamp = TIMESTAMPS.get(wanted, EPOCH_MS + self._world.clock.now_ns // NS_PER_MS - TIME_BACK_MS)
+            asked = ListOffsetsPartition(tp=TopicPartition(*place), timestamp=timestamp)
+            request = ListOffsetsRequest(replica_id=-1, partitions=(asked,))
+            self._caller.ask(node, request, PATIENCE_NS, lambda _: None)
 
     # --- answers ---------------------------------------------------------------------------------------------
     def _answered(self, node: str, asks: list[Ask], outcome: Outcome) -> None:

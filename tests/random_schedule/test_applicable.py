@@ -19,6 +19,9 @@ class Links:
 
     rules = (SimpleNamespace(ends=(("A", "B"),)),)
 
+    def holds_back(self, src: str, dst: str) -> bool:
+        return (src, dst) == ("D", "zookeeper")
+
     def hold_of(self, api: str, src: str, dst: str, direction: str) -> str:
         if (direction, api, src, dst) == ("answers", "Fetch", "A", "B"):
             return "held"
@@ -70,6 +73,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("power-loss A B", {"down": {"B"}}, "B is down"),
     ("restart A", {}, "A is not down"),
     ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from ZooKeeper"),
+    ("restart D", {"down": {"D"}}, "what D and ZooKeeper tell each other is held"),
     ("pause A", {"paused": {"A"}}, "A is paused"),
     ("pause A", {"down": {"A"}}, "A is down"),
     ("resume A", {}, "A is not paused"),

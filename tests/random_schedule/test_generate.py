@@ -89,4 +89,4 @@ def test_tempers_differ_so_that_most_schedules_lack_some_kind_of_move() -> None:
 
 def test_every_weight_belongs_to_a_move_and_every_fault_has_one() -> None:
     moves = set(draw._Drawing(1, NEMESES, DEFAULT)._moves)
-    assert {*WEIGHTS, *NEMESES, draw.ELECT_ELSEWHERE} == moves
+    assert {*WEIGHTS, *NEMESES, *draw.LATE, draw.ELECT_ELSEWHERE} == moves
