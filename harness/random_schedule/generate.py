@@ -148,7 +148,7 @@ class _Drawing:
         for kind in weights:
             if kind not in ALWAYS:
                 weights[kind] *= self._chance.choice(self._profile.tempers)
-        if self._width.wide:
+        if self._width.wide and self._profile.only is None:
             weights |= {kind: weight * self._chance.choice(self._profile.tempers) for kind, weight in LATE.items()}
         if any(len(replicas) > 1 for replicas in self._width.further.values()):
             weights[ELECT_ELSEWHERE] = weights.get("elect", 0.0) / 2
