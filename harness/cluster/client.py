@@ -52,8 +52,14 @@ class Client(Protocol):
     def sends_once(self) -> bool:
         """Whether no record is ever sent again, so that a log has it only at the acknowledged offset."""
 
-    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Create the topic with one partition on these broker ids."""
+    def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:
+        """
+        Create the topic, and return when the request was answered.
+
+        Args:
+            replicas: the broker ids of partition 0, the first of which is to lead.
+            further: those of partition 1, 2, and so on.
+        """
 
     def produce(
         self,

@@ -30,12 +30,14 @@ class SimClient:
         self._numbers = itertools.count(1)
 
     # --- blocking --------------------------------------------------------------------------------------------
-    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Create a topic of one partition on these brokers; return when the request was answered."""
-        made = CreateTopic(self._world, self._name(), topic, replicas)
+    def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:
+        """Create a topic with a partition on each of these groups of brokers; return when that was answered."""
+        assignments = (replicas, *further)
+        made = CreateTopic(self._world, self._name(), topic, assignments)
         self._await(made)
         if made.error:
-            raise PreconditionError(f"create topic {topic} on {list(replicas)}: {made.error}")
+            on = ", ".join(str(list(ids)) for ids in assignments)
+            raise PreconditionError(f"create topic {topic} on {on}: {made.error}")
 
     def produce(
         self,

@@ -196,13 +196,16 @@ class Operation:
 
 
 class CreateTopic(Operation):
-    """Create a topic of one partition on these brokers."""
+    """Create a topic with a partition on each of these groups of brokers."""
 
-    def __init__(self, world: World, name: str, topic: str, replicas: Sequence[int]) -> None:
+    def __init__(self, world: World, name: str, topic: str, assignments: Sequence[Sequence[int]]) -> None:
         """Create the operation."""
         super().__init__(world, name)
         self._new = NewTopic(
-            topic=topic, partitions=-1, replication_factor=-1, assignments=((0, tuple(replicas)),)
+            topic=topic,
+            partitions=-1,
+            replication_factor=-1,
+            assignments=tuple((at, tuple(ids)) for at, ids in enumerate(assignments)),
         )
         self.ask()
 

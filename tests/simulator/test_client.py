@@ -9,8 +9,14 @@ import pytest
 
 from harness.cluster.client import Client
 from harness.model import OpType, PreconditionError
-from targets.broker.core.messages import ProduceRequest
-from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, broker_path
+from targets.broker.core.messages import ProduceRequest, TopicPartition
+from targets.broker.core.zookeeper import (
+    CONTROLLER,
+    ZkDelete,
+    broker_path,
+    decode_state,
+    leader_and_isr_path,
+)
 from targets.simulator.client import SimClient
 from targets.simulator.world import World
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, boot, cluster, leads, state
@@ -215,6 +221,15 @@ def test_read_up_to_a_high_watermark_within_a_batch_fails_before_that_batch(stag
 def test_topic_that_is_there_already_is_refused(stage: Stage) -> None:
     with pytest.raises(PreconditionError, match=r"create topic log on \[1\]: TOPIC_ALREADY_EXISTS"):
         stage.client.create_topic(TOPIC, [1])
+
+
+def test_topic_of_several_partitions_gets_the_brokers_of_each(stage: Stage) -> None:
+    stage.client.create_topic("orders", [1, 2], [2])
+    nodes = stage.world.zookeeper.tree.nodes
+    paths = [leader_and_isr_path(TopicPartition("orders", at)) for at in range(2)]
+    assert stage.world.until(lambda: all(path in nodes for path in paths), WAIT_S)
+    found = [decode_state(nodes[path]) for path in paths]
+    assert [(1, {1, 2}), (2, {2})] == [(state.leader, set(state.isr)) for state in found]
 
 
 def test_topic_waits_for_a_controller() -> None:

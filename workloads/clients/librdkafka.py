@@ -27,6 +27,7 @@ from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
+from workloads.clients.questions import shown
 
 # Long enough that batches are sent when full or flushed, never because they waited.
 LINGER_MS: Final = 2_000
@@ -52,14 +53,16 @@ class LibrdkafkaClient:
     sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` is
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
-    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Create a topic of one partition on these brokers; return when the request was answered."""
+    def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:
+        """Create a topic with a partition on each of these groups of brokers; return when that was answered."""
+        assignments = [list(replicas), *map(list, further)]
+        about = f"create topic {topic} on {shown(assignments)}"
         admin = AdminClient(self._config())
         # A node may know no controller yet, and librdkafka asks it again only when a connection changes.
         if not until(lambda: _knows_controller(admin), limits.CLIENT_OPERATION_S_MAX):
-            raise PreconditionError(f"create topic {topic} on {list(replicas)}: no node names a controller")
+            raise PreconditionError(f"{about}: no node names a controller")
         created = admin.create_topics(
-            [NewTopic(topic, num_partitions=1, replica_assignment=[list(replicas)])],
+            [NewTopic(topic, num_partitions=len(assignments), replica_assignment=assignments)],
             operation_timeout=limits.CLIENT_OPERATION_S_MAX,
             request_timeout=limits.CLIENT_OPERATION_S_MAX,
         )
@@ -67,7 +70,7 @@ class LibrdkafkaClient:
             created[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
         except (KafkaException, TimeoutError) as error:
             why = str(error) or f"no answer within {limits.CLIENT_OPERATION_S_MAX:g} s"
-            raise PreconditionError(f"create topic {topic} on {list(replicas)}: {why}") from error
+            raise PreconditionError(f"{about}: {why}") from error
 
     def produce(
         self,

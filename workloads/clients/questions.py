@@ -90,8 +90,10 @@ def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
     return Metadata(leader=leader, controller=addresses.get(found.controller_id, ""), why=why)
 
 
-def create_topic(connection: Connection, topic: str, replicas: Sequence[int], timeout_s: float) -> str:
-    """Create a topic of one partition on these brokers; return the error, "" if it was created."""
+def create_topic(
+    connection: Connection, topic: str, assignments: Sequence[Sequence[int]], timeout_s: float
+) -> str:
+    """Create a topic with a partition on each of these groups of brokers; return the error, "" for none."""
     request, response = _CREATE
     asked = request.CreateTopicsRequest(
         topics=(
@@ -99,7 +101,10 @@ def create_topic(connection: Connection, topic: str, replicas: Sequence[int], ti
                 name=topic,
                 num_partitions=-1,
                 replication_factor=-1,
-                assignments=(request.CreatableReplicaAssignment(partition_index=0, broker_ids=tuple(replicas)),),
+                assignments=tuple(
+                    request.CreatableReplicaAssignment(partition_index=at, broker_ids=tuple(ids))
+                    for at, ids in enumerate(assignments)
+                ),
                 configs=(),
             ),
         ),
@@ -157,6 +162,11 @@ def _fetch(connection: Connection, topic: str, partition: int, offset: int, vers
     (of_topic,) = _one(found.responses)
     (data,) = _one(of_topic.partitions)
     return Fetched(error=data.error_code, high_watermark=data.high_watermark, records=bytes(data.records or b""))
+
+
+def shown(assignments: Sequence[Sequence[int]]) -> str:
+    """Return the broker ids of a topic's partitions as messages show them."""
+    return ", ".join(str(list(ids)) for ids in assignments)
 
 
 def _listed(items: Sequence[Any] | None) -> Sequence[Any]:

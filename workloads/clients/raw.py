@@ -84,17 +84,18 @@ class RawClient:
     sends_once: ClassVar[bool] = True
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
-    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        """Create a topic of one partition on these brokers; return when the request was answered."""
+    def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:
+        """Create a topic with a partition on each of these groups of brokers; return when that was answered."""
+        assignments = [list(replicas), *map(list, further)]
         deadline = time.monotonic() + self.timeout_s
         try:
             controller = self._find(_ADMIN, deadline, topic, 0, lambda found: found.controller)
             with Connection(controller, _ADMIN, deadline) as connection:
-                refusal = questions.create_topic(connection, topic, replicas, left(deadline) * _BROKERS_SHARE)
+                refusal = questions.create_topic(connection, topic, assignments, left(deadline) * _BROKERS_SHARE)
         except (NotSent, NoAnswer) as error:
             refusal = str(error)
         if refusal:
-            raise PreconditionError(f"create topic {topic} on {list(replicas)}: {refusal}")
+            raise PreconditionError(f"create topic {topic} on {questions.shown(assignments)}: {refusal}")
 
     # --- produce ---------------------------------------------------------------------------------------------
     def produce(

@@ -16,7 +16,7 @@ from workloads.clients.connection import Connection, NoAnswer
 
 ASKED = [
     (questions._METADATA, "Metadata", lambda c: questions.metadata(c, "t", 0)),
-    (questions._CREATE, "CreateTopics", lambda c: questions.create_topic(c, "t", [1], 1.0)),
+    (questions._CREATE, "CreateTopics", lambda c: questions.create_topic(c, "t", [[1]], 1.0)),
     (questions._PRODUCE[3], "Produce",
      lambda c: questions.produce(c, "t", 0, b"x", acks=1, timeout_s=1.0, zstd=False)),
     (questions._PRODUCE[7], "Produce",

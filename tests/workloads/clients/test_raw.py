@@ -12,6 +12,7 @@ from harness import limits
 from harness.history.file import History, read_history
 from harness.model import Op, OpType, PreconditionError
 from targets.broker.core.messages import (
+    CreateTopicsRequest,
     ErrorCode,
     FetchRequest,
     FetchResponse,
@@ -304,6 +305,18 @@ def test_read_that_comes_no_further_in_time_says_how_far_it_came(
 def test_topic_that_cannot_be_made_is_told(client: RawClient) -> None:
     with pytest.raises(PreconditionError, match=r"create topic topic on \[5\]: TOPIC_ALREADY_EXISTS, there"):
         client.create_topic(TP.topic, [5])
+
+
+def test_topic_of_several_partitions_is_asked_for_with_the_brokers_of_each(
+    broker: TinyBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Request] = []
+    whole = broker.answer
+    monkeypatch.setattr(broker, "answer", lambda request: asked.append(request) or whole(request))
+    with pytest.raises(PreconditionError, match=r"create topic topic on \[5\], \[5, 6\]: TOPIC_ALREADY_EXISTS"):
+        client.create_topic(TP.topic, [5], [5, 6])
+    (created,) = (request for request in asked if isinstance(request, CreateTopicsRequest))
+    assert [((0, (5,)), (1, (5, 6)))] == [new.assignments for new in created.topics]
 
 
 def test_topic_without_a_controller_to_ask_is_told(history: History) -> None:
