@@ -14,12 +14,13 @@ from harness.model import PreconditionError
 
 def inject(cluster: Cluster, name: str) -> str:
     """Ask the controller; the probe is that the node is in the ISR and does not lead yet."""
-    isr = cluster.isr()
+    partition = cluster.named
+    isr = partition.isr()
     if name not in isr:
         raise PreconditionError(f"elect {name}: not in the ISR {sorted(map(str, isr))}; expected a member of it")
-    if cluster.leader() == name:
+    if partition.leader() == name:
         raise PreconditionError(f"elect {name}: it leads already; expected another to lead")
-    return cluster.zookeeper_view.elect(cluster.topic, cluster.partition, name)
+    return cluster.zookeeper_view.elect(*partition.place, name)
 
 
 FAULT = Fault(

@@ -5,7 +5,7 @@ Facts that rules look up in a partition's ops: names, final logs, final leader; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -83,19 +83,43 @@ class Leadership:
 @fact
 def key_of(ops: Sequence[Op]) -> tuple[str, int]:
     """Return the (topic, partition) of the ops, else of the set-up, else ("", -1)."""
-    about = (op.place for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS))
     try:
-        setup = setup_of(ops)
+        setup = run_setup_of(ops)
     except HistoryError:
         setup = None  # checker `whole` names it
-    own = next((place for place in about if place is not None), None)
-    return own or ((setup.topic, setup.partition) if setup else NO_KEY)
+    return _own_place(ops) or ((setup.topic, setup.partition) if setup else NO_KEY)
+
+
+@fact
+def _own_place(ops: Sequence[Op]) -> tuple[str, int] | None:
+    about = (op.place for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS))
+    return next((place for place in about if place is not None), None)
+
+
+@fact
+def run_setup_of(ops: Sequence[Op]) -> Setup | None:
+    """Return the run's set-up as recorded, None if the history has none."""
+    return next((setup for _, setup in events_of(ops, Setup)), None)
 
 
 @fact
 def setup_of(ops: Sequence[Op]) -> Setup | None:
-    """Return the run's set-up, None if the history has none."""
-    return next((setup for _, setup in events_of(ops, Setup)), None)
+    """Return the set-up of the ops' partition, with its own replicas; None if the history has none."""
+    setup, place = run_setup_of(ops), _own_place(ops)
+    if setup is None or not setup.further or place is None:
+        return setup
+    topic, partition = place
+    replicas = setup.further.get(f"{topic}-{partition}")
+    if replicas is None:
+        return setup
+    # No group of records of the schedule is sent to it.
+    return replace(setup, topic=topic, partition=partition, partitions=1, replicas=replicas, records={})
+
+
+def is_further(ops: Sequence[Op]) -> bool:
+    """Return True if the ops are about another partition than the one that the schedule is about."""
+    setup, (topic, partition) = run_setup_of(ops), key_of(ops)
+    return setup is not None and f"{topic}-{partition}" in (setup.further or {})
 
 
 def newest_counts(ops: Sequence[Op]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.view import key_of
+from checkers.facts.view import is_further, key_of
 from harness.events import OracleViolation
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -74,4 +74,5 @@ def oracles(ops: Sequence[Op]) -> list[Anomaly]:
             proof=(op.index,),
         )
         for op, seen in events_of(ops, OracleViolation)
+        if seen.topic is not None or not is_further(ops)
     ]

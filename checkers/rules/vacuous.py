@@ -7,7 +7,7 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.activity import count
-from checkers.facts.view import key_of
+from checkers.facts.view import is_further, key_of
 from harness.events import Setup
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -27,7 +27,7 @@ KINDS: Final = (
 def vacuous(ops: Sequence[Op]) -> list[Anomaly]:
     """Return one VACUOUS anomaly if a random run proves nothing, else []; a written scenario is never vacuous."""
     first = next(events_of(ops, Setup), None)
-    if first is None or not _is_random(first[1]):
+    if first is None or not _is_random(first[1]) or is_further(ops):
         return []
     sentence = _reason(ops)
     if not sentence:

@@ -8,8 +8,8 @@ links and the rest (harness/run/environment.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,7 @@ from harness import limits
 from harness.cluster import probe
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperView
+from harness.cluster.partition import Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, Effect
 from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
@@ -24,6 +25,7 @@ from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
+from harness.workload.plan import Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
@@ -43,6 +45,8 @@ class Cluster:
         ids: node's name -> broker id, in the order of starting.
         replicas: the nodes with a disk that can lose power.
         addresses: node's name -> the "host:port" that clients connect to; {} if clients need none.
+        further: the partitions besides the one of topic and partition, each with its replicas.
+        partitions: all of them, the main one first.
         before_down: node's name -> its session and the version of the partition's state, just before a fault took
             it down.
         cancelled: set by `cancel`; every later wait and record raises RunCancelled.
@@ -64,11 +68,48 @@ class Cluster:
     in_force: InForce = field(default_factory=InForce)
     before_down: dict[str, tuple[int, int]] = field(default_factory=dict)
     cancelled: bool = False
-    _leads_in: dict[str, int] = field(default_factory=dict)
-    _heard: dict[str, int] = field(default_factory=dict)
-    _stuck: set[str] = field(default_factory=set)
-    _awaiting: set[str] = field(default_factory=set)
+    further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+    partitions: tuple[Partition, ...] = field(init=False)
+    _named: Partition | None = field(init=False, default=None)
     _exited: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        places = {Place(self.topic, self.partition): self.replicas, **self.further}
+        self.partitions = tuple(
+            Partition(
+                place=place,
+                replicas=replicas,
+                host=self.host,
+                target=self.target,
+                zookeeper_view=self.zookeeper_view,
+                addresses=self.addresses,
+                exited=self._exited,
+            )
+            for place, replicas in places.items()
+        )
+
+    @property
+    def main(self) -> Partition:
+        """The partition that steps are about, unless they name another."""
+        return self.partitions[0]
+
+    @property
+    def named(self) -> Partition:
+        """The partition that the step at hand names, else the main one: a fault acts on it."""
+        return self.main if self._named is None else self._named
+
+    @contextmanager
+    def naming(self, place: Place | None) -> Iterator[None]:
+        """Make `named` this partition while a step is at hand; None is the main one."""
+        self._named = next((each for each in self.partitions if each.place == place), None)
+        try:
+            yield
+        finally:
+            self._named = None
+
+    def in_sync(self) -> bool:
+        """Return True if every partition's ISR is all its replicas."""
+        return all(partition.in_sync() for partition in self.partitions)
 
     # --- what is in force ---------------------------------------------------------------------------------------
     @property
@@ -103,7 +144,8 @@ class Cluster:
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
         if refused:
             self.zookeeper_view.expire(name)
-        self._stuck.discard(name)
+        for partition in self.partitions:
+            partition.starts(name)
         self._exited.discard(name)
         self.host.boot(name)
         self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
@@ -158,103 +200,66 @@ class Cluster:
             raise UsageError(f"via {name}: expected a node, one of {', '.join(self.ids)}")
         return self.addresses.get(name, name)
 
-    # --- what can be seen ------------------------------------------------------------------------------------
+    # --- what can be seen of the main partition ------------------------------------------------------------
     def log(self, name: str) -> ReplicaLog | None:
         """Return a replica's log as read from its files, None if there is none."""
-        return self.host.replica_log(name, self.topic, self.partition)
+        return self.main.log(name)
 
     def log_end(self, name: str) -> int:
         """Return the log end offset in a replica's files, -1 if there is no log."""
-        found = self.log(name)
-        return -1 if found is None else found.log_end_offset
+        return self.main.log_end(name)
 
     def checkpoint(self, name: str) -> int:
         """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
-        found = self.log(name)
-        return -1 if found is None or found.high_watermark is None else found.high_watermark
+        return self.main.checkpoint(name)
 
     def truth(self) -> PartitionTruth | None:
         """Return the partition's state in ZooKeeper; None while there is none."""
-        return self.zookeeper_view.truth(self.topic, self.partition)
+        return self.main.truth()
 
     def leader(self) -> str | None:
         """Return the leader that ZooKeeper names, None for no leader."""
-        truth = self.truth()
-        return None if truth is None else self.zookeeper_view.name_of(truth.leader)
+        return self.main.leader()
 
     def isr(self) -> frozenset[str | None]:
         """Return the ISR that ZooKeeper holds; None is a broker that is no node of the run."""
-        truth = self.truth()
-        return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
+        return self.main.isr()
 
     def reported_epoch(self, name: str) -> int:
         """Return the epoch in which a node last reported that it leads, -1 if it never did or follows since."""
-        return self._leads_in.get(name, -1)
+        return self.main.reported_epoch(name)
 
     def claims_leadership(self, name: str, epoch: int) -> bool:
-        """
-        Return True if a node claims to be the leader.
-
-        If nodes emit events, the node's last report must name this epoch. Otherwise the node itself is asked, if
-        it has an address, and the epoch is not checked.
-        """
-        if self.target.emits_events():
-            return self.reported_epoch(name) == epoch
-        return name not in self.addresses or probe.leads(self.addresses[name], self.topic, self.partition)
+        """Return True if a node claims to be the leader; see Partition."""
+        return self.main.claims_leadership(name, epoch)
 
     def heard_epoch(self, name: str) -> int:
         """Return the epoch in which a node last reported that it leads or follows, -1 if it never did."""
-        return self._heard.get(name, -1)
+        return self.main.heard_epoch(name)
 
     def is_stuck(self, name: str) -> bool:
         """Return True if a node reported that it cannot go on following."""
-        return name in self._stuck
+        return self.main.is_stuck(name)
+
+    def is_awaiting(self, name: str) -> bool:
+        """Return True if a node reported that it restarted as leader and waits for a newer epoch."""
+        return self.main.is_awaiting(name)
 
     def has_exited(self, name: str) -> bool:
         """Return True if a node printed that it exits, and was not started since."""
         return name in self._exited
 
-    def is_awaiting(self, name: str) -> bool:
-        """Return True if a node reported that it restarted as leader and waits for a newer epoch."""
-        return name in self._awaiting
-
     def listen(self, op: Op) -> None:
         """Track the roles of nodes from their events, or from the wire and printed lines if they emit none."""
         if (op.source, op.f) not in _HEARD:  # decoding every op would be slow
             return
-        name = op.process
-        match op.event:
-            case Leader(epoch=epoch):
-                self._heard[name] = self._leads_in[name] = epoch
-                self._note_moving(name)
-            case Follower(epoch=epoch, kept=kept):
-                self._heard[name] = epoch
-                self._leads_in.pop(name, None)
-                if not kept:
-                    self._note_moving(name)
-            case Started():
-                self._leads_in.pop(name, None)
-                self._note_moving(name)
-            case Stuck() | Printed(what="stuck"):
-                self._stuck.add(name)
-            case Awaiting():
-                self._awaiting.add(name)
-            case Printed(what="exiting"):
-                self._exited.add(name)
-            case Commanded(topic=topic, error=0) as command if topic == self.topic:
-                self._note_command(command)
-
-    def _note_moving(self, name: str) -> None:
-        """Forget reports of a node that are void once it leads, follows or starts anew."""
-        self._stuck.discard(name)
-        self._awaiting.discard(name)
-
-    def _note_command(self, command: Commanded) -> None:
-        """Note that a node accepted a LeaderAndIsr: it leads or follows in that epoch, and is stuck no more."""
-        name = command.link[1]
-        if command.epoch > self._heard.get(name, -1):
-            self._heard[name] = command.epoch
-            self._stuck.discard(name)
+        if isinstance(op.event, Printed) and op.event.what == "exiting":
+            self._exited.add(op.process)
+            return
+        place = op.place
+        for each in self.partitions:
+            if place is None or each.place == place:
+                each.note(op.process, op.event)
 
     def await_(
         self,

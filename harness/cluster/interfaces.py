@@ -127,8 +127,8 @@ class Links(Protocol):
 class ZooKeeperView(Protocol):
     """What ZooKeeper holds, read without the links under test, and what an operator of ZooKeeper can do."""
 
-    def watch(self, topic: str, partition: int) -> None:
-        """Record every change of the partition, the controller and the registrations from now on."""
+    def watch(self, places: Sequence[tuple[str, int]]) -> None:
+        """Record every change of the partitions, the controller and the registrations from now on."""
 
     def name_of(self, broker_id: int) -> str | None:
         """Return the name of a broker's node, None for no broker (-1)."""

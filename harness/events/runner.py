@@ -44,6 +44,9 @@ class Setup(Event):
     partitions: int = field(
         default=1, metadata=key("how many partitions of the topic there are, from `partition` on; absent for one")
     )
+    further: Mapping[str, tuple[str, ...]] | None = field(
+        default=None, metadata=key("the replicas of each other partition, by its name, as `orders-0`")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,10 @@ class OracleViolation(Event):
     nodes: tuple[str, ...] = field(metadata=key("names of nodes"))
     offset: int
     sentence: str
+    topic: str | None = field(
+        default=None, metadata=key("absent in older histories, and if it is about no partition")
+    )
+    partition: int | None = field(default=None, metadata=key("as `topic`"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

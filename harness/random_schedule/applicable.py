@@ -35,11 +35,12 @@ def why_not(
         alike: treat an election as inapplicable whenever Apache Kafka could not grant it, for every target.
     """
     match act:
-        case Inject(name, nodes):
+        case Inject(name, nodes, place):
             fault = faults[name]
-            if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
-                return reason
-            return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
+            with cluster.naming(place):
+                if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
+                    return reason
+                return next((reason for node in nodes if (reason := _why_no_fault(fault, cluster, node))), "")
         case Release(api, src, dst, direction):
             try:
                 links.hold_of(api, src, dst, direction)
@@ -80,9 +81,9 @@ def _may_return(cluster: Cluster, name: str) -> str:
 
 
 def _may_be_elected(cluster: Cluster, name: str) -> str:
-    if cluster.leader() == name:
+    if cluster.named.leader() == name:
         return f"{name} leads already"
-    return "" if name in cluster.isr() else f"{name} is not in the ISR"
+    return "" if name in cluster.named.isr() else f"{name} is not in the ISR"
 
 
 def _why_no_election(cluster: Cluster) -> str:
@@ -96,11 +97,11 @@ def _why_no_election(cluster: Cluster) -> str:
         return f"controller {controller} is not at work"
     if cluster.zookeeper_view.office() != cluster.zookeeper_view.registered(controller):
         return f"{controller} is controller in a session that is not its own any more"
-    able = (name for name in cluster.isr() if name in cluster.ids and name not in cluster.down)
+    able = (name for name in cluster.named.isr() if name in cluster.ids and name not in cluster.down)
     at_hand = {
         name for name in able if name not in cluster.zombies and cluster.zookeeper_view.registered(str(name))
     }
-    away = sorted(frozenset(cluster.replicas) - at_hand)
+    away = sorted(frozenset(cluster.named.replicas) - at_hand)
     return f"{', '.join(away)} down, not registered or not in the ISR" if away else ""
 
 

@@ -10,11 +10,14 @@ ISR, a last record is acknowledged with acks=all, and all logs end where the lea
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
 from harness import events
+from harness.cluster.client import Underway
+from harness.cluster.partition import Partition
 from harness.effect import Effect
 from harness.model import BeyondHelpError, Op, OpType, PreconditionError, Source, UsageError
 from harness.random_schedule.applicable import why_not
@@ -23,6 +26,7 @@ from harness.random_schedule.timing import ELECTION_MS, VIRTUAL, Timing
 from harness.scenario.file import Scenario, Step
 from harness.scenario.runner import Play
 from harness.scenario.steps import MEANWHILE, Act, Inject, Pass, Produce
+from harness.workload.plan import ACKS_ALL
 
 # Long enough for what is still under way: an election that was asked for, a produce that is sent again.
 QUIET_S: Final = 0.3
@@ -88,9 +92,11 @@ class RandomPlay(Play):
             case Produce(group=group):
                 Play._act(self, act)
                 self._waiting.asked += self.draw.counts[group]
-            case Inject(fault, (name, *_)) if self._elects(fault) and self.timing.elected_s_max:
+            case Inject(fault, (name, *_), place) if self._elects(fault) and self.timing.elected_s_max:
                 Play._act(self, act)
-                self._until(lambda: self.cluster.leader() == name, self.timing.elected_s_max)
+                with self.cluster.naming(place):
+                    partition = self.cluster.named
+                self._until(lambda: partition.leader() == name, self.timing.elected_s_max)
             case _:
                 Play._act(self, act)
 
@@ -117,6 +123,7 @@ class RandomPlay(Play):
         del without  # a node that ended by itself ends the wait
         cluster, within_s = self.cluster, self.scenario.settings.heal_within_s
         cluster.await_(lambda: cluster.zookeeper_view.controller() is not None, lambda: "a controller", within_s)
+        self._await_produced()
         self._await_all(within_s)
         self.produces.end()
         for name in FINAL_RECORDS:
@@ -129,6 +136,8 @@ class RandomPlay(Play):
             raise PreconditionError(
                 f"none of {', '.join(FINAL_RECORDS)} acknowledged by a cluster that seems whole"
             )
+        for partition in cluster.partitions[1:]:
+            self._prove_progress(partition)
         self._let_pass(QUIET_S)
         self._await_all(within_s)
 
@@ -147,7 +156,7 @@ class RandomPlay(Play):
                 return f"{name} ended by itself; {cluster.last_words(name)}"
         if not (self.timing.alike and self.conditions.whole()):
             return ""
-        stuck = sorted(filter(cluster.is_stuck, self.scenario.replicas))
+        stuck = sorted({name for each in cluster.partitions for name in each.replicas if each.is_stuck(name)})
         return f"{', '.join(stuck)} stuck, and all others settled" if stuck else ""
 
     def _acknowledges(self, name: str) -> bool:
@@ -160,18 +169,38 @@ class RandomPlay(Play):
             return False
         return True
 
+    def _prove_progress(self, partition: Partition) -> None:
+        """Produce to a further partition until a record is acknowledged by all; raise if none is."""
+        for name in FINAL_RECORDS:
+            with suppress(PreconditionError):
+                within_s = self.scenario.settings.heal_within_s
+                acks = ACKS_ALL if len(partition.replicas) >= self.scenario.settings.min_isr else 1
+                last = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)
+                self.cluster.await_(partial(_is_done, last), self._lacking, within_s)
+                last.result()
+                return
+            self._let_pass(QUIET_S)
+        raise PreconditionError(f"{partition.place}: no record acknowledged by a cluster that seems whole")
+
     def _holds_office_of_old(self, holder: str) -> bool:
         # Also depose a controller that was ever down, even if it was elected since: one more election at the end
         # of a schedule has shown losses (returned-unseen), and known seeds rely on it.
         return holder in self.cluster.before_down or Play._holds_office_of_old(self, holder)
 
     def _is_whole(self) -> bool:
-        return self.conditions.whole() and self.cluster.isr() == frozenset(self.scenario.replicas)
+        return self.conditions.whole() and self.cluster.in_sync()
 
     def _lacking(self) -> str:
-        missing = sorted(frozenset(self.scenario.replicas) - {str(member) for member in self.cluster.isr()})
-        outside = f"; not in the ISR: {' '.join(missing)}" if missing else ""
-        return f"{self.conditions.lacking()}{outside}"
+        outside = [
+            f"; not in the ISR of {partition.place}: {' '.join(missing)}"
+            for partition in self.cluster.partitions
+            if (missing := sorted(frozenset(partition.replicas) - {str(member) for member in partition.isr()}))
+        ]
+        return f"{self.conditions.lacking()}{''.join(outside)}"
+
+
+def _is_done(underway: Underway) -> bool:
+    return underway.done
 
 
 def with_slack(schedule: Scenario, slack: float) -> Scenario:

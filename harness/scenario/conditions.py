@@ -161,43 +161,21 @@ class Conditions:
     # --- conditions of the runner too ------------------------------------------------------------------------
     def leads(self, name: str) -> bool:
         """Return True if ZooKeeper names this node as the leader, and the node claims leadership."""
-        cluster = self._cluster
-        truth = cluster.truth()
-        if truth is None or cluster.zookeeper_view.name_of(truth.leader) != name:
-            return False
-        return cluster.claims_leadership(name, truth.leader_epoch)
+        return self._cluster.main.leads(name)
 
     def settled(self, name: str) -> bool:
         """Return True if a replica's log ends where the leader's does, or the replica is stuck or has exited."""
-        leader = self._cluster.leader()
-        if leader is None:
-            return False
-        cluster = self._cluster
-        return (
-            cluster.log_end(name) == cluster.log_end(leader) or cluster.is_stuck(name) or cluster.has_exited(name)
-        )
+        return self._cluster.main.settled(name)
 
     def whole(self, without: Collection[str] = ()) -> bool:
-        """Return True if there is a leader, and every replica except `without` is settled."""
-        leader = self._cluster.leader()
-        awaited = (name for name in self._replicas if name not in without)
-        return leader is not None and self.leads(leader) and all(map(self.settled, awaited))
+        """Return True if each partition has a leader, and every replica except `without` is settled."""
+        return all(partition.whole(without) for partition in self._cluster.partitions)
 
     def lacking(self) -> str:
-        """Return what is missing for the cluster to be whole."""
-        cluster = self._cluster
-        truth, leader = (
-            cluster.truth(),
-            cluster.leader(),
-        )
-        if leader is None:
-            return f"a leader, not {truth}"
-        if cluster.is_awaiting(leader):
-            return f"{leader} to lead; it waits for an epoch newer than {truth.leader_epoch if truth else -1}"
-        if not self.leads(leader):
-            return f"{leader} to lead in the epoch that it was elected for, {truth}"
-        ends = {name: cluster.log_end(name) for name in self._replicas}
-        return f"all replicas caught up with leader {leader}; log ends {ends}"
+        """Return what is missing for the cluster to be whole: of its first partition that is not."""
+        partitions = self._cluster.partitions
+        lacks = next((each for each in partitions if not each.whole()), self._cluster.main)
+        return f"{lacks.place}: {lacks.lacking()}" if len(partitions) > 1 else lacks.lacking()
 
     def _rises(self) -> bool:
         truth = self._cluster.truth()

@@ -44,17 +44,18 @@ from harness.input_file import read_text
 from harness.model import UsageError
 from harness.scenario.expectation import check_expectation
 from harness.scenario.grammar import Line, Names
-from harness.scenario.heads import Count, counts_of, nodes_of
+from harness.scenario.heads import Count, counts_of, further_of, nodes_of
 from harness.scenario.lines import RawLine, lines_of
 from harness.scenario.step_order import check_order, check_records
 from harness.scenario.steps import STEPS, Act, Produce
 from harness.scenario.variant import Variant, Variants
+from harness.workload.plan import NO_CLIENTS, Clients, Place
 
 BROKER_ID_MAX: Final = 999
 # The partition that a scenario is about: nothing else names it.
 TOPIC: Final = "log"
 PARTITION: Final = 0
-_HEADS: Final = ("title", "source", "nodes", "records", "settings")
+_HEADS: Final = ("title", "source", "nodes", "records", "settings", "partition", "producer", "consumer")
 _NEEDED: Final = ("title", "source", "nodes", "records")
 _ONCE: Final = ("title", "nodes")
 _CONDITIONAL: Final = ("under", "unless")
@@ -110,7 +111,9 @@ class Scenario:
         replicas: in the order of assignment; the first one leads.
         nodes: all nodes in the order of starting, the controller first.
         expectations: variant's text -> the outcome that is expected under it.
-        topic, partition: the one that its steps are about.
+        topic, partition: the one that its steps are about, unless they name another.
+        further: the other partitions of the cluster, each with its replicas; the first of them leads.
+        clients: the workload's clients, which work while the steps are played.
     """
 
     name: str
@@ -124,6 +127,19 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     topic: str = TOPIC
     partition: int = PARTITION
+    further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+    clients: Clients = NO_CLIENTS
+
+    @property
+    def places(self) -> Mapping[Place, tuple[str, ...]]:
+        """All partitions with their replicas, the main one first."""
+        return {Place(self.topic, self.partition): self.replicas, **self.further}
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The nodes that hold a replica of any partition, in the order of starting."""
+        held = {name for replicas in self.places.values() for name in replicas}
+        return tuple(name for name in self.nodes if name in held)
 
     def under(self, names: Collection[str]) -> Scenario:
         """
@@ -185,7 +201,8 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
     replicas, nodes = nodes_of(*heads["nodes"][0])
     records = tuple(counts_of(heads["records"]))
     settings = _settings(heads.get("settings", ()), replicas)
-    names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults)
+    further, clients = further_of(heads, nodes, Place(TOPIC, PARTITION))
+    names = Names(nodes=nodes, groups=[count.name for count in records], faults=faults, places=tuple(further))
     steps, expectations = _body(lines, names, known)
     places = [(f"{where}:{step.line}: {step.text!r}", step.act) for step in steps]
     check_order(places)
@@ -201,6 +218,8 @@ def parse(name: str, text: str, where: str, faults: Collection[str], known: Vari
         steps=steps,
         expectations={variant: outcome for variant, (_, outcome) in expectations.items()},
         settings=settings,
+        further=further,
+        clients=clients,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn, Protocol, TypeAlias, TypeVar
 
 from harness.model import UsageError
 from harness.registry import nearest
+from harness.workload.plan import Place
 
 S = TypeVar("S", bound="Statement")
 
@@ -24,6 +25,7 @@ class Names:
     nodes: Collection[str]
     groups: Collection[str]
     faults: Collection[str]
+    places: Collection[Place] = ()
 
 
 class Line:

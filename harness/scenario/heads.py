@@ -1,9 +1,9 @@
-"""Parses the head of a scenario: its nodes, and how many records each group has."""
+"""Parses the head of a scenario: its nodes, partitions and clients, and how many records each group has."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +11,8 @@ from harness import limits
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
+from harness.workload.plan import Clients, Place
+from harness.workload.text import read_consumer, read_partition, read_producer
 
 _BOUND: Final = re.compile(r"^(?:(?P<name>[a-z]\w*)\+)?(?P<number>[0-9]+)$")
 _RECORDS: Final = re.compile(r"^(?P<name>[a-z]\w*) +(?P<low>\S+?)(?:\.\.(?P<high>\S+))?$")
@@ -34,13 +36,14 @@ class Count:
 
 def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
-    Return the replicas in order of assignment, and all nodes with the controller first.
+    Return the replicas in order of assignment, and all nodes with the controller first and `others` last.
 
     Raises:
         UsageError: the text is malformed, or names no replicas or no controller.
     """
     replicas: tuple[str, ...] = ()
     controller: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     for part in text.split(","):
         *names, role = part.split() or [""]
         for name in names:
@@ -50,21 +53,58 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             replicas = tuple(names)
         elif role == "controller" and len(names) == 1 and not controller:
             controller = tuple(names)
-        elif role in ("replicas", "controller") and names:
+        elif role == "others" and names and not more:
+            more = tuple(names)
+        elif role in ("replicas", "controller", "others") and names:
             raise UsageError(f"{where}: nodes {text!r}; expected replicas once, and one controller")
         else:
-            near = nearest(role, ("replicas", "controller"))
+            near = nearest(role, ("replicas", "controller", "others"))
             raise UsageError(f"{where}: nodes {part.strip()!r}; expected 'A B replicas' or 'C controller'{near}")
     if not replicas or not controller:
         raise UsageError(f"{where}: nodes {text!r}; expected replicas and one controller")
     if len(set(replicas)) < len(replicas):
         raise UsageError(f"{where}: nodes {text!r}: a replica twice; expected each once")
-    others = tuple(name for name in replicas if name not in controller)
+    if len({*replicas, *controller, *more}) < len({*replicas, *controller}) + len(more):
+        raise UsageError(f"{where}: nodes {text!r}: others that are there already; expected each once")
+    others = (*(name for name in replicas if name not in controller), *more)
     if len(controller + others) > limits.SCENARIO_NODES_MAX:
         raise UsageError(
             f"{where}: nodes: {len(controller + others)} of them; expected at most {limits.SCENARIO_NODES_MAX}"
         )
     return replicas, controller + others
+
+
+def further_of(
+    heads: Mapping[str, Sequence[tuple[str, str]]], nodes: Sequence[str], main: Place
+) -> tuple[dict[Place, tuple[str, ...]], Clients]:
+    """
+    Return the partitions besides the main one, and the workload's clients.
+
+    Raises:
+        UsageError: a line is malformed, names what is not there, or a name is there twice.
+    """
+    further: dict[Place, tuple[str, ...]] = {}
+    for where, text in heads.get("partition", ()):
+        place, replicas = read_partition(where, text, nodes)
+        if place in further or place == main:
+            raise UsageError(f"{where}: partition {place} is there already; expected each once")
+        further[place] = replicas
+    places = (main, *further)
+    clients = Clients(
+        producers=tuple(read_producer(where, text, places) for where, text in heads.get("producer", ())),
+        consumers=tuple(read_consumer(where, text, places) for where, text in heads.get("consumer", ())),
+    )
+    names: set[str] = set()
+    for where, text in (*heads.get("producer", ()), *heads.get("consumer", ())):
+        name = text.split()[0]
+        if name in names:
+            raise UsageError(f"{where}: a second client {name!r}; expected each name once")
+        names.add(name)
+    for place in places:
+        if place.partition and Place(place.topic, place.partition - 1) not in places:
+            where = heads["partition"][0][0]
+            raise UsageError(f"{where}: {place} without {place.topic}-{place.partition - 1}; expected 0, 1, 2, …")
+    return further, clients
 
 
 def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:

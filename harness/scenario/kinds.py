@@ -15,6 +15,7 @@ from harness.numerals import above_zero, whole
 from harness.scenario.forms import Choice, Perhaps
 from harness.scenario.grammar import Kind, Names, one_of
 from harness.scenario.offsets import Mark, Offset
+from harness.workload.plan import Place
 
 # In place of an API: the request that a restarted follower sends first under the protocol that is played.
 QUESTION: Final = "question"
@@ -31,6 +32,10 @@ def _offset(word: str, names: Names) -> Offset:
     if mark[2] not in names.groups:
         raise ValueError(word)
     return Mark(mark[1], mark[2])
+
+
+def _place(word: str, names: Names) -> Place:
+    return {str(place): place for place in names.places}[word]
 
 
 def _record_offsets(names: Names) -> list[str]:
@@ -71,6 +76,12 @@ OTHER_END: Final = one_of("B", "an end of a link", lambda names: (*names.nodes, 
 API: Final = one_of("API", "an api", lambda _: APIS)
 GROUP: Final = one_of("NAME", "a group of records of the head", lambda names: names.groups)
 FAULT: Final = one_of("FAULT", "a fault", lambda names: names.faults)
+PLACE: Final = Kind(
+    sign="TOPIC-N",
+    expected=lambda names: f"a further partition of the head: one of {', '.join(map(str, names.places))}",
+    read=_place,
+    choices=lambda names: [str(place) for place in names.places],
+)
 CODEC: Final = one_of("|".join(CODEC_NAMES), "a codec", lambda _: CODEC_NAMES)
 OFFSET: Final = Kind(
     sign="N",

@@ -11,12 +11,14 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from harness import events
-from harness.cluster.client import Client
+from harness.cluster.client import Client, Workload
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault, heal, inject, undone_by
 from harness.cluster.in_force import FaultInForce
+from harness.cluster.partition import Partition
 from harness.effect import Effect, Nature
 from harness.events import Done, Event, Exited, Healed, Injection, SnapshotFailed
 from harness.logdir.scan import snapshot_events
@@ -54,6 +56,7 @@ class Play:
     conditions: Conditions = field(init=False)
     _recent: RecentEvents = field(init=False, default_factory=RecentEvents)
     _over: bool = field(init=False, default=False)
+    _workload: Workload | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.record_offsets = RecordOffsets(counts=self.draw.counts)
@@ -95,8 +98,11 @@ class Play:
         except FencepostError as error:
             _log.info("%s: stopped: %s", self.scenario.name, error)
         self._end_schedule()
+        if self._workload is not None:
+            self._workload.stop_producing()
         self._heal()
         self.produces.end()
+        self._end_workload()
         self._read()
         self._say(OpType.INFO, Done())
 
@@ -111,6 +117,20 @@ class Play:
         if violation is not None:
             self._say(OpType.INFO, violation)
 
+    def _end_workload(self) -> None:
+        """End the clients, each after what it waits for; consumers have polled until all logs were equal."""
+        workload = self._workload
+        if workload is None:
+            return
+        workload.stop()
+        with suppress(PreconditionError):  # a client that does not end has an open op, which the checkers see
+            self.cluster.await_(lambda: workload.done, lambda: "the end of the workload's clients")
+
+    def _await_produced(self) -> None:
+        """Wait for the outcome of all that the workload's producers sent."""
+        if (workload := self._workload) is not None:
+            self.cluster.await_(lambda: workload.produced, lambda: "the outcome of what producers sent")
+
     def _set_up(self) -> None:
         """Start the node that is to be controller first, then the replicas; then create the topic."""
         cluster = self.cluster
@@ -120,10 +140,24 @@ class Play:
             lambda: cluster.zookeeper_view.controller() == controller, lambda: f"controller is {controller}"
         )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
-        cluster.zookeeper_view.watch(cluster.topic, cluster.partition)
-        self.client.create_topic(cluster.topic, [cluster.ids[name] for name in self.scenario.replicas])
+        cluster.zookeeper_view.watch([partition.place for partition in cluster.partitions])
+        for topic, assignments in self._topics().items():
+            self.client.create_topic(topic, *assignments)
         self._await(Leads(self.scenario.replicas[0]))
         self._await(InSync(self.scenario.replicas))
+        for partition in cluster.partitions[1:]:
+            cluster.await_(partial(_is_ready, partition), partition.lacking)
+        if self.scenario.clients:
+            nodes = {name: cluster.address_of(name) for name in cluster.ids}
+            self._workload = self.client.begin_workload(self.scenario.clients, self.draw.seed, nodes=nodes)
+
+    def _topics(self) -> dict[str, list[list[int]]]:
+        """Return each topic's broker ids, partition by partition from 0 on."""
+        found: dict[str, list[list[int]]] = {}
+        for partition in sorted(self.cluster.partitions, key=lambda each: each.place):
+            ids = [self.cluster.ids[name] for name in partition.replicas]
+            found.setdefault(partition.place.topic, []).append(ids)
+        return found
 
     def _step(self, step: Step) -> None:
         about = events.Step(line=step.line, text=step.text, narrative=step.narrative)
@@ -160,8 +194,9 @@ class Play:
                 )
             case Pass(ms):
                 self._let_pass(float(ms) / 1000)
-            case Inject(fault, nodes):
-                self._inject(self.faults[fault], list(nodes))
+            case Inject(fault, nodes, place):
+                with self.cluster.naming(place):
+                    self._inject(self.faults[fault], list(nodes))
             case _:
                 self.links.act(act)
 
@@ -291,6 +326,7 @@ class Play:
 
     def _await_whole(self, without: Collection[str]) -> None:
         """Wait until each replica, except `without`, has caught up with the leader or reports that it cannot."""
+        self._await_produced()
         within_s = self.scenario.settings.heal_within_s
         self.cluster.await_(lambda: self.conditions.whole(without), self.conditions.lacking, within_s)
 
@@ -312,25 +348,33 @@ class Play:
         cluster.in_force.begin(FaultInForce(fault="", effect=Effect.DOWN, node=name))
 
     def _read(self) -> None:
-        """Read through the client if there is a leader, then read each replica's log files."""
-        leader = self.cluster.leader()
-        # A read under a fault that is still in force proves nothing about the cluster.
-        if leader is not None and self.conditions.leads(leader) and not self._unhealed():
-            with suppress(FencepostError):  # the history has the failed read, and checkers see it there
-                self.client.read_all(self.cluster.topic, self.cluster.partition)
-        for name in self.scenario.replicas:
-            try:
-                log, problem = self.cluster.log(name), "no log directory"
-            except (FencepostError, OSError) as error:
-                log, problem = None, str(error)
-            if log is None:
-                failed = SnapshotFailed(
-                    topic=self.cluster.topic, partition=self.cluster.partition, problems=(problem,)
-                )
-                self.cluster.record(name, OpType.FAIL, failed)
-                continue
-            for event in snapshot_events(log):
-                self.cluster.record(name, OpType.OK, event)
+        """Read each partition through the client if it has a leader, and each replica's log files."""
+        for partition in self.cluster.partitions:
+            leader = partition.leader()
+            # A read under a fault that is still in force proves nothing about the cluster.
+            if leader is not None and partition.leads(leader) and not self._unhealed():
+                with suppress(FencepostError):  # the history has the failed read, and checkers see it there
+                    self.client.read_all(*partition.place)
+            for name in partition.replicas:
+                self._read_log(partition, name)
+
+    def _read_log(self, partition: Partition, name: str) -> None:
+        """Read one replica's log files."""
+        topic, number = partition.place
+        try:
+            log, problem = partition.log(name), "no log directory"
+        except (FencepostError, OSError) as error:
+            log, problem = None, str(error)
+        if log is None:
+            failed = SnapshotFailed(topic=topic, partition=number, problems=(problem,))
+            self.cluster.record(name, OpType.FAIL, failed)
+            return
+        for event in snapshot_events(log):
+            self.cluster.record(name, OpType.OK, event)
 
     def _say(self, type_: OpType, event: Event) -> None:
         self.cluster.record("runner", type_, event)
+
+
+def _is_ready(partition: Partition) -> bool:
+    return partition.whole() and partition.in_sync()

@@ -29,9 +29,11 @@ from harness.scenario.kinds import (
     NODE,
     OFFSET,
     OTHER_END,
+    PLACE,
     SECONDS,
 )
 from harness.scenario.offsets import Offset
+from harness.workload.plan import Place
 
 _API: Final = Slot("api", API)
 _LINK: Final = (Slot("src", LINK_END), ARROW, Slot("dst", OTHER_END))
@@ -102,7 +104,13 @@ class Inject(Statement):
 
     fault: str
     nodes: tuple[str, ...]
-    FORM: ClassVar[Form] = (Slot("fault", FAULT), Several(Slot("nodes", NODE)))
+    # None for the main partition, or for a fault that is about no partition.
+    place: Place | None = None
+    FORM: ClassVar[Form] = (
+        Slot("fault", FAULT),
+        Several(Slot("nodes", NODE), until="of"),
+        Then("of", Slot("place", PLACE)),
+    )
 
 
 # --- links -----------------------------------------------------------------------------------------------------

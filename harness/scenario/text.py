@@ -7,9 +7,16 @@ from typing import Final
 from harness.cluster.settings import Settings
 from harness.scenario.file import Scenario
 from harness.scenario.heads import Count
+from harness.workload.plan import Clients
+from harness.workload.text import line_of
 
-# The line of the first step, if the scenario has one source: it follows the head's five lines and an empty one.
-FIRST_STEP_LINE: Final = 7
+# Title, source, nodes, records, settings.
+_HEAD_LINES: Final = 5
+
+
+def first_step_line(further: int, clients: Clients) -> int:
+    """Return the line of the first step, if the scenario has one source: it follows the head and an empty line."""
+    return _HEAD_LINES + further + len(clients.producers) + len(clients.consumers) + 2
 
 
 def text_of(scenario: Scenario) -> str:
@@ -22,11 +29,19 @@ def text_of(scenario: Scenario) -> str:
     heads = [
         f"title    {scenario.title}",
         *(f"source   {source}" for source in scenario.sources),
-        f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller",
+        f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller{_others(scenario)}",
         f"records  {', '.join(map(_count, scenario.records))}",
         f"settings {' '.join(_settings(scenario.settings))}",
+        *(f"partition {place} {' '.join(replicas)}" for place, replicas in scenario.further.items()),
+        *(f"producer {line_of(plan)}" for plan in scenario.clients.producers),
+        *(f"consumer {line_of(plan)}" for plan in scenario.clients.consumers),
     ]
     return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
+
+
+def _others(scenario: Scenario) -> str:
+    others = [name for name in scenario.nodes[1:] if name not in scenario.replicas]
+    return f", {' '.join(others)} others" if others else ""
 
 
 def _count(count: Count) -> str:
@@ -41,5 +56,7 @@ def _settings(settings: Settings) -> list[str]:
         f"message_format={settings.message_format.value}",
         f"heal_within_s={settings.heal_within_s:g}",
     ]
-    lag = settings.replica_lag_ms_max
-    return found if lag is None else [*found, f"replica_lag_ms_max={lag}"]
+    usual = Settings()
+    changed = ("replica_lag_ms_max", "flush_messages", "segment_bytes")
+    values = {name: getattr(settings, name) for name in changed}
+    return [*found, *(f"{name}={value}" for name, value in values.items() if value != getattr(usual, name))]

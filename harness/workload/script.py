@@ -52,6 +52,10 @@ class ProducerScript:
         """Return how long to wait before the next request, in milliseconds."""
         return self._chance.uniform(*self.plan.every_ms)
 
+    def any_of(self, nodes: Sequence[str]) -> str:
+        """Return the node that is asked for metadata."""
+        return self._chance.choice(nodes)
+
     def _values(self, count: int) -> tuple[str, ...]:
         first = self._count
         self._count += count

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -18,7 +18,7 @@ from kazoo.protocol.states import KazooState, ZnodeStat
 
 from harness import limits
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import ControllerNode, Event, Registrations
+from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import OpType, PreconditionError
@@ -54,7 +54,8 @@ class RealZooKeeperView:
         self._ids = ids
         self._names = {broker_id: name for name, broker_id in ids.items()}
         self._history = history
-        self._seen: dict[type[Event], Event] = {}
+        # The last event of each kind, and of each partition.
+        self._seen: dict[tuple[type[Event], tuple[str, int] | None], Event] = {}
         self._lock = threading.Lock()
         self._giving_up: threading.Timer | None = None
         self._ending = threading.Lock()
@@ -84,22 +85,25 @@ class RealZooKeeperView:
         with self._ending:
             _disconnect(self._client)
 
-    def watch(self, topic: str, partition: int) -> None:
-        """Record every change of the partition's node, the controller's and the registrations from now on."""
-
-        # Use the data that the watch passes: another read could fail while ZooKeeper is being stopped.
-        def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
-            if data is not None and stat is not None:
-                truth = self._target.partition_truth(data, stat.version)
-                self._record(truth.event(topic, partition, self.name_of))
-
-        self._client.DataWatch(self._target.partition_path(topic, partition), changed)
+    def watch(self, places: Sequence[tuple[str, int]]) -> None:
+        """Record every change of the partitions' nodes, the controller's and the registrations from now on."""
+        for topic, partition in places:
+            self._client.DataWatch(self._target.partition_path(topic, partition), self._recorder(topic, partition))
         self._client.DataWatch(self._target.controller_path(), self._controller_changed)
         parent = self._target.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
         self._client.ChildrenWatch(
             parent, lambda children: self._record(Registrations(nodes=self._named(children)))
         )
+
+    def _recorder(self, topic: str, partition: int) -> Callable[[bytes | None, ZnodeStat | None], None]:
+        # Use the data that the watch passes: another read could fail while ZooKeeper is being stopped.
+        def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
+            if data is not None and stat is not None:
+                truth = self._target.partition_truth(data, stat.version)
+                self._record(truth.event(topic, partition, self.name_of))
+
+        return changed
 
     def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
         node = None if data is None else self.name_of(self._target.controller_id(data))
@@ -110,8 +114,9 @@ class RealZooKeeperView:
 
     def _record(self, event: Event) -> None:
         with self._lock:
-            if self._seen.get(type(event)) != event:
-                self._seen[type(event)] = event
+            about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
+            if self._seen.get(about) != event:
+                self._seen[about] = event
                 self._history.record("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from harness.model import PreconditionError
+from harness.workload.plan import Clients
 from targets.broker.core.messages import TopicPartition
 from targets.simulator.operations import CreateTopic, Operation, Produce, Read
+from targets.simulator.workload import SimWorkload
 from targets.simulator.world import World
 
 # An operation always ends by itself; a longer one is a bug of the simulator.
@@ -38,6 +40,11 @@ class SimClient:
         if made.error:
             on = ", ".join(str(list(ids)) for ids in assignments)
             raise PreconditionError(f"create topic {topic} on {on}: {made.error}")
+
+    def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> SimWorkload:
+        """Start a workload's clients; they work as the world steps."""
+        del nodes  # a node's name is its address
+        return SimWorkload(self._world, clients, seed, self._name)
 
     def produce(
         self,

@@ -27,6 +27,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
 from targets.simulator.client import SimClient
+from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
@@ -102,10 +103,12 @@ class SimEnvironment:
 
     def keep(self, cluster: Cluster, name: str, folder: Path) -> None:
         """Write a replica's disk contents down, as the history has it."""
-        log = cluster.host.replica_log(name, cluster.topic, cluster.partition)
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
-        (folder / f"{cluster.topic}-{cluster.partition}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        for partition in cluster.partitions:
+            if name in partition.replicas:
+                log = partition.log(name)
+                lines = [] if log is None else [_line(event) for event in snapshot_events(log)]
+                (folder / f"{partition.place}.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     def close(self) -> None:
         """Drop the worlds."""
@@ -119,6 +122,7 @@ class SimEnvironment:
             rules=from_text(spec.rules),
             ids=spec.draw.ids,
             settings=settings_of(spec.scenario.settings),
+            segment_bytes=spec.scenario.settings.segment_bytes or SEGMENT_BYTES,
             trace=self._trace,
         )
 
@@ -131,7 +135,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
     cluster = Cluster(
-        host=SimMachines(world, spec.scenario.replicas),
+        host=SimMachines(world, spec.scenario.stores),
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,
@@ -139,6 +143,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         replicas=spec.scenario.replicas,
         topic=spec.scenario.topic,
         partition=spec.scenario.partition,
+        further=spec.scenario.further,
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),

@@ -154,6 +154,7 @@ class SimLog:
 
     def _append(self, batch: Batch) -> None:
         if not self.segments[-1].has_room(batch, self._segment_bytes):
+            self.segments[-1].flush()  # as targets/broker/log/file_log.py, when a new file begins
             self.segments.append(Segment(base_offset=batch.base_offset))
         self.segments[-1].append(batch)
         self._end = batch.last_offset + 1

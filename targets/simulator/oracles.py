@@ -132,7 +132,9 @@ class Oracles:
         if op.source is not Source.CLIENT or op.type is not OpType.OK or Rule.ACKNOWLEDGED in self.violations:
             return
         match op.event:
-            case Produce(acks=acks, offset=int(offset), value=value) if acks == ACKS_ALL:
+            case Produce(topic=t, partition=p, acks=acks, offset=int(offset), value=value) if (
+                acks == ACKS_ALL and self._tp == (t, p)
+            ):
                 self._judge_acknowledged(offset, value)
 
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:

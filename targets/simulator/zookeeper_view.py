@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import ControllerNode, Event, Registrations
+from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.model import OpType, PreconditionError
 from targets.broker.core.zookeeper import BROKER_IDS, ZkCreate, ZkDelete, ZkDone, ZkNode, ZkSet
 from targets.simulator.tree import ANY_VERSION
@@ -20,24 +22,26 @@ class SimZooKeeperView:
         self._world = world
         self._target = target
         self._tree = world.zookeeper.tree
-        self._seen: dict[type[Event], Event] = {}
+        # The last event of each kind, and of each partition.
+        self._seen: dict[tuple[type[Event], tuple[str, int] | None], Event] = {}
         self._paths: dict[tuple[str, int], str] = {}
-        self._read: tuple[ZkNode | None, PartitionTruth | None] = (None, None)
+        self._read: dict[str, tuple[ZkNode | None, PartitionTruth | None]] = {}
 
-    def watch(self, topic: str, partition: int) -> None:
-        """Record every change of the partition, the controller and the registrations from now on."""
-        state, controller = self._target.partition_path(topic, partition), self._target.controller_path()
+    def watch(self, places: Sequence[tuple[str, int]]) -> None:
+        """Record every change of the partitions, the controller and the registrations from now on."""
+        states = {self._target.partition_path(*place): place for place in places}
+        controller = self._target.controller_path()
 
         def changed(path: str) -> None:
-            if path == state:
-                self._record_state(topic, partition)
+            if path in states:
+                self._record_state(*states[path])
             elif path == controller:
                 self._record(ControllerNode(node=self.controller()))
             elif path.startswith(f"{BROKER_IDS}/"):
                 self._record(Registrations(nodes=self._registered()))
 
         self._tree.changed.append(changed)
-        for path in (state, controller, f"{BROKER_IDS}/"):
+        for path in (*states, controller, f"{BROKER_IDS}/"):
             changed(path)
 
     def _record_state(self, topic: str, partition: int) -> None:
@@ -49,8 +53,9 @@ class SimZooKeeperView:
         return tuple(sorted(name for name in self._world.ids if self.registered(name)))
 
     def _record(self, event: Event) -> None:
-        if self._seen.get(type(event)) != event:
-            self._seen[type(event)] = event
+        about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
+        if self._seen.get(about) != event:
+            self._seen[about] = event
             self._world.observe("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
@@ -62,11 +67,12 @@ class SimZooKeeperView:
         path = self._paths.get((topic, partition))
         if path is None:
             path = self._paths[topic, partition] = self._target.partition_path(topic, partition)
-        node = self._tree.nodes.get(path)
-        if node is not self._read[0]:
+        node, read = self._tree.nodes.get(path), self._read.get(path)
+        if read is None or node is not read[0]:
             # Cache path and decoding: waits read this after every step, and a node rarely changes.
-            self._read = (node, None if node is None else self._target.partition_truth(node.data, node.version))
-        return self._read[1]
+            read = node, None if node is None else self._target.partition_truth(node.data, node.version)
+            self._read[path] = read
+        return read[1]
 
     def controller(self) -> str | None:
         """Return the current controller."""

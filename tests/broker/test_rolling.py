@@ -69,7 +69,7 @@ def test_two_releases_follow_each_other_in_the_older_ones_versions_and_hold_the_
     tmp_path: Path, zookeeper: Address, a: str, b: str, spoken: int | None
 ) -> None:
     with running(tmp_path / "run", zookeeper, a, IDS, replicas=("A", "B"), releases={"B": b}) as cluster:
-        cluster.zookeeper_view.watch(TOPIC, PARTITION)
+        cluster.zookeeper_view.watch([(TOPIC, PARTITION)])
         client = RawClient(history=cluster.history, bootstrap=cluster.clients_addresses)
         client.create_topic(TOPIC, [IDS["A"], IDS["B"]])
         sent: list[str] = []

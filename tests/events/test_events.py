@@ -22,6 +22,7 @@ from harness.events import (
     OfLinkAndPartition,
     OfPartition,
     OpType,
+    OracleViolation,
     Setup,
     Source,
 )
@@ -66,11 +67,11 @@ def test_event_is_frozen_slotted_and_exported(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_event_about_a_partition_names_topic_and_partition(kind: type[Event]) -> None:
-    """A link's rule may name a topic alone, and Setup is exempt; every other event names both or neither."""
+    """A link's rule may name a topic alone; Setup and oracles are exempt; others name both or neither."""
     named = {"topic", "partition"} & get_type_hints(kind).keys()
     if issubclass(kind, LinkRule | Heal):
         assert {"topic"} == named
-    elif kind is not Setup:
+    elif kind not in (Setup, OracleViolation):
         assert issubclass(kind, OfPartition | OfLinkAndPartition) == bool(named)
         assert named in (set(), {"topic", "partition"})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,6 +36,8 @@ def cluster(**state: Any) -> Any:
     found["zookeeper_view"] = SimpleNamespace(
         registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
     )
+    found["naming"] = lambda _: nullcontext()
+    found["named"] = SimpleNamespace(leader=found["leader"], isr=found["isr"], replicas=found["replicas"])
     return SimpleNamespace(**found)
 
 

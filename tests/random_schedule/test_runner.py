@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cluster.cluster import Cluster
+from harness.cluster.partition import Partition
 from harness.events import Produce
 from harness.history.memory import MemoryHistory
 from harness.model import Op, OpType, Source, UsageError
@@ -180,7 +181,7 @@ def test_end_gives_up_at_once_when_a_node_ends_by_itself_meanwhile() -> None:
 
 def test_end_gives_up_at_once_when_a_replica_cannot_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Source: KAFKA-6361: a follower whose log ends inside a batch of its leader's repeats its request."""
-    monkeypatch.setattr(Cluster, "is_stuck", lambda _, name: name == "B")
+    monkeypatch.setattr(Partition, "is_stuck", lambda _, name: name == "B")
     monkeypatch.setattr(RandomPlay, "_is_whole", lambda _: False)
     steps = ("produce m1 acks=all meanwhile", "pass 30ms")
     last = healed(played(*steps, timing=Timing(alike=True)))

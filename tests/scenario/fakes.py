@@ -8,9 +8,11 @@ from typing import Any
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import InForce
+from harness.cluster.partition import Partition
 from harness.cluster.target import PartitionTruth
 from harness.environment.machines import RealTime
 from harness.history.file import History
+from harness.workload.plan import Place
 
 
 class FakeLinks:
@@ -49,6 +51,32 @@ class FakeLinks:
         self.calls.append(("heal",))
 
 
+class FakePartition(Partition):
+    """The partition of a fake cluster: every log ends where the test says."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        super().__init__(
+            place=Place("log", 0),
+            replicas=cluster.replicas,
+            host=cluster.host,
+            target=cluster.target,
+            zookeeper_view=cluster.zookeeper_view,
+            addresses=cluster.addresses,
+            exited=cluster._exited,
+        )
+        self._leads_in["B"] = 0
+        self._ends = cluster.ends
+
+    def log_end(self, name: str) -> int:
+        return self._ends[name]
+
+    def checkpoint(self, name: str) -> int:
+        return self._ends[name]
+
+    def log(self, name: str) -> Any:
+        return None
+
+
 class FakeCluster(Cluster):
     """A cluster whose state is set by the test."""
 
@@ -62,8 +90,7 @@ class FakeCluster(Cluster):
         self.before_down = {"A": (7, 0)}
         self.cancelled = False
         self.addresses = {"A": "127.0.0.1:1", "B": "127.0.0.1:2", "C": "127.0.0.1:3"}
-        self._leads_in, self._heard = {"B": 0}, {}
-        self._stuck, self._awaiting, self._exited = set(), set(), set()
+        self._exited, self._named = set(), None
         self.ends = {"A": 2, "B": 2}
         self.state = PartitionTruth(leader=2, leader_epoch=0, isr=(2, 1), version=0)
         self.sessions = {"A": 8, "B": 9, "C": 10}
@@ -88,19 +115,11 @@ class FakeCluster(Cluster):
             drain=lambda _: None,
         )
         self.fabric = FakeLinks(self.calls)  # type: ignore[assignment]
+        self.partitions = (FakePartition(self),)
 
     def start(self, name: str) -> str:
         self.calls.append(("start", name))
         return "started"
-
-    def log_end(self, name: str) -> int:
-        return self.ends[name]
-
-    def checkpoint(self, name: str) -> int:
-        return self.ends[name]
-
-    def log(self, name: str) -> Any:
-        return None
 
 
 class FakeClient:
@@ -110,8 +129,8 @@ class FakeClient:
         self.sent: list[tuple[Any, ...]] = []
         self.end = 0
 
-    def create_topic(self, topic: str, replicas: Sequence[int]) -> None:
-        self.sent.append(("topic", tuple(replicas)))
+    def create_topic(self, topic: str, *assignments: Sequence[int]) -> None:
+        self.sent.append(("topic", *map(tuple, assignments)))
 
     def produce(self, _topic: str, _partition: int, name: str, values: Sequence[str], **options: Any) -> list[int]:
         self.sent.append((name, len(values), options))

@@ -54,7 +54,10 @@ class Room:
 
     def told(self, f: str, name: str, **more: Any) -> None:
         """Record an event of a node."""
-        self.cluster.history.record_line(Source.BROKER, name, OpType.INFO, f, filled(Source.BROKER, f, more))
+        value = filled(Source.BROKER, f, more)
+        if "topic" in value:
+            value |= {"topic": "log", "partition": 0}
+        self.cluster.history.record_line(Source.BROKER, name, OpType.INFO, f, value)
 
     def truth(self, **changed: Any) -> None:
         """Change the partition state in ZooKeeper."""
@@ -110,9 +113,8 @@ def test_what_stands_holds_once_it_is_so(room: Room, condition: str, happens: Ha
 
 def silent(room: Room, first_question: str = "OffsetForLeaderEpoch") -> None:
     """Let nodes emit no events."""
-    room.cluster.target = SimpleNamespace(  # type: ignore[assignment]
-        emits_events=lambda: False, first_question=lambda _: first_question
-    )
+    target: Any = SimpleNamespace(emits_events=lambda: False, first_question=lambda _: first_question)
+    room.cluster.target = room.cluster.main.target = target
 
 
 def commanded(room: Room, name: str, epoch: int, *, error: int = 0, topic: str = "log") -> None:

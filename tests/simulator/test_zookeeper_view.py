@@ -41,7 +41,7 @@ def test_view_is_a_zookeeper_view_and_reads_what_zookeeper_holds(world: World, v
 def test_changes_are_recorded_from_the_watch_on_beginning_with_what_is_there(
     world: World, view: SimZooKeeperView, ops: Ops
 ) -> None:
-    view.watch(TOPIC, 0)
+    view.watch([(TOPIC, 0)])
     world.nodes["A"].kill()
     view.expire("A")
     assert world.until(lambda: 2 == state(world).leader, WAIT_S)
@@ -65,7 +65,7 @@ def test_expired_registration_is_gone_at_once_and_there_must_be_one(world: World
 
 
 def test_deposed_controller_leaves_office_without_failing(world: World, view: SimZooKeeperView, ops: Ops) -> None:
-    view.watch(TOPIC, 0)
+    view.watch([(TOPIC, 0)])
     assert f"/controller of C deleted, which session 0x{view.registered('C'):x} had made" == view.depose()
     assert None is view.controller()
     assert world.until(lambda: view.controller() is not None, WAIT_S)

@@ -42,7 +42,7 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
         address = host.start_zookeeper()
         view = RealZooKeeperView(zookeeper=address, chroot="/x", target=TARGET, ids={"A": 1}, history=history)
         stack.callback(view.close)
-        view.watch("log", 0)
+        view.watch([("log", 0)])
         assert None is view.truth("log", 0)
         host.kill("zookeeper")
         for _ in range(3):

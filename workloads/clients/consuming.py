@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -51,13 +52,14 @@ class Consumer:
         self._script = ConsumerScript(plan, seed)
         self._process = process
         self._history = history
-        self._network = Network(process, plan.places, nodes, self._script.any_of)
+        self._network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
         self._turns = itertools.cycle(nodes)
         self._version = _FIRST_VERSION
 
     def run(self, leave: threading.Event) -> None:
         """Poll until it is to leave."""
         with self._network:
+            leave.wait(self._script.pause_ms() / 1000)
             while not leave.is_set():
                 polled = False
                 for node, asks in self._whom():

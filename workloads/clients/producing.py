@@ -50,15 +50,14 @@ class Producer:
         self._script = ProducerScript(plan, seed)
         self._process = process
         self._history = history
-        chance = Random(f"metadata {plan.name} {seed}")
-        self._network = Network(process, plan.places, nodes, chance.choice)
+        # Not the script's chance: how often it asks depends on time, and what it sends must not.
+        self._network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
 
     def run(self, leave: threading.Event) -> None:
         """Send until it is to leave."""
         with self._network:
-            while not leave.is_set():
+            while not leave.wait(self._script.pause_ms() / 1000):
                 self._send(self._script.next(), leave)
-                leave.wait(self._script.pause_ms() / 1000)
 
     # --- one batch for each partition ------------------------------------------------------------------------
     def _send(self, send: Send, leave: threading.Event) -> None:
@@ -72,8 +71,9 @@ class Producer:
                 asked = replace(event, digest=sent_digest(event.value))  # write_batch writes no timestamp
                 self._history.record(self._process, OpType.INVOKE, asked)
         missing: dict[Place, Outcome] = {}
+        deadline = time.monotonic() + self._plan.within_ms / 1000
         for attempt in range(1 + self._plan.retries):
-            if attempt and leave.wait(BACKOFF_S):
+            if attempt and (leave.wait(BACKOFF_S) or time.monotonic() > deadline):
                 break
             self._network.refresh()
             for together in self._groups(list(batches)):

@@ -128,7 +128,7 @@ def test_producer_sends_what_its_script_says_over_one_connection(broker: TinyBro
     script = ProducerScript(
         ProducerPlan(name="p1", places=(PLACE,), batch=(1, 5), codecs=("gzip", "zstd"), acks=(-1, 1)), SEED
     )
-    sends = [(script.next(), script.pause_ms())[0] for _ in asked(broker, versions.PRODUCE)]
+    sends = [(script.pause_ms(), script.next())[1] for _ in asked(broker, versions.PRODUCE)]
     expected = [(send.acks, send.codec, value) for send in sends for _, values in send.parts for value in values]
     sent = [op for op in ops if op.type is OpType.INVOKE]
     assert expected == [(op.value["acks"], op.value["codec"], op.value["value"]) for op in sent]
@@ -165,7 +165,7 @@ def test_record_failed_only_if_no_try_may_have_been_appended(
     sent: int,
 ) -> None:
     fail_first(broker, monkeypatch, ProduceRequest, *errors)
-    ops = produced(broker, history, 1, retries=retries)
+    ops = produced(broker, history, 1, retries=retries, within_ms=1000 * limits.SCENARIO_TIME_S_MAX)
     assert [OpType.INVOKE, type_] == [op.type for op in ops]
     assert sent == len(asked(broker, versions.PRODUCE))
 

@@ -1,0 +1,28 @@
+"""
+The gauntlet: bugs of one to three lines in the broker's core, written before the search that has to find them.
+
+A mutant here is no rule of docs/rules.md put back; it is a bug that a release had, or that is written in haste.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from benchmarks.mutants import controlling, following, joining, leading, serving, stepping
+from benchmarks.mutants.mutant import Mutant
+
+MUTANTS: Final[Mapping[str, Mutant]] = {
+    mutant.name: mutant
+    for part in (stepping, controlling, leading, serving, following, joining)
+    for mutant in part.MUTANTS
+}
+
+# Modules of the core without mutants, and why.
+WITHOUT: Final[Mapping[str, str]] = {
+    "events": "only data: inputs and outputs",
+    "log_port": "only a port: its two implementations are outside the core",
+    "messages": "only data: requests and responses",
+    "names": "one rule for the names of topics, and no replication",
+    "rules": "only data: each of its values is a mutant of docs/rules.md already",
+}

@@ -1,0 +1,341 @@
+"""Mutants of the controller: its office, readings, elections and commands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.mutants.mutant import Category, Mutant
+
+MUTANTS: Final = (
+    # --- office ----------------------------------------------------------------------------------------------
+    Mutant(
+        name="sees-a-successor-and-stays",
+        module="office",
+        category=Category.COMMAND,
+        sentence="A controller that finds another broker in office goes on.",
+        breaks="V3 D; KafkaController.onResignation",
+        edits=(("    elif not mine:\n", "    elif not isinstance(holder, ZkNode):\n"),),
+    ),
+    Mutant(
+        name="lost-election-is-won",
+        module="office",
+        category=Category.COMMAND,
+        sentence="A broker whose election lost its answer takes office.",
+        breaks="V3 D; KAFKA-6082: a lost answer leaves open who won",
+        edits=(
+            (
+                "    if isinstance(result, ZkDone):\n",
+                "    if isinstance(result, ZkDone) or result is ZkError.LOST:\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="lost-election-is-forgotten",
+        module="office",
+        category=Category.COMMAND,
+        sentence="A broker that won an election whose answer was lost never takes the office that it holds.",
+        breaks="V3 D; Kafka's CheckedEphemeral: after a lost connection the node's owner is read",
+        edits=(("tried=continuation.epoch if result is ZkError.LOST else 0", "tried=0"),),
+    ),
+    Mutant(
+        name="own-office-unwatched",
+        module="office",
+        category=Category.COMMAND,
+        sentence="A controller does not watch its own node, and goes on when an operator removes it.",
+        breaks="V3 D: every broker watches /controller",
+        edits=(
+            (
+                "ZkExists(path=CONTROLLER, watch=True)",
+                "ZkExists(path=CONTROLLER, watch=not core.state.controller.active)",
+            ),
+        ),
+    ),
+    Mutant(
+        name="one-controller-epoch-for-all",
+        module="office",
+        category=Category.COMMAND,
+        sentence="Every controller takes office in epoch 1, so that brokers cannot tell the older one.",
+        breaks="V3 D: a new controller raises /controller_epoch",
+        edits=(("_stand(core, number + 1, epoch.version)", "_stand(core, max(number, 1), epoch.version)"),),
+    ),
+    # --- controller ------------------------------------------------------------------------------------------
+    Mutant(
+        name="reading-outlives-its-office",
+        module="controller",
+        category=Category.COMMAND,
+        sentence="A reading that a controller began in an earlier office of its own decides in the present one.",
+        breaks="KAFKA-6082; Kafka's ControllerEventManager drops the events of an older epoch",
+        edits=(
+            (
+                "return not core.state.controller.active or core.state.controller.epoch != office",
+                "return not core.state.controller.active",
+            ),
+        ),
+    ),
+    Mutant(
+        name="writes-of-the-deposed",
+        module="controller",
+        category=Category.COMMAND,
+        sentence="A deposed controller that does not know it yet can still write leaders to ZooKeeper.",
+        breaks="KAFKA-6082: every write checks /controller_epoch",
+        edits=(("ZkMulti(ops=(check, ZkSet(path=path,", "ZkMulti(ops=(ZkSet(path=path,"),),
+    ),
+    Mutant(
+        name="write-of-an-older-office-announced",
+        module="controller",
+        category=Category.COMMAND,
+        sentence="A decision of an earlier office of the same broker is announced in the present one.",
+        breaks="KAFKA-6082: the epoch of the decision is the one under which it was made",
+        edits=(
+            (
+                "if not controller.active or controller.epoch != continuation.state.controller_epoch:",
+                "if not controller.active:",
+            ),
+        ),
+    ),
+    Mutant(
+        name="lost-write-is-announced",
+        module="controller",
+        category=Category.COMMAND,
+        sentence="A decision whose write lost its answer is commanded as if it were written.",
+        breaks="V3, 6: ZooKeeper first, then the brokers",
+        edits=(
+            (
+                "    if not isinstance(result, ZkDone):\n",
+                "    if not isinstance(result, ZkDone) and result is not ZkError.LOST:\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="lost-write-is-never-announced",
+        module="controller",
+        category=Category.PROTOCOL,
+        sentence="A decision that was written, but whose answer was lost, is commanded to nobody.",
+        breaks="V3 A.4: the brokers are told what was written",
+        edits=(
+            (
+                "controller.uncertain[continuation.tp] = continuation",
+                "controller.uncertain.pop(continuation.tp, None)",
+            ),
+        ),
+    ),
+    Mutant(
+        name="isr-of-the-leader-overwritten",
+        module="controller",
+        category=Category.PROTOCOL,
+        sentence="The controller writes over an ISR that the leader changed since it was read.",
+        breaks="V3 G; Kafka's conditional updates of the partition's state",
+        edits=(("data=data, version=old.zk_version)", "data=data, version=-1)"),),
+    ),
+    Mutant(
+        name="brokers-watched-once",
+        module="controller",
+        category=Category.MANY,
+        sentence="The controller watches the registrations with its first reading alone.",
+        breaks="V3 A; ZooKeeper's watches fire once",
+        edits=(
+            (
+                "ZkChildren(path=BROKER_IDS, watch=True)",
+                "ZkChildren(path=BROKER_IDS, watch=not controller.in_office)",
+            ),
+        ),
+    ),
+    Mutant(
+        name="change-during-a-reading-missed",
+        module="controller",
+        category=Category.MANY,
+        sentence="A change that comes while the controller reads is not read afterwards.",
+        breaks="V3 A; Kafka's ControllerEventManager queues every change",
+        edits=(("controller.read_again = True\n", "controller.read_again = False\n"),),
+    ),
+    Mutant(
+        name="one-partition-per-reading",
+        module="controller",
+        category=Category.MANY,
+        sentence="Of a dead broker's partitions only the first gets a new leader.",
+        breaks="V3 A (on_broker_change 3): for each affected partition",
+        edits=(
+            (
+                "decision, known=known, saw=continuation.live)\n",
+                "decision, known=known, saw=continuation.live)\n            if state is not None:\n"
+                "                break\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="one-bounce-not-read-again",
+        module="controller",
+        category=Category.MANY,
+        sentence="One broker that bounced is handled as a failure, and its return only if others bounced with it.",
+        breaks="KIP-380: a bounce is a failure, then a start-up (KAFKA-1120)",
+        edits=(("read_again |= bool(bounced)", "read_again |= len(bounced) > 1"),),
+    ),
+    Mutant(
+        name="unwritten-decision-forgotten",
+        module="controller",
+        category=Category.PROTOCOL,
+        sentence="A decision that could not be written is forgotten if its broker is back by the next reading.",
+        breaks="V3 A; KAFKA-1120: a broker that was away must be handled as one that failed",
+        edits=(("controller.live = dict(continuation.known)", "controller.live = dict(continuation.saw)"),),
+    ),
+    Mutant(
+        name="failed-writes-never-land",
+        module="controller",
+        category=Category.MANY,
+        sentence="A write that fails counts as in flight for ever; after a hundred the controller writes no more.",
+        breaks="Kafka's ZooKeeperClient: every answer frees its place in flight",
+        edits=(("max(0, controller.writing - 1)", "max(0, controller.writing - isinstance(result, ZkDone))"),),
+    ),
+    # --- election --------------------------------------------------------------------------------------------
+    Mutant(
+        name="leader-by-assignment",
+        module="election",
+        category=Category.PROTOCOL,
+        sentence="The first live assigned replica leads, in the ISR or not.",
+        breaks="V3 A (on_broker_change 3.2): the leader comes from the ISR",
+        edits=(("for r in (*replicas, *isr) if r in isr)", "for r in (*replicas, *isr) if r in live)"),),
+    ),
+    Mutant(
+        name="last-isr-emptied",
+        module="election",
+        category=Category.PROTOCOL,
+        sentence="When the last ISR member dies the ISR is emptied, and nobody may lead again.",
+        breaks="KAFKA-1097; V3 A: the last ISR stays, as only its members may lead",
+        edits=(("leader=-1, leader_epoch=epoch, isr=state.isr)", "leader=-1, leader_epoch=epoch, isr=isr)"),),
+    ),
+    Mutant(
+        name="same-leader-same-epoch",
+        module="election",
+        category=Category.PROTOCOL,
+        sentence="The controller shrinks the ISR of a leader that stays without a new leader epoch.",
+        breaks="V3 C, optimizations 1: a broker acts only on a larger epoch",
+        edits=(
+            (
+                "leader=kept, leader_epoch=epoch, isr=isr)",
+                "leader=kept, leader_epoch=epoch - (kept == state.leader), isr=isr)",
+            ),
+        ),
+    ),
+    Mutant(
+        name="operator-elects-outside-the-isr",
+        module="election",
+        category=Category.PROTOCOL,
+        sentence="An operator's election is obeyed for any live broker.",
+        breaks="Kafka's PreferredReplicaPartitionLeaderElection: only a live member of the ISR",
+        edits=(
+            (
+                "if leader == state.leader or leader not in isr:",
+                "if leader == state.leader or leader not in live:",
+            ),
+        ),
+    ),
+    Mutant(
+        name="first-isr-has-the-dead",
+        module="election",
+        category=Category.PROTOCOL,
+        sentence="The first ISR of a partition is its whole assignment, dead brokers included.",
+        breaks="V3 B (init_leaders): the ISR is the live assigned replicas",
+        edits=(
+            (
+                "leader=present[0], leader_epoch=0, isr=present)",
+                "leader=present[0], leader_epoch=0, isr=replicas)",
+            ),
+        ),
+    ),
+    # --- commands --------------------------------------------------------------------------------------------
+    Mutant(
+        name="commands-for-the-dead-kept",
+        module="commands",
+        category=Category.COMMAND,
+        sentence="Commands for a broker that has gone are kept, and sent to it when it is back.",
+        breaks="Kafka's ControllerChannelManager.removeBroker: the queue ends with its broker",
+        edits=(
+            (
+                "for broker, channel in controller.channels.items() if broker in controller.live",
+                "for broker, channel in controller.channels.items()",
+            ),
+        ),
+    ),
+    Mutant(
+        name="unanswered-command-forgotten",
+        module="commands",
+        category=Category.PROTOCOL,
+        sentence="A command whose answer was lost is not sent again.",
+        breaks="Kafka's RequestSendThread: it sends until the broker answers or is gone",
+        edits=(
+            (
+                '("command", continuation.broker), core.config.controller_backoff_ms)\n',
+                '("command", continuation.broker), core.config.controller_backoff_ms)\n'
+                "        channel.queue.pop(0)\n",
+            ),
+        ),
+    ),
+    Mutant(
+        name="only-the-isr-is-told",
+        module="commands",
+        category=Category.PROTOCOL,
+        sentence="A new leader is told to the ISR alone; the other replicas follow the old one.",
+        breaks="V3 A.4: LeaderAndIsr goes to every live replica",
+        edits=(("for broker in command.replicas:", "for broker in command.isr:"),),
+    ),
+    Mutant(
+        name="told-of-its-old-lead",
+        module="commands",
+        category=Category.PROTOCOL,
+        sentence="A broker that starts is told that it leads in the epoch of its previous incarnation.",
+        breaks="KIP-101, returning leaders: it leads in a newer epoch only",
+        edits=(
+            (
+                "known = {tp: state for tp, state in states.items() if not (awaits and state.leader == broker)}",
+                "known = dict(states)",
+            ),
+        ),
+    ),
+    Mutant(
+        name="init-leaves-partitions-out",
+        module="commands",
+        category=Category.COMMAND,
+        sentence="A new controller's first command lacks the partitions that a broker leads; it deletes them.",
+        breaks="V3 D.4 and C 3: a command with INIT names every replica that is assigned there",
+        edits=(("and (is_init or tp in known)", "and tp in known"),),
+    ),
+    Mutant(
+        name="first-fifty-stopped",
+        module="commands",
+        category=Category.MANY,
+        sentence="Of many deleted partitions each broker is told of the first fifty.",
+        breaks="V3 B (on_topic_change 2): every deleted partition is stopped",
+        edits=(
+            (
+                "for first in range(0, len(partitions), STOPPED",
+                "for first in range(0, min(1, len(partitions)), STOPPED",
+            ),
+        ),
+    ),
+    Mutant(
+        name="stop-goes-to-one-replica",
+        module="commands",
+        category=Category.COMMAND,
+        sentence="A deleted partition is stopped on its first replica alone; nobody else is told.",
+        breaks="V3 B (on_topic_change 2): StopReplica goes to every replica",
+        edits=(
+            (
+                "for replicas in gone.values() for broker in replicas}",
+                "for replicas in gone.values() for broker in replicas[:1]}",
+            ),
+        ),
+    ),
+    Mutant(
+        name="newest-command-first",
+        module="commands",
+        category=Category.MANY,
+        sentence="Of the commands that wait for a broker the newest is sent, and the oldest counts as sent.",
+        breaks="V3, command queue per broker: in order",
+        edits=(
+            (
+                "CONTROLLER_CHANNEL, channel.queue[0], continuation",
+                "CONTROLLER_CHANNEL, channel.queue[-1], continuation",
+            ),
+        ),
+    ),
+)

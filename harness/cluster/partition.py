@@ -1,0 +1,170 @@
+"""
+One partition of a cluster under test: its state in ZooKeeper, its replicas' logs, and what its replicas reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from harness.cluster import probe
+from harness.cluster.interfaces import Machines, ZooKeeperView
+from harness.cluster.target import PartitionTruth, Target
+from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
+from harness.logdir.scan import ReplicaLog
+from harness.workload.plan import Place
+
+
+@dataclass(slots=True, kw_only=True)
+class Partition:
+    """
+    One partition, as files, ZooKeeper and the events of nodes show it.
+
+    Attributes:
+        replicas: its nodes in the order of assignment; the first one leads at first.
+        addresses: node's name -> the "host:port" that clients connect to; {} if clients need none.
+        exited: the nodes that ended by themselves, which its cluster keeps.
+    """
+
+    place: Place
+    replicas: tuple[str, ...]
+    host: Machines
+    target: Target
+    zookeeper_view: ZooKeeperView
+    addresses: Mapping[str, str]
+    exited: Collection[str]
+    _leads_in: dict[str, int] = field(default_factory=dict)
+    _heard: dict[str, int] = field(default_factory=dict)
+    _stuck: set[str] = field(default_factory=set)
+    _awaiting: set[str] = field(default_factory=set)
+
+    # --- files and ZooKeeper ---------------------------------------------------------------------------------
+    def log(self, name: str) -> ReplicaLog | None:
+        """Return a replica's log as read from its files, None if there is none."""
+        return self.host.replica_log(name, *self.place)
+
+    def log_end(self, name: str) -> int:
+        """Return the log end offset in a replica's files, -1 if there is no log."""
+        found = self.log(name)
+        return -1 if found is None else found.log_end_offset
+
+    def checkpoint(self, name: str) -> int:
+        """Return the high watermark in a replica's checkpoint file, -1 if there is none."""
+        found = self.log(name)
+        return -1 if found is None or found.high_watermark is None else found.high_watermark
+
+    def truth(self) -> PartitionTruth | None:
+        """Return the partition's state in ZooKeeper; None while there is none."""
+        return self.zookeeper_view.truth(*self.place)
+
+    def leader(self) -> str | None:
+        """Return the leader that ZooKeeper names, None for no leader."""
+        truth = self.truth()
+        return None if truth is None else self.zookeeper_view.name_of(truth.leader)
+
+    def isr(self) -> frozenset[str | None]:
+        """Return the ISR that ZooKeeper holds; None is a broker that is no node of the run."""
+        truth = self.truth()
+        return frozenset() if truth is None else frozenset(self.zookeeper_view.name_of(m) for m in truth.isr)
+
+    # --- what nodes reported -----------------------------------------------------------------------------------
+    def reported_epoch(self, name: str) -> int:
+        """Return the epoch in which a node last reported that it leads, -1 if it never did or follows since."""
+        return self._leads_in.get(name, -1)
+
+    def heard_epoch(self, name: str) -> int:
+        """Return the epoch in which a node last reported that it leads or follows, -1 if it never did."""
+        return self._heard.get(name, -1)
+
+    def is_stuck(self, name: str) -> bool:
+        """Return True if a node reported that it cannot go on following."""
+        return name in self._stuck
+
+    def is_awaiting(self, name: str) -> bool:
+        """Return True if a node reported that it restarted as leader and waits for a newer epoch."""
+        return name in self._awaiting
+
+    def claims_leadership(self, name: str, epoch: int) -> bool:
+        """
+        Return True if a node claims to be the leader.
+
+        If nodes emit events, the node's last report must name this epoch. Otherwise the node itself is asked, if
+        it has an address, and the epoch is not checked.
+        """
+        if self.target.emits_events():
+            return self.reported_epoch(name) == epoch
+        return name not in self.addresses or probe.leads(self.addresses[name], *self.place)
+
+    def note(self, name: str, event: Event) -> None:
+        """Track a node's role by an event of its own, or by what the wire and its printed lines show."""
+        match event:
+            case Leader(epoch=epoch):
+                self._heard[name] = self._leads_in[name] = epoch
+                self._note_moving(name)
+            case Follower(epoch=epoch, kept=kept):
+                self._heard[name] = epoch
+                self._leads_in.pop(name, None)
+                if not kept:
+                    self._note_moving(name)
+            case Started():
+                self._leads_in.pop(name, None)
+                self._note_moving(name)
+            case Stuck() | Printed(what="stuck"):
+                self._stuck.add(name)
+            case Awaiting():
+                self._awaiting.add(name)
+            case Commanded(error=0) as command:
+                self._note_command(command)
+
+    def starts(self, name: str) -> None:
+        """Forget that a node was stuck: it is being started."""
+        self._stuck.discard(name)
+
+    def _note_moving(self, name: str) -> None:
+        """Forget reports of a node that are void once it leads, follows or starts anew."""
+        self._stuck.discard(name)
+        self._awaiting.discard(name)
+
+    def _note_command(self, command: Commanded) -> None:
+        """Note that a node accepted a LeaderAndIsr: it leads or follows in that epoch, and is stuck no more."""
+        name = command.link[1]
+        if command.epoch > self._heard.get(name, -1):
+            self._heard[name] = command.epoch
+            self._stuck.discard(name)
+
+    # --- whether it works --------------------------------------------------------------------------------------
+    def leads(self, name: str) -> bool:
+        """Return True if ZooKeeper names this node as the leader, and the node claims leadership."""
+        truth = self.truth()
+        if truth is None or self.zookeeper_view.name_of(truth.leader) != name:
+            return False
+        return self.claims_leadership(name, truth.leader_epoch)
+
+    def settled(self, name: str) -> bool:
+        """Return True if a replica's log ends where the leader's does, or the replica is stuck or has exited."""
+        leader = self.leader()
+        if leader is None:
+            return False
+        return self.log_end(name) == self.log_end(leader) or self.is_stuck(name) or name in self.exited
+
+    def whole(self, without: Collection[str] = ()) -> bool:
+        """Return True if there is a leader, and every replica except `without` is settled."""
+        leader = self.leader()
+        awaited = (name for name in self.replicas if name not in without)
+        return leader is not None and self.leads(leader) and all(map(self.settled, awaited))
+
+    def in_sync(self) -> bool:
+        """Return True if the ISR is all replicas."""
+        return self.isr() == frozenset(self.replicas)
+
+    def lacking(self) -> str:
+        """Return what is missing for the partition to be whole."""
+        truth, leader = self.truth(), self.leader()
+        if leader is None:
+            return f"a leader, not {truth}"
+        if self.is_awaiting(leader):
+            return f"{leader} to lead; it waits for an epoch newer than {truth.leader_epoch if truth else -1}"
+        if not self.leads(leader):
+            return f"{leader} to lead in the epoch that it was elected for, {truth}"
+        ends = {name: self.log_end(name) for name in self.replicas}
+        return f"all replicas caught up with leader {leader}; log ends {ends}"
