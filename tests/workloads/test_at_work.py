@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import pytest
 from checkers.judge import judge
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.client import Client, Workload
+from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.environment.real import RealEnvironment
 from harness.events import Poll, Produce, Read
@@ -28,6 +28,7 @@ from harness.run.store import create_suite
 from harness.scenario.file import draw, parse
 from harness.scenario.variant import Variant
 from harness.workload.plan import Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.text import line_of
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.clusters import running
@@ -37,12 +38,14 @@ pytestmark = pytest.mark.slow
 
 TARGET = load("target", TARGETS, "broker", "TARGET")
 LOG = Place("log", 0)
+ORDERS = Place("orders", 0)
 SCHEDULE = """
 title    A leader dies under a workload and comes back
 source   this test
 nodes    B A replicas, C controller
+partition orders-0 A C
 records  m1 1, m2 1
-
+{clients}
 produce m1 acks=all
 kill B
 expire B
@@ -63,8 +66,8 @@ class Seen:
 
     def __init__(self, history: History) -> None:
         self.acknowledged: Counter[str] = Counter()
-        self.ends: dict[Place, int] = {}
-        self.positions: dict[tuple[str, Place], int] = {}
+        self.ends: Counter[Place] = Counter()
+        self.positions: Counter[tuple[str, Place]] = Counter()
         history.listeners.append(self._listen)
 
     def _listen(self, op: Op) -> None:
@@ -74,58 +77,44 @@ class Seen:
             case Produce(offset=int(offset), name=name) as sent:
                 place = Place(sent.topic, sent.partition)
                 self.acknowledged[name] += 1
-                self.ends[place] = max(self.ends.get(place, 0), offset + 1)
+                self.ends[place] = max(self.ends[place], offset + 1)
             case Poll(records=records) as poll if records:
                 key = op.process, Place(poll.topic, poll.partition)
-                self.positions[key] = max(self.positions.get(key, 0), records[-1][0] + 1)
+                self.positions[key] = max(self.positions[key], records[-1][0] + 1)
 
     def await_more(self, clients: Clients) -> None:
-        """Wait until each producer has enough further records acknowledged."""
-        before = Counter(self.acknowledged)
+        """Wait until each producer has further records acknowledged, and each consumer has seen all before."""
+        before, ends = Counter(self.acknowledged), Counter(self.ends)
         names = [plan.name for plan in clients.producers]
-        self._await(lambda: all(self.acknowledged[name] - before[name] >= ACKNOWLEDGED_MIN for name in names))
-
-    def end(self, clients: Clients, at_work: Workload) -> None:
-        """Let the producers end, then the consumers once each of them has seen every acknowledged record."""
-        at_work.stop_producing()
-        self._await(lambda: at_work.produced)
         count = sum(len(plan.places) for plan in clients.consumers)
-        self._await(
+        self.await_(
             lambda: (
-                len(self.positions) == count
-                and all(position >= self.ends.get(place, 0) for (_, place), position in self.positions.items())
+                all(self.acknowledged[name] - before[name] >= ACKNOWLEDGED_MIN for name in names)
+                and len(self.positions) == count
+                and all(position >= ends[place] for (_, place), position in list(self.positions.items()))
             )
         )
-        assert not at_work.done
-        at_work.stop()
-        self._await(lambda: at_work.done)
 
-    def _await(self, condition: Callable[[], bool]) -> None:
+    def await_(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition; fail with what was seen."""
         assert until(condition, limits.CONDITION_WAIT_S_MAX), (self.acknowledged, self.positions, self.ends)
 
 
 class Working:
-    """A client whose first produce begins the workload and whose second ends it, with other steps in between."""
+    """A client whose produces return once the workload's clients have gone on: each step finds them at work."""
 
-    def __init__(self, client: Client, clients: Clients, nodes: Mapping[str, str], history: History) -> None:
+    def __init__(self, client: Client, clients: Clients, history: History) -> None:
         self._client = client
         self._clients = clients
-        self._nodes = nodes
         self._seen = Seen(history)
-        self._at_work: Workload | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     def produce(self, *args: Any, **options: Any) -> list[int]:
-        """Produce as always; then begin the workload, or end it once it has gone on."""
+        """Produce as always, then wait for the others."""
         offsets = self._client.produce(*args, **options)
-        if self._at_work is None:
-            self._at_work = self._client.begin_workload(self._clients, SEED, nodes=self._nodes)
-            self._seen.await_more(self._clients)
-        else:
-            self._seen.await_more(self._clients)
-            self._seen.end(self._clients, self._at_work)
+        self._seen.await_more(self._clients)
         return offsets
 
 
@@ -137,13 +126,16 @@ class Environment(RealEnvironment):
         self._clients = clients
 
     def make_client(self, cluster: Cluster) -> Client:
-        made = super().make_client(cluster)
-        return cast(Client, Working(made, self._clients, cluster.addresses, cluster.history))
+        return cast(Client, Working(super().make_client(cluster), self._clients, cluster.history))
 
 
 def played(clients: Clients, zookeeper: Address, folder: Path, client: str = "raw") -> tuple[RunResult, list[Op]]:
     """Play the schedule under a workload; return the judgement and the history."""
-    scenario = parse("workload", SCHEDULE, "this test", NEMESES)
+    lines = [
+        *(f"producer {line_of(plan)}" for plan in clients.producers),
+        *(f"consumer {line_of(plan)}" for plan in clients.consumers),
+    ]
+    scenario = parse("workload", SCHEDULE.format(clients="\n".join(lines)), "this test", NEMESES)
     spec = RunSpec(
         target=TARGET.name,
         host="local",
@@ -169,32 +161,42 @@ def completed(ops: Sequence[Op], kind: type) -> list[Op]:
 def test_leader_dies_and_comes_back_while_clients_work_and_nothing_is_wrong(
     tmp_path: Path, zookeeper: Address
 ) -> None:
+    both = (LOG, ORDERS)
     clients = Clients(
         producers=(
-            ProducerPlan(name="p1", places=(LOG,), batch=(1, 5), codecs=("none", "gzip", "zstd")),
+            ProducerPlan(name="p1", places=both, batch=(1, 5), codecs=("none", "gzip", "zstd"), together=0.3),
             ProducerPlan(name="p2", places=(LOG,), acks=(-1, 0), within_ms=200),
         ),
         consumers=(
-            ConsumerPlan(name="c1", places=(LOG,)),
+            ConsumerPlan(name="c1", places=both),
             ConsumerPlan(name="c2", places=(LOG,), via=Via.EVERY),
-            ConsumerPlan(name="c3", places=(LOG,), seek=0.2, max_bytes=2_000),
+            ConsumerPlan(name="c3", places=both, seek=0.2, max_bytes=2_000),
         ),
     )
     result, ops = played(clients, zookeeper, tmp_path)
     assert ("as expected", "") == (result.status, result.reason)
     sent, polls = completed(ops, Produce), completed(ops, Poll)
-    # m1 and m2 are a client each; then one process for each producer and each consumer.
-    assert {"client-2", "client-3"} == {op.process for op in sent if op.value["name"] in ("p1", "p2")}
-    assert {"client-4", "client-5", "client-6"} == {op.process for op in polls}
+    of: dict[str, list[Op]] = {}
+    for op in polls:
+        of.setdefault(op.process, []).append(op)
+    # The workload begins first: one process for each producer and each consumer.
+    assert {"client-1", "client-2"} == {op.process for op in sent if op.value["name"] in ("p1", "p2")}
+    assert {"client-3", "client-4", "client-5"} == set(of)
     # Who asks every node asks the one that never leads, and the one that is down.
-    every = [op for op in polls if op.process == "client-5"]
-    assert {"A", "B", "C"} == {op.value["node"] for op in every}
-    assert {OpType.OK, OpType.FAIL} == {op.type for op in every if op.value["node"] == "B"}
-    assert {"A", "B"} == {op.value["node"] for op in polls if op.process == "client-4" and op.type is OpType.OK}
-    assert {True, False} == {getattr(op.event, "sought", None) for op in polls if op.process == "client-6"}
-    (final,) = (op for op in completed(ops, Read) if op.type is OpType.OK)
-    held = {tuple(record) for record in final.value["records"]}
-    assert [] == [op.index for op in polls for record in op.value.get("records", ()) if tuple(record) not in held]
+    assert {"A", "B", "C"} == {op.value["node"] for op in of["client-4"]}
+    assert {OpType.OK, OpType.FAIL} == {op.type for op in of["client-4"] if op.value["node"] == "B"}
+    answered = {(op.value["node"], op.value["topic"]) for op in of["client-3"] if op.type is OpType.OK}
+    assert {("A", "log"), ("B", "log"), ("A", "orders")} == answered
+    assert {True, False} == {getattr(op.event, "sought", None) for op in of["client-5"]}
+    # Whatever was seen is what is read at the end.
+    held = {
+        (op.value["topic"], *record)
+        for op in completed(ops, Read)
+        if op.type is OpType.OK
+        for record in op.value["records"]
+    }
+    seen = {(op.value["topic"], *record) for op in polls for record in op.value.get("records", ())}
+    assert set() < seen <= held
 
 
 def test_one_request_has_the_partitions_that_one_node_leads(tmp_path: Path, zookeeper: Address) -> None:
@@ -211,8 +213,11 @@ def test_one_request_has_the_partitions_that_one_node_leads(tmp_path: Path, zook
         seen = Seen(cluster.history)
         at_work = client.begin_workload(clients, SEED, nodes=cluster.addresses)
         seen.await_more(clients)
-        cluster.await_(lambda: set(places) == seen.ends.keys(), lambda: f"records everywhere, not {seen.ends}")
-        seen.end(clients, at_work)
+        at_work.stop_producing()
+        seen.await_(lambda: at_work.produced)
+        seen.await_(lambda: all(at == seen.ends[place] for (_, place), at in list(seen.positions.items())))
+        at_work.stop()
+        seen.await_(lambda: at_work.done)
         ops = read_history(cluster.history.path)
     sent = completed(ops, Produce)
     polled = {
