@@ -237,3 +237,31 @@ def test_one_request_has_the_partitions_that_one_node_leads(tmp_path: Path, zook
         if op.process == "client-3" and op.type is OpType.OK
     }
     assert leaders == {("A", "log", 0), ("B", "log", 1), ("B", "orders", 0), ("A", "orders", 1)}
+
+
+def test_librdkafka_works_on_while_the_leader_dies(tmp_path: Path, zookeeper: Address) -> None:
+    clients = Clients(
+        producers=(
+            ProducerPlan(name="p1", places=(LOG, ORDERS), batch=(1, 5), codecs=("none", "lz4"), together=0.3),
+            ProducerPlan(name="p2", places=(LOG,), acks=(-1, 0), retries=2, within_ms=1_000),
+        ),
+        consumers=(
+            ConsumerPlan(name="c1", places=(LOG, ORDERS)),
+            ConsumerPlan(name="c2", places=(LOG,), seek=0.2),
+        ),
+    )
+    result, ops = played(clients, zookeeper, tmp_path, "librdkafka")
+    assert ("as expected", "") == (result.status, result.reason)
+    sent, polls = completed(ops, Produce), completed(ops, Poll)
+    assert {"client-1", "client-2"} == {op.process for op in sent if op.value["name"] in ("p1", "p2")}
+    assert {"client-3", "client-4"} == {op.process for op in polls}
+    assert {""} == {op.value["node"] for op in polls}
+    assert {True, False} == {getattr(op.event, "sought", None) for op in polls if op.process == "client-4"}
+    seen = {(op.value["topic"], *record) for op in polls for record in op.value.get("records", ())}
+    held = {
+        (op.value["topic"], *record)
+        for op in completed(ops, Read)
+        if op.type is OpType.OK
+        for record in op.value["records"]
+    }
+    assert set() < seen <= held
