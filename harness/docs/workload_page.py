@@ -35,10 +35,10 @@ def workloads() -> str:
         "silently: a producer with `retries` has one invocation and one outcome for all of its tries, which is "
         "`info` if one of them may have been appended and none was acknowledged.\n"
         "A consumer has no group. It assigns its partitions, and begins at 0 when its position is out of range.",
-        "The client `librdkafka` fetches in the background, from leaders alone, and does not tell from which node: "
-        "`node` is empty in its polls.\n"
-        "What a poll brings was fetched before it ended, perhaps before it began; a poll that brings nothing fails, "
-        "since nobody knows whether a node answered.\n"
+        "The client `librdkafka` fetches in the background, from leaders alone, and does not tell from which "
+        "node: `node` is empty in its polls.\n"
+        "What a poll brings was fetched before it ended, perhaps before it began; a poll that brings nothing "
+        "fails, since nobody knows whether a node answered.\n"
         "A high watermark is that of the last answer, and is left out where it is below what came.",
         *(part for name, each in WORKLOADS.items() for part in _section(name, each)),
     )

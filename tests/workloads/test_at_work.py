@@ -144,7 +144,8 @@ def played(clients: Clients, zookeeper: Address, folder: Path, client: str = "ra
         scenario=scenario,
         draw=draw(scenario, SEED),
     )
-    run = create_suite(folder, "workload").create_run("workload")
+    # The run's chroot in ZooKeeper, which all tests share, has these names.
+    run = create_suite(folder, folder.name).create_run(f"workload-{client}")
     Player(environment=Environment(clients, zookeeper, client), faults=NEMESES).play(spec, run)
     ops = read_history(run.history)
     return judge(spec, ops), ops
