@@ -174,7 +174,7 @@ class _Drawing:
             case Effect.SESSION_ENDED:
                 return list(self._machines)
             case Effect.OFFICE_LOST:
-                return [self._controller, *(name for name in self._machines if name != self._controller)]
+                return [self._controller, *self._machines]
             case Effect.LOG_CUT:
                 return self._predicted.under(DOWN)
         already = self._predicted.under({fault.effect})

@@ -154,7 +154,7 @@ class RandomPlay(Play):
         for name in cluster.ids:
             if not cluster.host.alive(name) or cluster.has_exited(name):
                 return f"{name} ended by itself; {cluster.last_words(name)}"
-        if not (self.timing.alike and self.conditions.whole()):
+        if not (self.timing.ends_when_stuck and self.conditions.whole()):
             return ""
         stuck = sorted({name for each in cluster.partitions for name in each.replicas if each.is_stuck(name)})
         return f"{', '.join(stuck)} stuck, and all others settled" if stuck else ""

@@ -143,7 +143,7 @@ class Player:
                 cluster=cluster,
                 client=client,
                 faults=self.faults,
-                timing=self.environment.timing,
+                timing=replace(self.environment.timing, alike=spec.alike),
                 stop=stop,
             )
         else:
@@ -207,5 +207,6 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         replica_lag_ms=settings.replica_lag_ms_max,
         message_format=settings.message_format.value,
         sends_once=sends_once and spec.scenario.clients.sends_once,
+        must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
     )

@@ -98,6 +98,7 @@ class SimEnvironment:
             virtual_ns=run.world.clock.now_ns,
             zookeeper_faults_asked=faults.asked if faults else 0,
             zookeeper_faults_bit=faults.bit if faults else 0,
+            coverage=run.world.coverage.named(),
         )
         cluster.record(SIMULATOR, OpType.INFO, ran)
 
