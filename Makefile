@@ -87,6 +87,10 @@ bench-history: $(STAMP)  ## what a large history costs while it is recorded, and
 bench-live: $(STAMP)  ## what the live check costs beside recording a history: ARGS="--records 30000 --repeats 5"
 	@$(BIN)/python -m benchmarks.live $(ARGS)
 
+.PHONY: bench-workload
+bench-workload: $(STAMP) java  ## what a workload's clients do a second on real processes, and how soon it is judged: ARGS="--seconds 20 --workload append"
+	@$(BIN)/python -m benchmarks.workload $(ARGS)
+
 .PHONY: storm
 storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: ARGS="--frames 300000 --against broker 3.9.1"
 	@$(BIN)/python -m tests.broker.storm $(ARGS)

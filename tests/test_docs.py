@@ -11,7 +11,7 @@ from nemesis import NEMESES
 from targets import TARGETS
 from tests import tidy, tidy_docs
 from tests.tidy import Tree
-from workloads import CLIENTS
+from workloads import CLIENTS, WORKLOADS
 
 # The page that has a line for each plug-in of a table. Scenarios are data: other tests check that each file is on
 # its page (tests/cli/test_pages.py) and is played (tests/suite/test_simulated.py).
@@ -22,6 +22,7 @@ TABLES = {
     "ENVIRONMENTS": (tuple(ENVIRONMENTS), "docs/architecture.md"),
     "TARGETS": (tuple(TARGETS), "docs/architecture.md"),
     "CLIENTS": (tuple(CLIENTS), "docs/architecture.md"),
+    "WORKLOADS": (tuple(WORKLOADS), "docs/workloads.md"),
 }
 # Folders that a run or an installation creates; pages may name them.
 MADE_LATER = ("results/", "build/")

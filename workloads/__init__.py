@@ -1,12 +1,21 @@
-"""Workloads' clients: one file and one line for each client library. Scenarios are data, below scenarios/."""
+"""
+Workloads: one file and one line for each, and for each client library. Scenarios are data, below scenarios/.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
+from workloads import append, batches, tail
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
+from workloads.definition import Definition
 
+WORKLOADS: Final[dict[str, Definition]] = {
+    "append": append.WORKLOAD,
+    "tail": tail.WORKLOAD,
+    "batches": batches.WORKLOAD,
+}
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -47,7 +47,9 @@ def polls(ops: Sequence[Op]) -> list[Polled]:
     for op, event in events_of(ops, Poll):
         if op.type is OpType.INVOKE:
             asked[op.process] = op
-        elif op.type is OpType.OK and event.high_watermark is not None:  # else `whole` names it
+        elif (
+            op.type is OpType.OK and event.high_watermark is not None
+        ):  # else `whole` names it, or it proves nothing
             found.append(Polled(asked.get(op.process, op), op, event))
     return found
 

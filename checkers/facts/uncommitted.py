@@ -64,6 +64,8 @@ def _unpassed(ops: Sequence[Op]) -> Iterator[Dirty]:
     """Yield what is above the high watermark of the node that answered, and whose copy there nobody committed."""
     suspects: list[tuple[Polled, list[Shown], tuple[int, ...]]] = []
     for polled in polls(ops):
+        if not polled.event.node:  # a client that does not tell whom it asked; it may have asked before its poll
+            continue
         reported = [*led_with(ops, polled)]
         passed, op = max(reported, key=lambda each: each[0], default=(0, None))
         rest = [record for record in polled.records if passed <= record[0] < polled.high_watermark]

@@ -175,6 +175,8 @@ def _told(event: Event) -> Sequence[str | None]:
             return nodes
         case LeaderAndIsr(leader=leader, isr=isr):
             return isr if leader is None else (leader, *isr)
+        case Poll(node=""):  # a client that does not tell whom it asked
+            return ()
         case ControllerNode(node=node) | Exited(node=node) | RunnerNote(node=node) | Poll(node=node):
             return (node,)
         case _:
@@ -263,7 +265,9 @@ def _odd(type_: OpType, event: Produce | Read | Poll | Injection | Step) -> str:
         if ok is (event.records is None) or (ok and (event.high_watermark is None or event.position is not None)):
             return "has the wrong keys for that"
     elif isinstance(event, Poll):
-        if ok is (event.records is None) or ok is (event.high_watermark is None):
+        # A client that does not tell whom it asked may not know the answer's high watermark either.
+        told = event.high_watermark is not None or (ok and not event.node)
+        if ok is (event.records is None) or ok is not told:
             return "has the wrong keys for that"
     elif isinstance(event, Injection):
         if ok is (event.probe is None):

@@ -30,6 +30,7 @@ from harness.docs.rule_page import rules
 from harness.docs.scenario_page import scenarios
 from harness.docs.summary_page import summary
 from harness.docs.table_page import run_tables
+from harness.docs.workload_page import workloads
 from harness.effect import Band, Effect
 from harness.ending import INTERRUPTED, READER_GONE, Parser, end
 from harness.environment import ENVIRONMENTS
@@ -39,7 +40,7 @@ from harness.report.table import render_table
 from harness.run.suite import Suite
 from nemesis import NEMESES
 from targets import TARGETS
-from workloads import CLIENTS
+from workloads import CLIENTS, WORKLOADS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PICTURE: Final = "docs/images/table.svg"
@@ -141,6 +142,7 @@ def command_line() -> str:
         ("`--host`", ", ".join(f"`{name}`" for name in ENVIRONMENTS)),
         ("`--target`", ", ".join(f"`{name}`" for name in TARGETS)),
         ("client", ", ".join(f"`{name}`" for name in CLIENTS)),
+        ("workload", ", ".join(f"`{name}`" for name in WORKLOADS)),
     ]
     parts += [
         "## How options are read",
@@ -184,6 +186,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/errors.md": errors,
     "docs/nemeses.md": nemeses,
     "docs/scenarios.md": scenarios,
+    "docs/workloads.md": workloads,
     "docs/cli.md": command_line,
     "docs/history.md": history,
     "docs/limits.md": broker_limits,

@@ -1,6 +1,8 @@
 """
 One blocking connection to a broker, with a deadline: each request is sent once, with or without an answer.
 
+After a NoAnswer it must be closed: the answer may still come, and would be taken for that of the next request.
+
 The errors say whether a request can have had an effect: NotSent says no, NoAnswer says that it may.
 """
 
@@ -43,8 +45,8 @@ class Connection:
     """
     A connection to "host:port".
 
-    Args:
-        deadline: in seconds of the monotonic clock, for all use of the connection.
+    Attributes:
+        deadline: in seconds of the monotonic clock, for all use of the connection; who uses it again moves it.
 
     Raises:
         NotSent: it cannot connect.
@@ -53,7 +55,7 @@ class Connection:
     def __init__(self, address: str, client_id: str, deadline: float) -> None:
         self._address = address
         self._client_id = client_id
-        self._deadline = deadline
+        self.deadline = deadline
         self._correlation_id = 0
         host, _, port = address.rpartition(":")
         try:
@@ -67,7 +69,23 @@ class Connection:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; safe to call twice."""
         self._socket.close()
+
+    @property
+    def over(self) -> bool:
+        """Whether the broker has closed it, or has sent what nobody asked for: then it cannot be used again."""
+        try:
+            self._socket.settimeout(0)
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
 
     def send(self, request: Any) -> None:
         """
@@ -89,7 +107,7 @@ class Connection:
         entity_writer(kind)(frame, request)
         written = frame.getvalue()
         try:
-            self._socket.settimeout(left(self._deadline))
+            self._socket.settimeout(left(self.deadline))
             self._socket.sendall(_LENGTH.pack(len(written)) + written)
         except OSError as error:
             raise NoAnswer(f"{self._address}: {error}; expected to send {len(written)} bytes") from error
@@ -128,7 +146,7 @@ class Connection:
     def _exactly(self, count: int) -> bytes:
         received = bytearray()
         while len(received) < count:
-            self._socket.settimeout(left(self._deadline))
+            self._socket.settimeout(left(self.deadline))
             more = self._socket.recv(count - len(received))
             if not more:
                 raise NoAnswer(f"{self._address}: hung up after {len(received)} of {count} bytes")

@@ -21,13 +21,16 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.client import InThread, Underway
+from harness.cluster.client import InThread, Underway, Workload
 from harness.events import Produce, Read
 from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
+from harness.workload.plan import Clients, ConsumerPlan, ProducerPlan, Via
+from workloads.clients.librdkafka_work import LibrdkafkaConsumer, LibrdkafkaProducer
 from workloads.clients.questions import shown
+from workloads.clients.threads import Threads, Work
 
 # Long enough that batches are sent when full or flushed, never because they waited.
 LINGER_MS: Final = 2_000
@@ -182,6 +185,32 @@ class LibrdkafkaClient:
     ) -> Underway:
         """Send the values as `produce` does, in a thread of its own."""
         return InThread(lambda: self.produce(topic, partition, name, values, **options))
+
+    def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
+        """
+        Start each producer and consumer in a thread of its own, as one process of the history.
+
+        Raises:
+            UsageError: a consumer asks every node, which librdkafka does not support.
+        """
+        for plan in clients.consumers:
+            if plan.via is not Via.LEADER:
+                raise UsageError(
+                    f"client librdkafka: consumer {plan.name} via={plan.via}; expected via={Via.LEADER}, or a "
+                    "client that can choose the broker to ask: raw"
+                )
+        settings = {**self._config(), "bootstrap.servers": ",".join(nodes.values())}
+
+        def start(kind: Callable[..., Any], plan: ProducerPlan | ConsumerPlan) -> Work:
+            process = f"client-{next(self._numbers)}"
+            work: Work = kind(plan, seed, process=process, history=self.history, settings=settings).run
+            return work
+
+        return Threads(
+            self.history,
+            producers={plan.name: start(LibrdkafkaProducer, plan) for plan in clients.producers},
+            consumers={plan.name: start(LibrdkafkaConsumer, plan) for plan in clients.consumers},
+        )
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
         """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""

@@ -6,10 +6,10 @@ Every release since 0.11 knows those versions, so the client need not ask for ve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import kio.schema.create_topics.v2.request as create_v2_request
 import kio.schema.create_topics.v2.response as create_v2_response
@@ -25,6 +25,7 @@ import kio.schema.produce.v7.request as produce_v7_request
 import kio.schema.produce.v7.response as produce_v7_response
 from kio.schema.errors import ErrorCode
 
+from harness.workload.plan import Place
 from workloads.clients.connection import Connection, NoAnswer
 
 # Version -> its messages. The later versions know zstd (KIP-110). kio's phantom types would require parsing every
@@ -39,6 +40,8 @@ _FETCH: Final[dict[int, tuple[Any, Any]]] = {
 }
 _METADATA: Final[tuple[Any, Any]] = (metadata_v4_request, metadata_v4_response)
 _CREATE: Final[tuple[Any, Any]] = (create_v2_request, create_v2_response)
+
+T = TypeVar("T")
 
 _CONSUMER: Final = -1
 _READ_UNCOMMITTED: Final = 0
@@ -74,11 +77,7 @@ class Fetched:
 
 def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
     """Ask for the leader; the request does not create a missing topic."""
-    request, response = _METADATA
-    asked = request.MetadataRequest(
-        topics=(request.MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False
-    )
-    found = connection.ask(asked, response.MetadataResponse)
+    found = _metadata(connection, [topic])
     addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in _listed(found.brokers)}
     leader, why = "", f"{topic}-{partition} is not in the metadata"
     for of_topic in _listed(found.topics):
@@ -88,6 +87,25 @@ def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
                 leader = addresses.get(each.leader_id, "")
                 why = "" if leader else f"{topic}-{partition}: {each.error_code.name}, leader {each.leader_id}"
     return Metadata(leader=leader, controller=addresses.get(found.controller_id, ""), why=why)
+
+
+def leaders(connection: Connection, places: Sequence[Place]) -> dict[Place, str]:
+    """Return "host:port" of the leader of each of these partitions that has one, as this node believes."""
+    found = _metadata(connection, list(dict.fromkeys(place.topic for place in places)))
+    addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in _listed(found.brokers)}
+    named = {
+        Place(topic.name, each.partition_index): addresses.get(each.leader_id, "")
+        for topic in _listed(found.topics)
+        for each in _listed(topic.partitions)
+    }
+    return {place: named[place] for place in places if named.get(place)}
+
+
+def _metadata(connection: Connection, topics: Sequence[str]) -> Any:
+    request, response = _METADATA
+    wanted = tuple(request.MetadataRequestTopic(name=topic) for topic in topics)
+    asked = request.MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    return connection.ask(asked, response.MetadataResponse)
 
 
 def create_topic(
@@ -120,21 +138,42 @@ def produce(
     connection: Connection, topic: str, partition: int, batch: bytes, *, acks: int, timeout_s: float, zstd: bool
 ) -> Produced | None:
     """Send a batch once; return the result, None with acks=0, which has no answer."""
+    place = Place(topic, partition)
+    found = produce_each(connection, {place: batch}, acks=acks, timeout_s=timeout_s, zstd=zstd)
+    return found[place] if found else None
+
+
+def produce_each(
+    connection: Connection, batches: Mapping[Place, bytes], *, acks: int, timeout_s: float, zstd: bool
+) -> dict[Place, Produced]:
+    """
+    Send a batch to each of these partitions, all in one request; return the results.
+
+    Returns:
+        Each partition's result; {} with acks=0, which has no answer.
+    """
     request, response = _PRODUCE[7 if zstd else 3]
-    data = request.PartitionProduceData(index=partition, records=batch)
+    data = {
+        place: request.PartitionProduceData(index=place.partition, records=batches[place]) for place in batches
+    }
     asked = request.ProduceRequest(
         transactional_id=None,
         acks=acks,
         timeout=timedelta(seconds=timeout_s),
-        topic_data=(request.TopicProduceData(name=topic, partition_data=(data,)),),
+        topic_data=tuple(
+            request.TopicProduceData(name=topic, partition_data=parts) for topic, parts in _by_topic(data).items()
+        ),
     )
     if acks == 0:
         connection.send(asked)
-        return None
+        return {}
     found = connection.ask(asked, response.ProduceResponse)
-    (of_topic,) = _one(found.responses)
-    (result,) = _one(of_topic.partition_responses)
-    return Produced(error=result.error_code, base_offset=result.base_offset)
+    results = [
+        (Place(of_topic.name, each.index), Produced(error=each.error_code, base_offset=each.base_offset))
+        for of_topic in _listed(found.responses)
+        for each in _listed(of_topic.partition_responses)
+    ]
+    return _each(results, batches)
 
 
 def fetch(connection: Connection, topic: str, partition: int, offset: int) -> Fetched:
@@ -146,22 +185,55 @@ def fetch(connection: Connection, topic: str, partition: int, offset: int) -> Fe
 
 
 def _fetch(connection: Connection, topic: str, partition: int, offset: int, version: int) -> Fetched:
+    place = Place(topic, partition)
+    return fetch_each(connection, {place: offset}, version=version)[place]
+
+
+def fetch_each(
+    connection: Connection,
+    offsets: Mapping[Place, int],
+    *,
+    version: int,
+    wait_ms: int = FETCH_WAIT_MS,
+    max_bytes: int = FETCH_BYTES_MAX,
+) -> dict[Place, Fetched]:
+    """
+    Fetch from an offset of each of these partitions, all in one request, as a consumer does.
+
+    Args:
+        version: 4, or 10, which zstd needs (KIP-110).
+        wait_ms: how long the broker may wait if it has no data.
+        max_bytes: the limit of the answer, and of each partition's data.
+    """
     request, response = _FETCH[version]
-    place = request.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES_MAX)
+    parts = {
+        place: request.FetchPartition(
+            partition=place.partition, fetch_offset=offset, partition_max_bytes=max_bytes
+        )
+        for place, offset in offsets.items()
+    }
     since_v7 = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": ()} if version >= 7 else {}
     asked = request.FetchRequest(
         replica_id=_CONSUMER,
-        max_wait=timedelta(milliseconds=FETCH_WAIT_MS),
+        max_wait=timedelta(milliseconds=wait_ms),
         min_bytes=1,
-        max_bytes=FETCH_BYTES_MAX,
+        max_bytes=max_bytes,
         isolation_level=_READ_UNCOMMITTED,
-        topics=(request.FetchTopic(topic=topic, partitions=(place,)),),
+        topics=tuple(
+            request.FetchTopic(topic=topic, partitions=of_topic) for topic, of_topic in _by_topic(parts).items()
+        ),
         **since_v7,
     )
     found = connection.ask(asked, response.FetchResponse)
-    (of_topic,) = _one(found.responses)
-    (data,) = _one(of_topic.partitions)
-    return Fetched(error=data.error_code, high_watermark=data.high_watermark, records=bytes(data.records or b""))
+    results = [
+        (
+            Place(of_topic.topic, each.partition_index),
+            Fetched(error=each.error_code, high_watermark=each.high_watermark, records=bytes(each.records or b"")),
+        )
+        for of_topic in _listed(found.responses)
+        for each in _listed(of_topic.partitions)
+    ]
+    return _each(results, offsets)
 
 
 def shown(assignments: Sequence[Sequence[int]]) -> str:
@@ -174,6 +246,23 @@ def _listed(items: Sequence[Any] | None) -> Sequence[Any]:
     if items is None:
         raise NoAnswer("a null array in an answer; expected its entries")
     return items
+
+
+def _by_topic(parts: Mapping[Place, T]) -> dict[str, tuple[T, ...]]:
+    """Return what a request has for each topic: an entry for each partition."""
+    found: dict[str, tuple[T, ...]] = {}
+    for place, part in parts.items():
+        found[place.topic] = (*found.get(place.topic, ()), part)
+    return found
+
+
+def _each(results: Sequence[tuple[Place, T]], asked: Mapping[Place, object]) -> dict[Place, T]:
+    """Return the results by partition if there is exactly one for each that was asked, as there must be."""
+    found = dict(results)
+    if len(results) != len(asked) or found.keys() != asked.keys():
+        had, expected = (", ".join(map(str, places)) or "none" for places in (dict(results), asked))
+        raise NoAnswer(f"{len(results)} entries in an answer: {had}; expected one for each of {expected}")
+    return found
 
 
 def _one(items: Sequence[Any] | None) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
@@ -23,35 +23,29 @@ from kio.schema.errors import ErrorCode
 
 from harness import limits
 from harness.cleanup.process import until
-from harness.cluster.client import InThread, Underway
+from harness.cluster.client import InThread, Underway, Workload
 from harness.events import Produce, Read
 from harness.history.file import History
-from harness.kafka_errors import MOVED, surely_not_appended
+from harness.kafka_errors import MOVED
 from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
 from harness.logdir.records import RecordError, sent_digest
 from harness.model import OpType, PreconditionError
+from harness.workload.plan import Clients
 from workloads.clients import questions
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
+from workloads.clients.consuming import Consumer
+from workloads.clients.outcomes import Outcome, outcome_of, outcome_without
+from workloads.clients.producing import BROKERS_SHARE, Producer
+from workloads.clients.threads import Threads
 
 # After so many empty answers below the high watermark the read ends: the high watermark may lie inside a batch,
 # which an Apache Kafka broker then does not return.
 EMPTY_ANSWERS_MAX: Final = 6
 # Timeout of one node's metadata answer, before the next node is asked: the node may be paused.
 METADATA_S_MAX: Final = 2.0
-# The share of a producer's time that the broker gets, so that "timed out" arrives before the client gives up.
-_BROKERS_SHARE: Final = 0.8
 _ADMIN: Final = "client-admin"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    """The result of a batch; base is None without an offset."""
-
-    type: OpType
-    base: int | None = None
-    error: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,7 +85,7 @@ class RawClient:
         try:
             controller = self._find(_ADMIN, deadline, topic, 0, lambda found: found.controller)
             with Connection(controller, _ADMIN, deadline) as connection:
-                refusal = questions.create_topic(connection, topic, assignments, left(deadline) * _BROKERS_SHARE)
+                refusal = questions.create_topic(connection, topic, assignments, left(deadline) * BROKERS_SHARE)
         except (NotSent, NoAnswer) as error:
             refusal = str(error)
         if refusal:
@@ -137,8 +131,8 @@ class RawClient:
                 self.history.record(process, OpType.INVOKE, asked)
             outcome = self._send(process, deadline, sent, via)
             for at, record in enumerate(sent):
-                offset = None if outcome.base is None else outcome.base + at
-                self.history.record(process, outcome.type, replace(record, offset=offset, error=outcome.error))
+                known = replace(record, offset=outcome.offset(at), error=outcome.error)
+                self.history.record(process, outcome.type, known)
             if outcome.type is not OpType.OK:
                 raise PreconditionError(
                     f"produce {name} acks={acks}: {len(offsets)} of {len(values)} records acknowledged; "
@@ -148,7 +142,7 @@ class RawClient:
                 offsets += range(outcome.base, outcome.base + len(group))
         return offsets
 
-    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str) -> _Outcome:
+    def _send(self, process: str, deadline: float, sent: Sequence[Produce], via: str) -> Outcome:
         """Find the leader, connect, and send the batch once."""
         topic, partition, acks, codec = sent[0].topic, sent[0].partition, sent[0].acks, sent[0].codec
         batch = write_batch([record.value.encode() for record in sent], codec)
@@ -161,27 +155,33 @@ class RawClient:
                     partition,
                     batch,
                     acks=acks,
-                    timeout_s=left(deadline) * _BROKERS_SHARE,
+                    timeout_s=left(deadline) * BROKERS_SHARE,
                     zstd=codec == "zstd",
                 )
-        except NotSent as error:
-            return _Outcome(type=OpType.FAIL, error=str(error))
-        except NoAnswer as error:
-            return _Outcome(type=OpType.INFO, error=str(error))
-        if produced is None:
-            return _Outcome(type=OpType.OK)
-        if produced.error is ErrorCode.none:
-            return _Outcome(type=OpType.OK, base=produced.base_offset)
-        surely_not = surely_not_appended(produced.error.value, acks)
-        return _Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=produced.error.name.upper())
+        except (NotSent, NoAnswer) as error:
+            return outcome_without(error)
+        return outcome_of(produced, acks)
 
-    # --- read ------------------------------------------------------------------------------------------------
     def begin_produce(
         self, topic: str, partition: int, name: str, values: Sequence[str], **options: Any
     ) -> Underway:
         """Send the values as `produce` does, in a thread of its own."""
         return InThread(lambda: self.produce(topic, partition, name, values, **options))
 
+    # --- workload --------------------------------------------------------------------------------------------
+    def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
+        """Start each producer and consumer in a thread of its own, as one process of the history."""
+
+        def start(kind: Callable[..., Producer | Consumer], plan: Any) -> Producer | Consumer:
+            return kind(plan, seed, process=self._process(), history=self.history, nodes=nodes)
+
+        return Threads(
+            self.history,
+            producers={plan.name: start(Producer, plan).run for plan in clients.producers},
+            consumers={plan.name: start(Consumer, plan).run for plan in clients.consumers},
+        )
+
+    # --- read ------------------------------------------------------------------------------------------------
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
         """Read from offset 0 to the high watermark, as a consumer does; a final read of the history."""
         process = self._process()

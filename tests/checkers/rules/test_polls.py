@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,24 @@ def test_polls_that_leaders_answer_lawfully_change_nothing(name: str, anew: bool
     lost = {offset for each in before if each.kind is Kind.LOST for offset in _offsets(each)}
     assert {offset for each in differ for offset in _offsets(each)} <= lost
     assert _kinds(before) == _kinds(each for each in found if each not in differ), found
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["high watermark", "no high watermark"])
+@pytest.mark.parametrize("name", REPORTED[:3])
+def test_poll_of_a_client_that_does_not_tell_whom_it_asked_is_whole_and_proves_no_leadership(
+    name: str, told: bool
+) -> None:
+    """librdkafka fetches by itself, before its poll, and tells neither the node nor always the high watermark."""
+    ops = _run(name)
+    untold = [_untold(op, told) if op.f == "poll" else op for op in consumed(ops, anew=False)]
+    assert {op.value["node"] for op in untold if op.f == "poll"} == {""}
+    found = [each for each in check_in_process(untold) if each.kind is not Kind.INCONSISTENT_OFFSETS]
+    assert _kinds(check_in_process(ops)) == _kinds(found), found
+
+
+def _untold(op: Op, told: bool) -> Op:
+    kept = {key: value for key, value in op.value.items() if told or key != "high_watermark"}
+    return replace(op, value={**kept, "node": ""})
 
 
 def _offsets(anomaly: Anomaly) -> set[int]:

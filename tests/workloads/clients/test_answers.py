@@ -27,7 +27,7 @@ ASKED = [
 VALUES = {
     "throttle_time": timedelta(0), "error_code": ErrorCode.none, "error_message": None, "name": "t", "topic": "t",
     "host": "h", "rack": None, "cluster_id": "c", "records": b"records", "is_internal": False,
-    "log_append_time": None, "replica_nodes": (1, 2), "isr_nodes": (1, 2),
+    "log_append_time": None, "replica_nodes": (1, 2), "isr_nodes": (1, 2), "index": 0, "partition_index": 0,
 }
 
 def sample(kind):

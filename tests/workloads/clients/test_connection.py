@@ -13,6 +13,7 @@ from kio.schema.api_versions.v0.response import ApiVersionsResponse
 from kio.schema.errors import ErrorCode
 
 from harness import limits
+from harness.cleanup.process import until
 from tests.workloads.peers import framed, peer
 from workloads.clients.connection import FRAME_BYTES_MAX, Connection, NoAnswer, NotSent
 
@@ -75,3 +76,24 @@ def test_deadline_that_has_passed_ends_what_is_asked_at_once() -> None:
         with Connection(address, "x", soon(0.05)) as connection, pytest.raises(NoAnswer, match="timed out"):
             connection.ask(ApiVersionsRequest(), ApiVersionsResponse)
         assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("said", [b"", b"unasked"], ids=["closed", "what nobody asked for"])
+def test_connection_that_can_be_used_no_more_is_over(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with Connection(address, "x", soon()) as connection:
+            theirs, _ = server.accept()
+            assert False is connection.over
+            with theirs:
+                theirs.sendall(said)
+            assert until(lambda: connection.over, limits.CONDITION_WAIT_S_MAX)
+
+
+def test_deadline_can_be_moved_for_the_next_question() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with Connection(address, "x", soon(86_400)) as connection:
+            connection.deadline = soon(0)
+            with pytest.raises(NoAnswer, match="timed out"):
+                connection.ask(ApiVersionsRequest(), ApiVersionsResponse)

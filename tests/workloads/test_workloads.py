@@ -1,0 +1,58 @@
+"""The table of workloads: plans that a schedule can hold, drawn from the seed alone; checkers that there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers import CHECKERS
+from harness.logdir.codec import CODEC_NAMES
+from harness.workload.plan import Place, Via
+from harness.workload.text import line_of, read_consumer, read_producer
+from workloads import WORKLOADS
+
+PLACES = (Place("log", 0), Place("log", 1), Place("orders", 0))
+SEEDS = range(50)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_workload_is_in_the_table_under_its_name_and_names_checkers_that_there_are(name: str) -> None:
+    workload = WORKLOADS[name]
+    assert (name, f"workloads.{name}") == (workload.name, workload.clients.__module__)  # type: ignore[attr-defined]
+    assert set() < set(workload.checkers) <= set(CHECKERS)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_plans_read_back_as_they_are_printed_and_follow_from_the_seed(name: str) -> None:
+    draw = WORKLOADS[name].clients
+    for seed in SEEDS:
+        plan = draw(PLACES, seed=seed)
+        assert plan == draw(PLACES, seed=seed)
+        for producer in plan.producers:
+            assert producer == read_producer("line 1", line_of(producer), PLACES)
+        for consumer in plan.consumers:
+            assert consumer == read_consumer("line 1", line_of(consumer), PLACES)
+    assert len({repr(draw(PLACES, seed=seed)) for seed in SEEDS}) > 10
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_client_works_on_every_partition_under_a_name_of_its_own(name: str) -> None:
+    plan = WORKLOADS[name].clients(PLACES, seed=1)
+    both = (*plan.producers, *plan.consumers)
+    assert {PLACES} == {each.places for each in both}
+    assert len(both) == len({each.name for each in both})
+    assert {Via.LEADER, Via.EVERY} == {consumer.via for consumer in plan.consumers}
+
+
+def test_append_has_every_acks_and_codec_and_sends_some_again() -> None:
+    producers = WORKLOADS["append"].clients(PLACES, seed=1).producers
+    assert {-1, 0, 1} == {acks for producer in producers for acks in producer.acks}
+    assert set(CODEC_NAMES) == {codec for producer in producers for codec in producer.codecs}
+    assert (1, 500) == (min(p.batch[0] for p in producers), max(p.batch[1] for p in producers))
+    assert {True, False} == {bool(producer.retries) for producer in producers}
+
+
+def test_batches_are_larger_than_what_one_consumer_asks_for() -> None:
+    plan = WORKLOADS["batches"].clients(PLACES, seed=1)
+    large = [producer for producer in plan.producers if producer.batch[0] > 1]
+    assert "none" not in {codec for producer in large for codec in producer.codecs}
+    assert min(consumer.max_bytes for consumer in plan.consumers) < large[0].batch[0] * large[0].pad

@@ -1,0 +1,153 @@
+"""
+A producer of a workload, on plain sockets: one request under way at a time.
+
+    ok      acknowledged, with its offset; with acks=0 only sent
+    fail    certainly not appended, by no try
+    info    all else: a try may have been appended, and none was acknowledged
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from harness.events import Produce
+from harness.history.file import History
+from harness.kafka_errors import KAFKA_ERRORS, MOVED
+from harness.logdir.records import sent_digest
+from harness.model import OpType
+from harness.workload.plan import Place, ProducerPlan
+from harness.workload.script import ProducerScript, Send
+from workloads.clients import questions
+from workloads.clients.batches import write_batch
+from workloads.clients.connection import Connection, NoAnswer, NotSent, left
+from workloads.clients.network import BACKOFF_S, Network
+from workloads.clients.outcomes import Outcome, outcome_of, outcome_without
+
+# The share of a producer's time that the broker gets, so that "timed out" arrives before the client gives up.
+BROKERS_SHARE: Final = 0.8
+_MOVED: Final = frozenset(KAFKA_ERRORS[code].name for code in MOVED)
+
+
+class Producer:
+    """
+    One producer.
+
+    Args:
+        seed: of the run; it decides what is sent, and which nodes are asked who leads.
+        process: its name in the history and on the network.
+        nodes: a node's name -> "host:port".
+    """
+
+    def __init__(
+        self, plan: ProducerPlan, seed: int, *, process: str, history: History, nodes: Mapping[str, str]
+    ) -> None:
+        self._plan = plan
+        self._script = ProducerScript(plan, seed)
+        self._process = process
+        self._history = history
+        # Not the script's chance: how often it asks depends on time, and what it sends must not.
+        self._network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
+
+    def run(self, leave: threading.Event) -> None:
+        """Send until it is to leave."""
+        with self._network:
+            while not leave.wait(self._script.pause_ms() / 1000):
+                self._send(self._script.next(), leave)
+
+    # --- one batch for each partition ------------------------------------------------------------------------
+    def _send(self, send: Send, leave: threading.Event) -> None:
+        """Send a batch to each partition, again if the plan says so, and record every record's outcome."""
+        events = {place: self._events(place, values, send) for place, values in send.parts}
+        batches = {
+            place: write_batch([value.encode() for value in values], send.codec) for place, values in send.parts
+        }
+        for of_place in events.values():
+            for event in of_place:
+                asked = replace(event, digest=sent_digest(event.value))  # write_batch writes no timestamp
+                self._history.record(self._process, OpType.INVOKE, asked)
+        missing: dict[Place, Outcome] = {}
+        deadline = time.monotonic() + self._plan.within_ms / 1000
+        for attempt in range(1 + self._plan.retries):
+            if attempt and (leave.wait(BACKOFF_S) or time.monotonic() > deadline):
+                break
+            self._network.refresh()
+            for together in self._groups(list(batches)):
+                tried = self._try({place: batches[place] for place in together}, send, leave)
+                for place, outcome in tried.items():
+                    if outcome.type is OpType.OK:
+                        self._record(events[place], outcome)
+                        del batches[place]
+                        missing.pop(place, None)
+                    elif missing.get(place, outcome).type is OpType.FAIL or outcome.type is OpType.INFO:
+                        missing[place] = outcome  # what may have been appended by one try stays unknown
+            if not batches:
+                break
+        for place, outcome in missing.items():
+            self._record(events[place], outcome)
+
+    def _events(self, place: Place, values: Sequence[str], send: Send) -> list[Produce]:
+        return [
+            Produce(
+                topic=place.topic,
+                partition=place.partition,
+                name=self._plan.name,
+                acks=send.acks,
+                codec=send.codec,
+                value=value,
+            )
+            for value in values
+        ]
+
+    def _record(self, events: Sequence[Produce], outcome: Outcome) -> None:
+        for at, event in enumerate(events):
+            known = replace(event, offset=outcome.offset(at), error=outcome.error)
+            self._history.record(self._process, outcome.type, known)
+
+    # --- one request -----------------------------------------------------------------------------------------
+    def _groups(self, places: list[Place]) -> list[list[Place]]:
+        """Return what goes into a request each: all partitions if one node is believed to lead them."""
+        leaders = {self._network.leader(place) for place in places}
+        return [places] if len(leaders) == 1 and None not in leaders else [[place] for place in places]
+
+    def _try(self, batches: Mapping[Place, bytes], send: Send, leave: threading.Event) -> dict[Place, Outcome]:
+        """Send these batches once, in one request, to the node that is believed to lead their partitions."""
+        deadline = time.monotonic() + self._plan.within_ms / 1000
+
+        def question(connection: Connection) -> dict[Place, questions.Produced]:
+            return questions.produce_each(
+                connection,
+                batches,
+                acks=send.acks,
+                timeout_s=left(deadline) * BROKERS_SHARE,
+                zstd=send.codec == "zstd",
+            )
+
+        try:
+            leader = self._leader(next(iter(batches)), deadline, leave)
+            found = self._network.ask(leader, left(deadline), question)
+        except (NotSent, NoAnswer) as error:
+            return dict.fromkeys(batches, outcome_without(error))
+        outcomes = {place: outcome_of(found.get(place), send.acks) for place in batches}
+        self._network.forget(place for place, outcome in outcomes.items() if outcome.error in _MOVED)
+        return outcomes
+
+    def _leader(self, place: Place, deadline: float, leave: threading.Event) -> str:
+        """
+        Return the node that is believed to lead a partition; ask node after node while there is none.
+
+        Raises:
+            NotSent: none was named in time, or the producer is to leave.
+        """
+        why = ""
+        while (leader := self._network.leader(place)) is None:
+            why = self._network.refresh(left(deadline)) or why
+            if self._network.leader(place) is None:
+                within = deadline - time.monotonic()
+                if within <= 0 or leave.wait(min(BACKOFF_S, within)):
+                    raise NotSent(why or f"{place}: no node names a leader; expected one in time")
+        return leader

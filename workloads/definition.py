@@ -1,0 +1,41 @@
+"""A workload as a value: what its clients do, what is read at the end, and which checkers it is made for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from harness.workload.plan import Clients, Place
+
+# What the runner reads of every partition, whatever the workload is.
+FINAL_READS: Final = (
+    "once all clients have ended and every fault is healed: each partition from offset 0 to its leader's high "
+    "watermark, through a client, and every replica's log from its files"
+)
+
+
+class Plan(Protocol):
+    """Draws a workload's clients."""
+
+    def __call__(self, places: Sequence[Place], *, seed: int) -> Clients:
+        """Return the clients for these partitions; one seed gives one plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """
+    A workload; the table WORKLOADS has them by name.
+
+    Attributes:
+        doc: what it is for, in one sentence.
+        clients: draws its clients.
+        checkers: names of the checkers that judge what it is for; every run is judged by all.
+        final_reads: what is read at the end.
+    """
+
+    name: str
+    doc: str
+    clients: Plan
+    checkers: tuple[str, ...]
+    final_reads: str = FINAL_READS
