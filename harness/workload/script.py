@@ -52,10 +52,6 @@ class ProducerScript:
         """Return how long to wait before the next request, in milliseconds."""
         return self._chance.uniform(*self.plan.every_ms)
 
-    def any_of(self, nodes: Sequence[str]) -> str:
-        """Return the node that is asked for metadata."""
-        return self._chance.choice(nodes)
-
     def _values(self, count: int) -> tuple[str, ...]:
         first = self._count
         self._count += count
@@ -124,10 +120,6 @@ class ConsumerScript:
     def pause_ms(self) -> float:
         """Return how long to wait before the next poll, in milliseconds."""
         return self._chance.uniform(*self.plan.every_ms)
-
-    def any_of(self, nodes: Sequence[str]) -> str:
-        """Return the node that is asked for metadata."""
-        return self._chance.choice(nodes)
 
     def _seek(self, place: Place, position: int) -> None:
         self.positions[place] = position

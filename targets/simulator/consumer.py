@@ -110,7 +110,7 @@ class SimConsumer:
         """Ask a node for an offset; oracles judge its answer, and nothing follows from it."""
         nodes = [name for name, node in self._world.nodes.items() if node.listening]
         every = self._script.plan.via is Via.EVERY
-        node = self._script.any_of(nodes) if every and nodes else self._metadata.leader(place)
+        node = nodes[self._polls % len(nodes)] if every and nodes else self._metadata.leader(place)
         if node is not None:
             timestamp = TIMESTAMPS.get(wanted, EPOCH_MS + self._world.clock.now_ns // NS_PER_MS - TIME_BACK_MS)
             asked = ListOffsetsPartition(tp=TopicPartition(*place), timestamp=timestamp)

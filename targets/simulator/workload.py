@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 
 from harness.workload.plan import Clients, Place
 from harness.workload.script import ConsumerScript, ProducerScript
@@ -28,11 +29,11 @@ class SimWorkload:
         self._consumers: list[SimConsumer] = []
         for producer in clients.producers:
             caller, script = Caller(world, name()), ProducerScript(producer, seed)
-            known = Metadata(caller, _leaders(world, producer.places), script.any_of)
+            known = Metadata(caller, _leaders(world, producer.places), _chance(producer.name, seed).choice)
             self._producers.append(SimProducer(caller, script, known))
         for consumer in clients.consumers:
             caller, reads = Caller(world, name()), ConsumerScript(consumer, seed)
-            known = Metadata(caller, _leaders(world, consumer.places), reads.any_of)
+            known = Metadata(caller, _leaders(world, consumer.places), _chance(consumer.name, seed).choice)
             self._consumers.append(SimConsumer(caller, reads, known))
 
     def stop_producing(self) -> None:
@@ -55,6 +56,11 @@ class SimWorkload:
     def done(self) -> bool:
         """Whether every client has ended."""
         return self.produced and all(consumer.done for consumer in self._consumers)
+
+
+def _chance(name: str, seed: int) -> Random:
+    """Return the random source for whom a client asks for metadata: what it sends must not depend on that."""
+    return Random(f"metadata {name} {seed}")
 
 
 def _leaders(world: World, places: Sequence[Place]) -> dict[Place, str | None]:
