@@ -1,0 +1,134 @@
+"""
+The replicas of one partition as they were at the last look, node by node.
+
+A look is quick where nothing has changed, as at most steps.
+A record that a log lost while its node had no process went with the power: the node need not have it, until it
+copies the record again or joins the ISR without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Phase, Replica, Role
+from targets.simulator.log import SimLog
+from targets.simulator.oracles.records import Records
+from targets.simulator.world import World
+
+
+class Before(NamedTuple):
+    """What a replica was before a look found it changed; replica is None where there was none."""
+
+    replica: Replica | None
+    role: Role
+    epoch: int
+    leader: int
+    high_watermark: int
+
+
+@dataclass(slots=True)
+class Seen:
+    """
+    A node's replica at the last look.
+
+    Attributes:
+        records: the number of the record at every offset.
+        replica: None while the node has no process, or no replica.
+    """
+
+    log: SimLog | None = None
+    changes: int = -1
+    records: list[int] = field(default_factory=list)
+    replica: Replica | None = None
+    role: Role = Role.NONE
+    epoch: int = -1
+    leader: int = -1
+    phase: Phase = Phase.FAILED
+    high_watermark: int = 0
+
+    def is_still(self, replica: Replica | None, log: SimLog | None) -> bool:
+        """Return True if nothing that a rule uses has changed; called at every step, for every partition."""
+        if replica is not self.replica or log is not self.log or (log is not None and log.changes != self.changes):
+            return False
+        return replica is None or (
+            replica.high_watermark == self.high_watermark
+            and replica.phase is self.phase
+            and replica.leader_epoch == self.epoch
+            and replica.role is self.role
+            and replica.leader == self.leader
+        )
+
+    @property
+    def before(self) -> Before:
+        """Return the state as of the last look, to compare with the next."""
+        return Before(self.replica, self.role, self.epoch, self.leader, self.high_watermark)
+
+
+class Replicas:
+    """
+    The nodes' replicas of one partition.
+
+    Attributes:
+        seen: by node.
+        taken: by node, the records that a power loss took from it.
+    """
+
+    def __init__(self, world: World, tp: TopicPartition, records: Records) -> None:
+        """Start without a look."""
+        self.seen = {name: Seen() for name in world.nodes}
+        self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self._world = world
+        self._tp = tp
+        self._records = records
+
+    def look(self, name: str, *, started: bool) -> Before | None:
+        """
+        Read a node's replica; return what it was before, None if nothing has changed.
+
+        Args:
+            started: the node's process has just opened its disk.
+        """
+        seen, node = self.seen[name], self._world.nodes[name]
+        replica = None if node.process is None else node.process.broker.state.replicas.get(self._tp)
+        log = node.disk.logs.get(self._tp)
+        if seen.is_still(replica, log):
+            return None
+        before = seen.before
+        if log is not seen.log or (log is not None and log.changes != seen.changes):
+            self._look_at_log(name, log, cut_off=started or node.process is None)
+        seen.replica = replica
+        if replica is None:
+            seen.role, seen.phase = Role.NONE, Phase.FAILED
+        else:
+            seen.role, seen.phase, seen.leader = replica.role, replica.phase, replica.leader
+            seen.epoch, seen.high_watermark = replica.leader_epoch, replica.high_watermark
+        return before
+
+    def look_at_dead(self) -> None:
+        """Note what power losses took before any check: a power loss makes no step."""
+        for name in self.seen:
+            if self._world.nodes[name].process is None:
+                self.look(name, started=False)
+
+    def _look_at_log(self, name: str, log: SimLog | None, *, cut_off: bool) -> None:
+        seen, taken = self.seen[name], self.taken[name]
+        before = seen.records
+        seen.log, seen.changes = log, -1 if log is None else log.changes
+        seen.records = [] if log is None else self._records.of_log(log)
+        if cut_off:
+            taken.update(before)
+        if taken:
+            taken.difference_update(seen.records)
+
+    # --- words -----------------------------------------------------------------------------------------------
+    def place(self, name: str) -> str:
+        """Return a node with its role, for sentences."""
+        seen = self.seen[name]
+        if seen.replica is None:
+            return f"{name} (down)"
+        if seen.role is Role.LEADER:
+            return f"{name} (leader in epoch {seen.epoch}, high watermark {seen.high_watermark})"
+        leader = self._world.name_of(seen.leader)
+        return f"{name} ({seen.role.value} of {leader} in epoch {seen.epoch})"
