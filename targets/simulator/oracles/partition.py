@@ -59,6 +59,8 @@ class PartitionOracle:
         self.replicas.look_at_dead()
         if self.replicas.seen[name].role is Role.LEADER:
             self._judge_exposed(name)
+        else:
+            self._judge_high_watermark(name)
         if name in self._isr:
             self._judge_isr((name,))
         if not self._broken(Rule.PREFIX):
@@ -85,7 +87,7 @@ class PartitionOracle:
             return
         instead = "nothing" if found is None else self.records.name(found)
         text = f"{value} was acknowledged at offset {offset}, where {instead} is committed"
-        self._violated(Rule.ACKNOWLEDGED, (), offset, text)
+        self.violated(Rule.ACKNOWLEDGED, (), offset, text)
 
     def is_excused(self, number: int) -> bool:
         """Return True if a power loss took the record from a leader, or from any node that has not it again."""
@@ -101,16 +103,48 @@ class PartitionOracle:
         end = 0 if seen.log is None else seen.log.end_offset
         first = self._leaders.setdefault(epoch, name)
         if first != name:
-            self._violated(
-                Rule.LEADERS, (first, name), end, f"{name} leads in epoch {epoch}, in which {first} led"
-            )
+            self.violated(Rule.LEADERS, (first, name), end, f"{name} leads in epoch {epoch}, in which {first} led")
         led_on = before.replica is seen.replica and before.role is Role.LEADER and before.epoch == epoch
         said = f"the high watermark of {name}, leader in epoch {epoch}, is {high}"
         if led_on and high < before.high_watermark:
             text = f"{said}, and was {before.high_watermark} before"
-            self._violated(Rule.HIGH_WATERMARK, (name,), high, text)
+            self.violated(Rule.HIGH_WATERMARK, (name,), high, text)
         elif high > end:
-            self._violated(Rule.HIGH_WATERMARK, (name,), end, f"{said}, above the end of its log, {end}")
+            self.violated(Rule.HIGH_WATERMARK, (name,), end, f"{said}, above the end of its log, {end}")
+        elif seen.log is not None and high < seen.log.start_offset:
+            start = seen.log.start_offset
+            self.violated(Rule.HIGH_WATERMARK, (name,), start, f"{said}, below the start of its log, {start}")
+
+    def _judge_high_watermark(self, name: str) -> None:
+        """Check that a replica that does not lead has, below its high watermark, a log and what is committed."""
+        seen = self.replicas.seen[name]
+        if seen.replica is None or seen.log is None:
+            return
+        log, high = seen.log, seen.high_watermark
+        mine, committed = seen.records[:high], self.committed
+        if not log.start_offset <= high <= log.end_offset:
+            text = f"{high}, outside its log, which spans {log.start_offset} to {log.end_offset}"
+            self._high_watermark_is(name, high, text)
+        elif mine != committed[: len(mine)]:
+            excused = self._excused | self.replicas.taken[name]
+            for offset, number in enumerate(mine):
+                there = committed[offset] if offset < len(committed) else None
+                if (
+                    number == there
+                    or number in excused
+                    or (there is not None and (there == HOLE or there in excused))
+                ):
+                    continue
+                instead = "nothing is" if there is None else f"{self.records.name(there)} was"
+                text = (
+                    f"{high}; it holds {self.records.name(number)} at offset {offset}, where {instead} committed"
+                )
+                self._high_watermark_is(name, offset, text)
+                return
+
+    def _high_watermark_is(self, name: str, offset: int, text: str) -> None:
+        text = f"the high watermark of {self.replicas.place(name)} is {text}"
+        self.violated(Rule.FOLLOWER_HIGH_WATERMARK, (name,), offset, text)
 
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""
@@ -133,7 +167,7 @@ class PartitionOracle:
                 f"{self.replicas.place(name)} commits {self.records.name(number)} at offset {offset}, where "
                 f"{self.records.name(before)} was committed before"
             )
-            self._violated(Rule.COMMITTED, (name,), offset, text)
+            self.violated(Rule.COMMITTED, (name,), offset, text)
         self.committed[offset] = number
 
     def _judge_isr(self, members: Sequence[str]) -> None:
@@ -156,10 +190,10 @@ class PartitionOracle:
                     instead = f"whose log ends at {len(records)}"
                 place, isr = self.replicas.place(member), " ".join(self._isr)
                 text = (
-                    f"{self.records.name(number)} was committed at offset {offset} and is not on {place}, {instead}, "
-                    f"though {member} may be elected: ISR {isr}"
+                    f"{self.records.name(number)} was committed at offset {offset} and is not on {place}, "
+                    f"{instead}, though {member} may be elected: ISR {isr}"
                 )
-                self._violated(Rule.COMMITTED, (member,), offset, text)
+                self.violated(Rule.COMMITTED, (member,), offset, text)
                 return
 
     def _judge_prefix(self, name: str) -> None:
@@ -196,11 +230,12 @@ class PartitionOracle:
             f"{follower} fetches from {self.replicas.place(leader)} and differs from it at offset {offset}: "
             f"{self.records.name(ours[offset])} against {self.records.name(theirs[offset])}"
         )
-        self._violated(Rule.PREFIX, (leader, follower), offset, text)
+        self.violated(Rule.PREFIX, (leader, follower), offset, text)
 
     # --- violations ------------------------------------------------------------------------------------------
     def _broken(self, rule: Rule) -> bool:
         return (rule, self.tp) in self._violations.found
 
-    def _violated(self, rule: Rule, nodes: tuple[str, ...], offset: int, text: str) -> None:
+    def violated(self, rule: Rule, nodes: tuple[str, ...], offset: int, text: str) -> None:
+        """Keep a violation of a rule in this partition, unless it is not the first."""
         self._violations.add(rule, self.tp, nodes, offset, text)

@@ -19,7 +19,7 @@ from targets.simulator.world import World
 
 
 class Before(NamedTuple):
-    """What a replica was before a look found it changed; replica is None where there was none."""
+    """What a replica was before a step; replica is None where there was none."""
 
     replica: Replica | None
     role: Role
@@ -36,6 +36,8 @@ class Seen:
     Attributes:
         records: the number of the record at every offset.
         replica: None while the node has no process, or no replica.
+        was: what it was before the last look that found a change.
+        moved: the number of the core's step at that look.
     """
 
     log: SimLog | None = None
@@ -47,6 +49,8 @@ class Seen:
     leader: int = -1
     phase: Phase = Phase.FAILED
     high_watermark: int = 0
+    was: Before | None = None
+    moved: int = -1
 
     def is_still(self, replica: Replica | None, log: SimLog | None) -> bool:
         """Return True if nothing that a rule uses has changed; called at every step, for every partition."""
@@ -60,10 +64,13 @@ class Seen:
             and replica.leader == self.leader
         )
 
-    @property
-    def before(self) -> Before:
-        """Return the state as of the last look, to compare with the next."""
+    def now(self) -> Before:
+        """Return the state as of the last look, to compare with a later one."""
         return Before(self.replica, self.role, self.epoch, self.leader, self.high_watermark)
+
+    def before(self, core_step: int) -> Before:
+        """Return the state before a core's step, if that is the last one that was looked at."""
+        return self.was if self.was is not None and self.moved == core_step else self.now()
 
 
 class Replicas:
@@ -95,7 +102,8 @@ class Replicas:
         log = node.disk.logs.get(self._tp)
         if seen.is_still(replica, log):
             return None
-        before = seen.before
+        seen.was = before = seen.now()
+        seen.moved = self._world.core_steps
         if log is not seen.log or (log is not None and log.changes != seen.changes):
             self._look_at_log(name, log, cut_off=started or node.process is None)
         seen.replica = replica

@@ -19,6 +19,10 @@ class Rule(StrEnum):
     ACKNOWLEDGED = "acknowledged"
     LEADERS = "leaders"
     HIGH_WATERMARK = "high-watermark"
+    FOLLOWER_HIGH_WATERMARK = "follower-high-watermark"
+    SERVED = "served"
+    CHECKPOINT = "checkpoint"
+    OFFICE = "office"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,15 +31,14 @@ class Violation:
     One rule, broken at one step.
 
     Attributes:
-        tp: the partition, None if the violation is about none.
         step: the number of the world's step.
         time_ns: the world's time.
         nodes: the nodes whose logs or answers contradict each other.
-        offset: the first offset at which they do.
+        offset: the first offset at which they do, -1 if none does.
     """
 
     rule: Rule
-    tp: TopicPartition | None
+    tp: TopicPartition
     step: int
     time_ns: int
     nodes: tuple[str, ...]
@@ -50,8 +53,8 @@ class Violation:
             nodes=self.nodes,
             offset=self.offset,
             sentence=self.sentence,
-            topic=None if self.tp is None else self.tp.topic,
-            partition=None if self.tp is None else self.tp.partition,
+            topic=self.tp.topic,
+            partition=self.tp.partition,
         )
 
 
@@ -65,12 +68,10 @@ class Violations:
 
     def __init__(self, world: World) -> None:
         """Start without a violation."""
-        self.found: dict[tuple[Rule, TopicPartition | None], Violation] = {}
+        self.found: dict[tuple[Rule, TopicPartition], Violation] = {}
         self._world = world
 
-    def add(
-        self, rule: Rule, tp: TopicPartition | None, nodes: tuple[str, ...], offset: int, text: str
-    ) -> None:
+    def add(self, rule: Rule, tp: TopicPartition, nodes: tuple[str, ...], offset: int, text: str) -> None:
         """Keep a violation of this step, unless the rule was broken in this partition before."""
         if (rule, tp) not in self.found:
             now_ns = self._world.clock.now_ns
