@@ -16,45 +16,44 @@ from targets.broker.core.messages import (
 )
 
 Told: TypeAlias = tuple[Request, Response]
-_NOTHING: Final[Sequence[Told]] = ()
+_COMMANDS: Final = frozenset((LeaderAndIsrRequest, StopReplicaRequest))
 
 
 class Calls:
-    """Consumers' fetches, produces that want an answer, and the controller's commands, by node and caller."""
+    """
+    Consumers' fetches, produces that want an answer, and the controller's commands.
+
+    Attributes:
+        waiting: by node and caller.
+    """
 
     def __init__(self, nodes: Iterable[str]) -> None:
         """Start without a request."""
-        self._open: dict[str, dict[Caller, Request]] = {name: {} for name in nodes}
+        self.waiting: dict[str, dict[Caller, Request]] = {name: {} for name in nodes}
 
-    def told(self, name: str, event: Event, effects: Sequence[Effect]) -> Sequence[Told]:
-        """Note the request of a step; return the requests that the step answered, with their answers, in order."""
-        waiting = self._open[name]
+    def note(self, name: str, event: Event) -> None:
+        """Note a request, or that the callers of a connection, or all, get no answer any more."""
+        waiting = self.waiting[name]
         if isinstance(event, Received):
             if _is_judged(event.request):
                 waiting[event.caller] = event.request
-        elif waiting and isinstance(event, Hungup):
+        elif isinstance(event, Hungup):
             for caller in [caller for caller in waiting if caller.connection == event.connection]:
                 del waiting[caller]
         elif isinstance(event, Start):
             waiting.clear()
-        if not waiting:
-            return _NOTHING
+
+    def told(self, name: str, effects: Sequence[Effect]) -> Sequence[Told]:
+        """Return the requests that a step answered, with their answers, in order."""
+        waiting = self.waiting[name]
         return [
             (waiting.pop(effect.to), effect.response)
             for effect in effects
-            if isinstance(effect, Answer) and effect.to in waiting
+            if type(effect) is Answer and effect.to in waiting
         ]
-
-    def produces(self, name: str) -> list[ProduceRequest]:
-        """Return the produces of a node that still wait."""
-        return [request for request in self._open[name].values() if isinstance(request, ProduceRequest)]
 
 
 def _is_judged(request: Request) -> bool:
-    match request:
-        case FetchRequest(replica_id=replica):
-            return replica < 0
-        case ProduceRequest(acks=acks):
-            return acks != 0
-        case _:
-            return isinstance(request, LeaderAndIsrRequest | StopReplicaRequest)
+    if isinstance(request, FetchRequest):
+        return request.replica_id < 0
+    return request.acks != 0 if isinstance(request, ProduceRequest) else type(request) in _COMMANDS

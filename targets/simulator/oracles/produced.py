@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from targets.broker.core.messages import ErrorCode, ProduceRequest, ProduceResponse, TopicPartition
+from targets.broker.core.messages import ErrorCode, ProduceRequest, ProduceResponse, Request, TopicPartition
 from targets.broker.core.state import Role
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.violation import Rule
@@ -84,8 +84,10 @@ class Produced:
                 text = f"{said} and committed, {self._lacks(name, result.tp, appended)}"
                 oracle.violated(Rule.ACKNOWLEDGED, (name,), result.base_offset, text)
 
-    def forget(self, name: str, waiting: Iterable[ProduceRequest]) -> None:
+    def forget(self, name: str, waiting: Iterable[Request]) -> None:
         """Drop the produces of a node that get no answer any more."""
+        if not self._open[name]:
+            return
         kept = {id(request) for request in waiting}
         self._open[name] = [each for each in self._open[name] if id(each[0]) in kept]
 

@@ -28,7 +28,7 @@ from typing import Final
 
 from harness.events import Produce
 from harness.model import Op, OpType, Source
-from targets.broker.core.events import Effect, Event, Hungup, Received, Send, Start, ZkAsk
+from targets.broker.core.events import Effect, Event, Hungup, Received, Send, Start, ZkAnswered, ZkAsk, ZkSession
 from targets.broker.core.messages import (
     FetchRequest,
     FetchResponse,
@@ -50,6 +50,10 @@ from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.world import World
 
+# What the oracles of offices and of answers heed, of the events and effects of a step.
+_OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
+_BY_OFFICE: Final = frozenset((Send, ZkAsk))
+_OF_CALLS: Final = frozenset((Received, Hungup, Start))
 _NONE: Final[Mapping[TopicPartition, Replica]] = {}
 
 
@@ -67,13 +71,16 @@ class Oracles:
         self._partitions = {tp: PartitionOracle(world, tp, self._violations) for tp in places}
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
         self._of_node = {
-            name: [(tp, oracle.replicas.seen[name], oracle) for tp, oracle in self._partitions.items()]
-            for name in world.nodes
-        }
-        self._checkpoints = {
-            name: {tp: Checkpoints(oracle, name) for tp, oracle in self._partitions.items()}
+            name: [
+                (
+                    tp,
+                    oracle.replicas.seen[name],
+                    oracle,
+                    Checkpoints(oracle, name) if is_promised(node.config) else None,
+                )
+                for tp, oracle in self._partitions.items()
+            ]
             for name, node in world.nodes.items()
-            if is_promised(node.config)
         }
         self._calls = Calls(world.nodes)
         self._produced = Produced(world, self._partitions)
@@ -99,41 +106,46 @@ class Oracles:
 
     # --- every step ------------------------------------------------------------------------------------------
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
-        """Look first, so that what the step committed counts for what it answered."""
-        self._office.on_event(name, event)
+        """Look first, so that what the step committed counts for what it answered; most steps change nothing."""
+        kind = type(event)
+        if kind in _OF_OFFICE:
+            self._office.on_event(name, event)
         for effect in effects:
-            if isinstance(effect, Send | ZkAsk):
+            if type(effect) in _BY_OFFICE:
                 self._office.on_effect(name, effect)
-        changed = self._look(name, started=isinstance(event, Start))
-        told = self._calls.told(name, event, effects)
-        self._note(name, event, changed=changed)
-        if told:
-            self._judge(name, told)
+        changed = self._look(name, started=kind is Start)
+        if kind in _OF_CALLS:
+            self._note(name, event)
+        if changed:
+            self._produced.on_change(name)
+        if self._calls.waiting[name]:
+            told = self._calls.told(name, effects)
+            if told:
+                self._judge(name, told)
 
     def _look(self, name: str, *, started: bool) -> bool:
         """Check the partitions that have changed on a node; return True if there is one."""
         node, changed = self._world.nodes[name], False
         replicas = _NONE if node.process is None else node.process.broker.state.replicas
         logs = node.disk.logs
-        for tp, seen, oracle in self._of_node[name]:
+        for tp, seen, oracle, checkpoint in self._of_node[name]:
             if not seen.is_still(replicas.get(tp), logs.get(tp)):
                 changed = True
                 oracle.on_step(name, started=started)
-                if name in self._checkpoints:
-                    self._checkpoints[name][tp].judge()
+                if checkpoint is not None:
+                    checkpoint.judge()
         return changed
 
-    def _note(self, name: str, event: Event, *, changed: bool) -> None:
+    def _note(self, name: str, event: Event) -> None:
         """Note what later answers are judged by."""
+        self._calls.note(name, event)
         if isinstance(event, Received):
             if isinstance(event.request, ProduceRequest) and event.request.acks:
                 self._produced.on_received(name, event.request)
-        elif isinstance(event, Hungup | Start):
-            self._produced.forget(name, self._calls.produces(name))
-            if isinstance(event, Start):
-                self._commands.on_start(name)
-        if changed:
-            self._produced.on_change(name)
+        else:
+            self._produced.forget(name, self._calls.waiting[name].values())
+        if isinstance(event, Start):
+            self._commands.on_start(name)
 
     def _judge(self, name: str, told: Sequence[Told]) -> None:
         """Check what a step answered."""
