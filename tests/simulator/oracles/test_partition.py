@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from harness.model import Op, OpType, Source
-from targets.broker.core.state import Replica, Role
+from targets.broker.core import follower
+from targets.broker.core.state import Role
 from targets.simulator.client import SimClient
-from targets.simulator.log import SimLog
 from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import make_batch
-from targets.simulator.world import World
-from tests.events.filled import filled
-from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, settled, state
-
-
-def watched(protocol: str = "kip380") -> tuple[World, Oracles]:
-    """Return a world of three replicas with two committed batches, and oracles that watched both commits."""
-    world = cluster(protocol, replicas=("A", "B", "C"))
-    oracles = Oracles(world, [TP])
-    client = SimClient(world)
-    client.produce(TOPIC, 0, "m1", ["m1.0", "m1.1"], acks=-1)
-    client.produce(TOPIC, 0, "m2", ["m2.0"], acks=-1)
-    assert world.until(lambda: settled(world), WAIT_S)
-    world.run(0.2)
-    assert {} == oracles.violations
-    return world, oracles
-
-
-def log_of(world: World, name: str) -> SimLog:
-    return world.nodes[name].disk.logs[TP]
-
-
-def tamper(world: World, name: str, value: str) -> None:
-    """Replace the records of a replica's first batch, which no broker does."""
-    log = log_of(world, name)
-    first = log.segments[0].batches[0]
-    other = make_batch([value] * (first.last_offset + 1), timestamp_ms=1)
-    log.segments[0].batches[0] = replace(first, payload=other.payload)
-    log.changes += 1
+from tests.simulator.oracles.planted import (
+    acknowledged,
+    fetch,
+    log_of,
+    patch,
+    post,
+    produce,
+    replica_of,
+    sentence_of,
+    tamper,
+    watched,
+)
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, state
 
 
 def test_oracles_say_nothing_of_elections_kills_and_returns() -> None:
@@ -145,12 +125,6 @@ def test_acknowledgement_with_acks_1_promises_nothing() -> None:
     assert {} == oracles.violations
 
 
-def replica_of(world: World, name: str) -> Replica:
-    process = world.nodes[name].process
-    assert process is not None
-    return process.broker.state.replicas[TP]
-
-
 def test_leader_whose_high_watermark_falls_within_its_epoch_is_named() -> None:
     world, oracles = watched()
     replica_of(world, "A").high_watermark = 2
@@ -171,6 +145,56 @@ def test_follower_may_have_a_lower_high_watermark_than_before() -> None:
     world, oracles = watched()
     replica_of(world, "B").high_watermark = 0
     world.run(0.2)
+    assert {} == oracles.violations
+
+
+def test_leader_whose_high_watermark_is_below_its_log_is_named() -> None:
+    world, oracles = watched()
+    world.nodes["A"].disk.logs[TP]._start = 4
+    replica_of(world, "A").leader_epoch = 1
+    world.run(0.2)
+    assert "is 3, below the start of its log, 4" in sentence_of(oracles, Rule.HIGH_WATERMARK)
+
+
+@pytest.mark.parametrize("role", [Role.FOLLOWER, Role.NONE])
+@pytest.mark.parametrize("high", [7, -1])
+def test_replica_whose_high_watermark_is_outside_its_log_is_named_whatever_its_role(role: Role, high: int) -> None:
+    world, oracles = watched()
+    replica_of(world, "B").role = role
+    replica_of(world, "B").high_watermark = high
+    post(world, "B", fetch(0))
+    assert f"is {high}, outside its log, which spans 0 to 3" in sentence_of(oracles, Rule.FOLLOWER_HIGH_WATERMARK)
+    assert ("B",) == oracles.violations[Rule.FOLLOWER_HIGH_WATERMARK, TP].nodes
+
+
+def test_follower_that_takes_the_leaders_high_watermark_past_its_own_log_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(_original: object, _core: object, replica: object, leaders: int) -> None:
+        replica.high_watermark = leaders  # type: ignore[attr-defined]
+
+    world, oracles = watched()
+    patch(monkeypatch, follower, "_follow_high_watermark", broken)
+    log_of(world, "C").truncate_to(2, world.rules.leo_after_cut)
+    world.run(0.6)
+    assert "is 3, outside its log, which spans 0 to 2" in sentence_of(oracles, Rule.FOLLOWER_HIGH_WATERMARK)
+
+
+def test_follower_with_another_record_below_its_high_watermark_is_named() -> None:
+    world, oracles = watched()
+    tamper(world, "C", "stray")
+    world.run(0.2)
+    found = oracles.violations[Rule.FOLLOWER_HIGH_WATERMARK, TP]
+    assert (("C",), 0) == (found.nodes, found.offset)
+    assert "is 3; it holds stray at offset 0, where m1.0 was committed" in found.sentence
+
+
+def test_follower_whose_power_loss_brought_an_old_record_back_is_excused() -> None:
+    world, oracles = watched()
+    world.nodes["C"].lose_power()
+    world.nodes["C"].disk.high_watermarks[TP] = 3
+    world.nodes["C"].boot()
+    world.run(0.5)
     assert {} == oracles.violations
 
 
@@ -210,14 +234,12 @@ def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
     assert leads(world, "A")
 
 
-def acknowledged(offset: int, value: str, acks: int = -1) -> Op:
-    told = {"topic": TOPIC, "partition": 0, "acks": acks, "offset": offset, "value": value}
-    return Op(
-        index=0,
-        time_ns=0,
-        source=Source.CLIENT,
-        process="c",
-        type=OpType.OK,
-        f="produce",
-        value=filled(Source.CLIENT, "produce", told),
-    )
+def test_rules_hold_while_consumers_and_producers_of_all_kinds_work() -> None:
+    world, oracles = watched()
+    for acks in (1, -1):
+        post(world, "A", produce(f"n{acks}.0", f"n{acks}.1", acks=acks))
+        world.run(0.1)
+        for offset in range(6):
+            post(world, "A", fetch(offset))
+            post(world, "B", fetch(offset))
+    assert {} == oracles.violations
