@@ -95,6 +95,10 @@ storm: $(STAMP) java  ## aimed requests at our broker, or at Apache Kafka too: A
 bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken: ARGS="--hits 5 --seeds 1200 hw kip279"
 	@$(BIN)/python -m benchmarks.search $(ARGS)
 
+.PHONY: bench-mutants
+bench-mutants: $(STAMP)  ## which bugs of docs/mutants.md the search finds in the core: ARGS="--class many --seeds 400 high-watermark-falls"
+	@$(BIN)/python -m benchmarks.mutants $(ARGS)
+
 .PHONY: test
 test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about ten minutes, with -j2 seven
 
@@ -136,6 +140,7 @@ arrows: $(STAMP)  ## import-linter: arrows go one way
 .PHONY: docs
 docs: $(STAMP)  ## print the pages that come from tables in the code
 	@$(BIN)/python -m harness.docs.pages
+	@$(BIN)/python -m benchmarks.mutants --page
 
 .PHONY: fix
 fix: $(STAMP)  ## let ruff mend what it can

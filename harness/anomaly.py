@@ -72,6 +72,11 @@ class Kind(StrEnum):
     EPOCHS_DIFFER = "epochs-differ"
     REORDERED = "reordered"
     WRONG_READ = "wrong-read"
+    READ_LOST = "read-lost"
+    READ_UNCOMMITTED = "read-uncommitted"
+    INCONSISTENT_OFFSETS = "inconsistent-offsets"
+    POLL_SKIP = "poll-skip"
+    NONMONOTONIC_POLL = "nonmonotonic-poll"
     WRONG_CONTROLLER = "wrong-controller"
     WRONG_LEADER = "wrong-leader"
     WRONG_ISR = "wrong-isr"
@@ -131,6 +136,11 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.EPOCHS_DIFFER: Verdict.INVALID,
     Kind.REORDERED: Verdict.INVALID,
     Kind.WRONG_READ: Verdict.INVALID,
+    Kind.READ_LOST: Verdict.INVALID,
+    Kind.READ_UNCOMMITTED: Verdict.INVALID,
+    Kind.INCONSISTENT_OFFSETS: Verdict.INVALID,
+    Kind.POLL_SKIP: Verdict.INVALID,
+    Kind.NONMONOTONIC_POLL: Verdict.INVALID,
     Kind.WRONG_CONTROLLER: Verdict.INVALID,
     Kind.WRONG_LEADER: Verdict.INVALID,
     Kind.WRONG_ISR: Verdict.INVALID,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from harness.model import UsageError
 
@@ -36,6 +38,39 @@ def read_text(path: Path, what: str, bytes_max: int) -> str:
         raise UsageError(
             f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8; expected {what}, in UTF-8"
         ) from error
+
+
+@contextmanager
+def open_file(path: Path, what: str) -> Iterator[IO[bytes]]:
+    """
+    Open a regular file to read, for what is too large to be read at once.
+
+    Args:
+        path: the file as the user named it.
+        what: what the file must be, for errors: "a history".
+
+    Raises:
+        UsageError: the file is missing, is no regular file, or cannot be opened.
+    """
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(open(path, "rb", opener=_at_once))
+        except OSError as error:
+            raise UsageError(f"{path}: {error.strerror}; expected {what}") from error
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise UsageError(f"{path}: not a regular file; expected {what}")
+        yield file
+
+
+def numbered_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[tuple[int, bytes]]:
+    """Yield each line with its number, from 1; of a longer one only its first line_bytes_max + 1 bytes."""
+    number = 0
+    while line := file.readline(line_bytes_max + 1):
+        number += 1
+        rest = line
+        while len(rest) > line_bytes_max and not rest.endswith(b"\n"):
+            rest = file.readline(line_bytes_max + 1)
+        yield number, line
 
 
 def _read(path: Path, what: str, bytes_max: int) -> bytes:

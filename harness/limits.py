@@ -56,6 +56,11 @@ SCENARIO_TIME_S_MAX: Final = 86_400
 WORKLOAD_BATCH_MAX: Final = 10_000
 WORKLOAD_VALUE_BYTES_MAX: Final = 100_000
 
+# A history of Jepsen's, `check --jepsen`. It is held in memory, at some 13 bytes for each of its own.
+JEPSEN_BYTES_MAX: Final = 512 * 1024 * 1024
+JEPSEN_LINES_MAX: Final = 3_000_000
+JEPSEN_LINE_BYTES_MAX: Final = 16 * 1024 * 1024
+
 # Ports for local nodes, below the kernel's ephemeral range, so that no outgoing connection uses them.
 PORT_FIRST: Final = 18000
 PORT_LAST: Final = 31999

@@ -68,6 +68,8 @@ class BrokerTarget:
             "rules": dict(rules),
             "settings": settings_of(spec.settings),
         }
+        if spec.settings.segment_bytes is not None:
+            config["segment_bytes"] = spec.settings.segment_bytes
         argv = (place.python, "-m", "targets.broker", "--config", f"{place.conf_dir}/broker.json")
         files = {"broker.json": json.dumps(config, indent=1)}
         return Launch(argv=argv, files=files, env={SECRET_VARIABLE: spec.secret})
@@ -126,6 +128,7 @@ def settings_of(settings: Settings) -> dict[str, int | bool]:
         "min_isr": settings.min_isr,
         "unclean_election": settings.unclean_election,
         "stamp_epochs": settings.message_format is MessageFormat.WITH_EPOCHS,
+        "flush_messages": settings.flush_messages,
     }
     if settings.replica_lag_ms_max is not None:
         asked["replica_lag_ms_max"] = settings.replica_lag_ms_max

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from benchmarks.mutants import controlling, following, joining, leading, serving, stepping
+from benchmarks.mutants import commanding, controlling, following, joining, leading, serving, stepping
 from benchmarks.mutants.mutant import Mutant
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
     mutant.name: mutant
-    for part in (stepping, controlling, leading, serving, following, joining)
+    for part in (stepping, controlling, commanding, leading, serving, following, joining)
     for mutant in part.MUTANTS
 }
 

@@ -142,10 +142,9 @@ MUTANTS: Final = (
         breaks="V3 C (on_StopReplicaCommand); KAFKA-1097",
         edits=(
             (
-                "for tp in request.partitions:\n        stop_replica(core, tp)",
-                "for tp in request.partitions:\n        replica = core.state.replicas.get(tp)\n"
-                "        if replica is not None and replica.role is not Role.LEADER:\n"
-                "            stop_replica(core, tp)",
+                "    stop_replica(core, asked.tp)\n",
+                "    if replica is not None and replica.role is not Role.LEADER:\n"
+                "        stop_replica(core, asked.tp)\n",
             ),
         ),
     ),
@@ -157,8 +156,8 @@ MUTANTS: Final = (
         breaks="V3 C (on_StopReplicaCommand): each of them",
         edits=(
             (
-                "for tp in request.partitions:\n        stop_replica(core, tp)",
-                "for tp in request.partitions[:1]:\n        stop_replica(core, tp)",
+                "(asked.tp, _stop(core, asked)) for",
+                "(asked.tp, _stop(core, asked) if asked == request.partitions[0] else ErrorCode.NONE) for",
             ),
         ),
     ),

@@ -13,7 +13,7 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from harness.effect import Effect, nature_of
-from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Produce, World
+from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Poll, Produce, Step, World
 from harness.model import Op, OpType, Source
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.run.result import Activity
@@ -21,7 +21,9 @@ from harness.run.result import Activity
 # The event that the fabric emits when a link rule changes a frame -> the kind of rule.
 _BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
 _UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
-_COUNTED: Final = frozenset({Source.NEMESIS, Source.FABRIC, Source.ZOOKEEPER, Source.CLIENT, Source.SIMULATOR})
+_COUNTED: Final = frozenset(
+    {Source.NEMESIS, Source.FABRIC, Source.ZOOKEEPER, Source.CLIENT, Source.SIMULATOR, Source.RUNNER}
+)
 _ANY: Final = "*"
 _ZOOKEEPER: Final = "zookeeper"
 
@@ -36,6 +38,10 @@ def activity_of(ops: Sequence[Op]) -> Activity:
         acked=counts.acked,
         steps=counts.steps,
         virtual_s=counts.virtual_ns / 1e9,
+        skipped=counts.skipped,
+        coverage=counts.coverage,
+        polls=counts.polls,
+        records_read=counts.records_read,
     )
 
 
@@ -88,14 +94,22 @@ class Counts:
         bit: the number of faults that took effect, by kind.
         epochs: the leader epochs that were in ZooKeeper.
         acked: the number of the schedule's records that were acknowledged with acks=all.
+        skipped: the number of steps that were not applicable.
+        coverage: what the simulator counted of its cores.
+        polls: the number of polls that were answered.
+        records_read: the number of records that they showed, each as often as it was shown.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
     bit: Counter[str] = field(default_factory=Counter)
     epochs: set[int] = field(default_factory=set)
     acked: int = 0
+    polls: int = 0
+    records_read: int = 0
     steps: int = 0
     virtual_ns: int = 0
+    skipped: int = 0
+    coverage: Mapping[str, int] = field(default_factory=dict)
     _standing: list[_Rule] = field(default_factory=list)
     # Nemeses that heal, or that have no effect: they prove nothing by taking effect.
     _harmless: set[str] = field(default_factory=set)
@@ -116,6 +130,11 @@ class Counts:
                 self.epochs.add(epoch)
             case Produce(acks=-1, name=name) if op.type is OpType.OK and name not in FINAL_RECORDS:
                 self.acked += 1
+            case Step(skipped=str(why)) if why:
+                self.skipped += 1
+            case Poll(records=records) if op.type is OpType.OK:
+                self.polls += 1
+                self.records_read += len(records or ())
             case World() as world:
                 self._add_world(world)
 
@@ -130,7 +149,7 @@ class Counts:
         return any(number for kind, number in self.bit.items() if kind not in self._harmless)
 
     def _add_world(self, world: World) -> None:
-        self.steps, self.virtual_ns = world.steps, world.virtual_ns
+        self.steps, self.virtual_ns, self.coverage = world.steps, world.virtual_ns, world.coverage or {}
         self.asked["zookeeper"] += world.zookeeper_faults_asked
         self.bit["zookeeper"] += world.zookeeper_faults_bit
 

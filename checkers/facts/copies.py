@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from checkers.facts.fact import fact, select
-from checkers.facts.view import names_of
+from checkers.facts.view import names_of, newest_counts
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
 
@@ -160,6 +160,9 @@ class Copies:
         self._wrote = [
             (op, step) for op, step in self._steps if isinstance(step, Append) and step.role == "leader"
         ]
+        # Where older entries win, what a recovery says of epochs may be older than the batches.
+        self._tells_epochs = newest_counts(ops)
+        self._epoch_of = {op.index: step.epoch for op, step in self._wrote if step.epoch >= 0}
         self._wrote_at = [op.index for op, _ in self._wrote]
         self._wrote_to = Ranges((step.base, step.end) for _, step in self._wrote)
         self._names = names
@@ -265,19 +268,35 @@ class Copies:
         return [self._change(op, first, end, None) for first, end, _ in removed]
 
     def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
-        if step.log_end_offset <= log.end:
-            return self._remove(op, log, step.log_end_offset)
+        to = min(step.log_end_offset, self._replaced_from(step, log))
+        found = self._remove(op, log, to) if to < log.end else []
         # The power loss undid a truncation that was never flushed: the old tail is back.
-        found: list[Change] = []
         while log.end < step.log_end_offset:
             end = log.end
-            back = next((p for p in reversed(self._undone.get(op.process, ())) if p[0] <= end < p[1]), None)
+            undone = (p for p in reversed(self._undone.get(op.process, ())) if p[0] <= end < p[1])
+            back = next((p for p in undone if self._fits(step, end, p[2])), None)
             if back is None:
                 break
             piece = (end, min(back[1], step.log_end_offset), back[2])
             log.put(piece)
             found.append(self._change(op, *piece))
         return found
+
+    def _replaced_from(self, step: Recovered, log: ReplicaLog) -> int:
+        """Return the first offset at which the recovered log has a record of another epoch; its end, if none."""
+        for first, end, origin in log.pieces:
+            starts = [start for _, start in step.epochs if first < start < end]
+            for offset in (first, *starts):
+                if not self._fits(step, offset, origin):
+                    return offset
+        return log.end
+
+    def _fits(self, step: Recovered, offset: int, origin: int) -> bool:
+        """Return True if a recovered log may have the record of that origin there, by its batches' epochs."""
+        if not self._tells_epochs or origin not in self._epoch_of or not step.epochs:
+            return True
+        epoch = max(((start, epoch) for epoch, start in step.epochs if start <= offset), default=(0, UNKNOWN))[1]
+        return epoch == self._epoch_of[origin]
 
     def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
         leader = self._leader_of.get(op.process, "")

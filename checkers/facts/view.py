@@ -116,6 +116,12 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
     return replace(setup, topic=topic, partition=partition, partitions=1, replicas=replicas, records={})
 
 
+def names_place(setup: Setup, topic: str, partition: int) -> bool:
+    """Return True if the run has this partition, by its set-up as recorded."""
+    own = topic == setup.topic and 0 <= partition - setup.partition < setup.partitions
+    return own or f"{topic}-{partition}" in (setup.further or {})
+
+
 def is_further(ops: Sequence[Op]) -> bool:
     """Return True if the ops are about another partition than the one that the schedule is about."""
     setup, (topic, partition) = run_setup_of(ops), key_of(ops)

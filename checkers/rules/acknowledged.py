@@ -9,6 +9,7 @@ from checkers.definition import Definition
 from checkers.facts.acked import Acked, acked_records, acknowledged_at, broken_promises, promise_of, written_by
 from checkers.facts.copies import copies_of
 from checkers.facts.places import places_of
+from checkers.facts.polls import first_polls, polled_places
 from checkers.facts.sent import sent_values
 from checkers.facts.view import final_logs, key_of, offsets_text, setup_of
 from harness.model import Anomaly, Kind, Op, ranges_of
@@ -19,11 +20,12 @@ KINDS: Final = (
         formula="ok(produce r, acks=all, offset o) at k, append(leader w, r): some n in ISR(w, k) with no append "
         "of r before k and no fetch above o from w before k; or |ISR(w, k)| < min_isr; or w's high watermark "
         "never passed o; or no leader appended at o; or ok(produce r, any acks, o), r sent once, and a final log "
-        "holds r, but not at o",
+        "holds r, but not at o; or no final log holds r, and polls showed it, but not at o",
         words="A record was acknowledged with acks=all, though a member of the ISR had not copied it, the ISR was "
         "below min ISR, or the leader had not committed it; or it was acknowledged, whatever its acks, at an "
         "offset that is not its own.",
-        evidence="client: produce; broker: append, leader, isr, high-watermark; fabric: fetch; log: batch",
+        evidence="client: produce; broker: append, leader, isr, high-watermark; fabric: fetch; log: batch; "
+        "client: poll",
         unchecked="Brokers that emit no events: then only offsets are judged.",
         source="KIP-101, Motivation; Kafka's acks and min.insync.replicas",
     ),
@@ -54,6 +56,8 @@ def _elsewhere(ops: Sequence[Op], acked: Acked) -> Iterator[tuple[str, tuple[int
     """
     Yield it if final logs hold the record at another offset, and none at the offset that its client was told.
 
+    Of a record that no final log holds any more, what consumers were shown counts.
+
     A leader appends what was sent once at one offset, which it tells the client, and followers copy it there.
     """
     setup, sent = setup_of(ops), sent_values(ops)[acked.value]
@@ -64,6 +68,10 @@ def _elsewhere(ops: Sequence[Op], acked: Acked) -> Iterator[tuple[str, tuple[int
         where = offsets_text(ranges_of(place.offset for place in held))
         text = f"{', '.join(dict.fromkeys(place.node for place in held))} had it at {where} in the end, not there"
         yield text, (acked.index, *(place.batch for place in held))
+    elif not held and (seen := polled_places(ops).get(acked.value)) and acked.offset not in seen:
+        polled = first_polls(ops)[min(seen), acked.value]
+        text = f"{polled.said} showed it at {offsets_text(ranges_of(seen))}, not there"
+        yield text, (acked.index, polled.ok.index)
 
 
 def _reasons(ops: Sequence[Op], acked: Acked) -> list[tuple[str, tuple[int, ...]]]:

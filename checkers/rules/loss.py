@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from checkers.facts.acked import Acked, Promise, acknowledged_at, broken_promises, promise_of, written_by
+from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
 from checkers.facts.copies import Change, copies_of
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.fates import Cause, fates_of
-from checkers.facts.keepers import keepers_of
+from checkers.facts.keepers import Keepers, keepers_of
 from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.losing import losing_takeover
@@ -34,6 +35,7 @@ class Record:
         written: the leader's append, None if brokers did not report it.
         promise: None if nothing was promised across a change of leader.
         acked: None if no client was told of it.
+        assured: which nodes must have had it, if a reader was shown it and no acknowledgement says so.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Record:
     written: Op | None
     promise: Promise | None
     acked: Acked | None
+    assured: Assured | None = None
 
     @property
     def by_all(self) -> bool:
@@ -249,7 +252,7 @@ def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:
 # --- brokers report nothing ----------------------------------------------------------------------------------
 def _without_election(ops: Sequence[Op], loss: Loss) -> Loss:
     """Judge a loss of which no election is to blame: a broker that lost its power may have led on in its epoch."""
-    keepers = keepers_of(ops, loss.record.offset, loss.record.value)
+    keepers = _keepers(ops, loss.record)
     if keepers is None or not faults_since(ops, keepers.assured.begun_ns):
         return loss
     broken = tuple(gone_at_end(keepers))
@@ -265,7 +268,7 @@ def _by_sightings(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Tak
         return replace(loss, breaches=broken)
     if takeover.unclean:
         return replace(loss, kind=Kind.UNCLEAN)
-    keepers = keepers_of(ops, loss.record.offset, loss.record.value)
+    keepers = _keepers(ops, loss.record)
     if keepers is None:
         return replace(loss, owing=promise.isr)
     found = judged(Unreported(ops=ops, keepers=keepers, isr=promise.isr, takeover=takeover))
@@ -277,6 +280,12 @@ def _by_sightings(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Tak
         breaches=found.breaches,
         lacking=found.lacking,
     )
+
+
+def _keepers(ops: Sequence[Op], record: Record) -> Keepers | None:
+    if record.assured is not None:
+        return Keepers(ops, record.assured)
+    return keepers_of(ops, record.offset, record.value)
 
 
 def _epoch_of(ops: Sequence[Op], written: Op | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records
 from checkers.facts.moments import anomaly
-from checkers.facts.view import at, key_of, setup_of
+from checkers.facts.view import at, key_of, names_place, run_setup_of
 from harness.events import ScheduleStopped
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -63,7 +63,5 @@ def _is_here(ops: Sequence[Op], seen: ScheduleStopped) -> bool:
     """Return True if it is about this partition, or about none that the run has, so that every part says so."""
     if (seen.topic, seen.partition) == key_of(ops):
         return True
-    setup = setup_of(ops)
-    return (
-        setup is None or seen.topic != setup.topic or not 0 <= seen.partition - setup.partition < setup.partitions
-    )
+    setup = run_setup_of(ops)
+    return setup is None or not names_place(setup, seen.topic, seen.partition)

@@ -7,16 +7,17 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.activity import count
-from checkers.facts.view import is_further, key_of
-from harness.events import Setup
+from checkers.facts.view import is_further, key_of, run_setup_of
+from harness.events import Setup, Step
 from harness.model import Anomaly, Kind, Op, events_of
 
 KINDS: Final = (
     Definition(
         kind=Kind.VACUOUS,
         formula="setup.random, and (no ok(produce, acks=all) of the schedule, or no fault with an effect that "
-        "bit)",
-        words="A random run proves nothing: no fault took effect, or no record was acknowledged.",
+        "bit, or a skipped step that is in setup.must_play)",
+        words="A random run proves nothing: no fault took effect, no record was acknowledged, or the replay of a "
+        "run skipped a step that the run had played.",
         evidence="runner: setup; client: produce; nemesis; fabric",
         unchecked="",
         source="Jepsen: a run without evidence is unknown",
@@ -44,7 +45,13 @@ def _is_random(setup: Setup) -> bool:
 
 
 def _reason(ops: Sequence[Op]) -> str:
-    counts = count(ops)
+    setup, counts = run_setup_of(ops), count(ops)
+    needed = setup.must_play if setup is not None else None
+    for _, step in events_of(ops, Step) if needed else ():
+        if step.skipped and step.line in (needed or ()):
+            return (
+                f"Line {step.line}, {step.text!r}, was skipped ({step.skipped}), and is played in the simulator."
+            )
     if not counts.acked:
         return "No record of the schedule was acknowledged by all, so nothing could be lost."
     return "" if counts.bitten else "No fault of the schedule bit."

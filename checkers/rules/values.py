@@ -46,6 +46,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
     "forget_follower_ends": _YES_NO,
     "returning_leader": frozenset({"resumes", "awaits"}),
     "fence_broker_epoch": _YES_NO,
+    "topic_identity": _YES_NO,
     "epochs_flushed": frozenset({"on_change", "with_segment"}),
     "epoch_cut": frozenset({"at_or_past", "past"}),
     "leo_after_cut": frozenset({"target", "physical"}),
@@ -55,7 +56,7 @@ RULES: Final[Mapping[str, frozenset[str]]] = {
 _FOUND: Final = re.compile(r"(clean|torn|zeros|length|magic|crc|disorder|below-log-start)(\+.+)?")
 # The files of a data directory that are flushed by themselves.
 _FILES: Final = re.compile(
-    r"[^/]+-\d+/(leader-epoch-checkpoint|\d{20}\.(log|index|timeindex))|\.kafka_cleanshutdown"
+    r"[^/]+-\d+/(leader-epoch-checkpoint|partition\.metadata|\d{20}\.(log|index|timeindex))|\.kafka_cleanshutdown"
     r"|(replication-offset|recovery-point-offset|log-start-offset)-checkpoint"
 )
 _TEXTS: Final[Mapping[tuple[Source, str], tuple[str, re.Pattern[str]]]] = {

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, key_of, setup_of
+from checkers.facts.view import at, key_of, names_place, setup_of
 from checkers.rules.values import strange_values
 from harness.events import (
     Commanded,
@@ -26,6 +26,7 @@ from harness.events import (
     Injection,
     LeaderAndIsr,
     OfLink,
+    Poll,
     Produce,
     Read,
     Registrations,
@@ -130,12 +131,12 @@ def _places(ops: PartOps) -> Iterator[_Lack]:
     if setup is None:
         return
     topic, partition = key_of(ops)
-    if topic != setup.topic or not 0 <= partition - setup.partition < setup.partitions:
+    if not names_place(setup, topic, partition):
         first = next(op for op in ops if op.source not in (Source.RUNNER, Source.NEMESIS) and op.place)
         text = f"op {first.index} is about {topic}-{partition}; expected {setup.topic}-{setup.partition}"
         yield text, (first.index,)
     for (source, f), group in ops.by_key.items():
-        if source is Source.CLIENT or f == "step":
+        if (source is Source.CLIENT and f != "poll") or f == "step":
             continue
         expected = {*(setup.replicas if source is Source.LOG else setup.nodes)}
         if _all_names(source, f, group) <= (expected | {None} if f in _MAY_BE_NONE else expected):
@@ -174,7 +175,7 @@ def _told(event: Event) -> Sequence[str | None]:
             return nodes
         case LeaderAndIsr(leader=leader, isr=isr):
             return isr if leader is None else (leader, *isr)
-        case ControllerNode(node=node) | Exited(node=node) | RunnerNote(node=node):
+        case ControllerNode(node=node) | Exited(node=node) | RunnerNote(node=node) | Poll(node=node):
             return (node,)
         case _:
             return ()
@@ -189,6 +190,8 @@ def _completions(ops: PartOps) -> Iterator[_Lack]:
             asked = _produced
         elif f == "read":
             asked = _read
+        elif f == "poll":
+            asked = _polled
         elif f == "step":
             asked = _stepped
         elif source is Source.NEMESIS:
@@ -221,6 +224,10 @@ def _read(op: Op, read: Read) -> _Asked:
     return op.process, read.topic, read.partition
 
 
+def _polled(op: Op, poll: Poll) -> _Asked:
+    return op.process, poll.topic, poll.partition, poll.node, poll.position, poll.sought
+
+
 def _injected(op: Op, fault: Injection) -> _Asked:
     return op.process, fault.name, fault.nodes, fault.effect, fault.band, fault.heals
 
@@ -243,7 +250,7 @@ def _named(op: Op) -> str:
     return f"{what} at {at(op)}"
 
 
-def _odd(type_: OpType, event: Produce | Read | Injection | Step) -> str:
+def _odd(type_: OpType, event: Produce | Read | Poll | Injection | Step) -> str:
     """Return how an op contradicts its own type, "" if it does not."""
     ok = type_ is OpType.OK
     error = event.error
@@ -254,6 +261,9 @@ def _odd(type_: OpType, event: Produce | Read | Injection | Step) -> str:
             return "has an offset"
     elif isinstance(event, Read):
         if ok is (event.records is None) or (ok and (event.high_watermark is None or event.position is not None)):
+            return "has the wrong keys for that"
+    elif isinstance(event, Poll):
+        if ok is (event.records is None) or ok is (event.high_watermark is None):
             return "has the wrong keys for that"
     elif isinstance(event, Injection):
         if ok is (event.probe is None):

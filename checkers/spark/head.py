@@ -15,7 +15,7 @@ from checkers.facts.isr import isr_states
 from checkers.facts.moments import margin_ns
 from checkers.facts.view import final_leader, final_logs, setup_of
 from checkers.spark.rows import Span
-from harness.events import Append, Fetch, Read
+from harness.events import Append, Fetch, Poll, Read
 from harness.model import HistoryError, Op, OpType, events_of
 
 
@@ -127,6 +127,9 @@ def _whole(ops: Sequence[Op]) -> str:
     if any(True for _ in events_of(ops, Append)):
         # Rules follow each record from append to append, and compare each acknowledgement with them.
         return "brokers report their appends"
+    if any(True for _ in events_of(ops, Poll)):
+        # What consumers were shown is compared with what was sent, and with all that others were shown.
+        return "consumers polled"
     leader = final_leader(ops)
     if leader is None or leader.node not in final_logs(ops):
         return "the last leader's log is not known"

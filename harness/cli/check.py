@@ -1,6 +1,8 @@
 """
 `fencepost check RESULTS…`: judge stored runs again, on Spark, and compare each verdict with the stored one.
 
+With `--jepsen FILE…`, histories of Jepsen's are judged instead: harness/cli/check_jepsen.py.
+
 Exit codes: 0 every verdict is as stored; 2 a folder has no run; 3 a run is unknown and was not stored as that, or
 something cannot be read; 4 a verdict is not as stored. A run without a stored verdict is held to its expectation.
 """
@@ -16,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from checkers.spark.options import Folder, folder_of
+from harness.cli import check_jepsen
 from harness.cli.check_output import json_text, print_text
 from harness.java import find_java
 from harness.model import EXIT_CODES, UsageError
@@ -32,23 +35,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "results",
         metavar="RESULTS",
-        nargs="+",
+        nargs="*",
         type=results,
         help="a run's folder, a suite's, or one with suites, such as results; or its URI, such as hdfs://HOST/PATH",
     )
     configure_spark(parser)
     parser.add_argument(
-        "--json", action="store_true", help="print one JSON object, for scripts: its keys are in docs/check.md"
+        "--json",
+        action="store_true",
+        help="print one JSON object, with --jepsen one a file, for scripts: its keys are in docs/check.md",
     )
     parser.add_argument(
         "--store",
         action="store_true",
         help="write what was found now to anomalies.json and suite.json; without it, they stay as they are",
     )
+    check_jepsen.configure(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the runs again, print the differences, return the exit code."""
+    if arguments.jepsen:
+        return check_jepsen.run(arguments)
+    if not arguments.results:
+        raise UsageError(
+            "the following arguments are required: RESULTS, or --jepsen FILE. See `fencepost check --help`"
+        )
+    if arguments.sub_via is not None or arguments.ww_deps is not None:
+        option = "--sub-via" if arguments.sub_via is not None else "--ww-deps"
+        raise UsageError(f"{option} without --jepsen; expected it only with histories of Jepsen's")
     options = spark_options(arguments)
     elsewhere = [each for each in arguments.results if isinstance(each, str)]
     if elsewhere and arguments.store:

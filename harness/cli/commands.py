@@ -42,6 +42,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.run",
         help="play random schedules of faults, each drawn from one seed, and check them",
     ),
+    "shrink": Command(
+        module="harness.cli.shrink",
+        help="reduce a schedule that shows a violation to a minimal one that shows it too, in the simulator",
+    ),
     "test-kafka": Command(
         module="harness.cli.kafka_suite",
         help="play the scenarios on releases of Apache Kafka and on our broker, and print both in one table",
@@ -56,7 +60,8 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "check": Command(
         module="harness.cli.check",
-        help="judge stored runs again, all in one Spark session, and name each verdict that is not as stored",
+        help="judge stored runs again, all in one Spark session, and name each verdict that is not as stored; or "
+        "judge histories of Jepsen's",
     ),
     "summary": Command(
         module="harness.cli.summary",

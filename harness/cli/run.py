@@ -20,11 +20,11 @@ from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
-from harness.run.spec import BROKER, STOP_AT_VIOLATION
+from harness.run.spec import ALIKE, BROKER, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.pairing import OURS, THEIRS, Pairing, compare
 from harness.search.random_runs import SIM, RandomRuns
-from harness.search.simulated_search import search_simulated
+from harness.search.simulated_search import SHRUNK_MAX, search_simulated
 from harness.search.single import play_one
 from harness.search.tally_tables import say
 from harness.suite.options import Options, configure_options, configure_stop
@@ -59,8 +59,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     text = "also play the seeds on our broker under this protocol, and compare"
     add("--compare-with", metavar="PROTOCOL", help=text)
+    add(ALIKE, action="store_true", help="draw schedules that every target can play, Apache Kafka among them")
     add("--beside", dest="compare_with", metavar="PROTOCOL", help=argparse.SUPPRESS)  # its name until 0.1
     add("--stop-at-first", action="store_true", help="stop at the first finding")
+    text = f"do not shrink the schedules of the first {SHRUNK_MAX} findings of a search in the simulator"
+    add("--no-shrink", action="store_true", help=text)
     configure_stop(parser)
     add("--schedule", type=Path, metavar="FILE", help="play this schedule instead of the seed's")
 
@@ -77,7 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
         options.make_environment(runs.load_target())  # and this one for an option that the simulator cannot have
     if arguments.compare_with:
         ours = RandomRuns(
-            target=BROKER, variant=arguments.compare_with, host=options.host, power_tier=options.power_tier
+            target=BROKER,
+            variant=arguments.compare_with,
+            host=options.host,
+            power_tier=options.power_tier,
+            alike=True,
         )
         ours.spec(options.seed)
         say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
@@ -86,8 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seeds > 1 or arguments.time is not None:
         say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
         limit = Limit(seeds=arguments.seeds, seconds=arguments.time, first=arguments.stop_at_first)
-        play = play_chaos if options.host != SIM else search_simulated
-        return EXIT_OF_VERDICT[play(runs, options, limit, console)]
+        if options.host != SIM:
+            return EXIT_OF_VERDICT[play_chaos(runs, options, limit, console)]
+        shrunk_max = 0 if arguments.no_shrink else SHRUNK_MAX
+        return EXIT_OF_VERDICT[search_simulated(runs, options, limit, console, shrunk_max)]
     return EXIT_OF_VERDICT[play_one(runs, options, console)]
 
 
@@ -106,6 +115,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
         power_tier=arguments.power_tier,
         schedule=arguments.schedule,
+        alike=arguments.alike or bool(arguments.compare_with),
         stop_at_violation=arguments.stop_at_violation,
     )
 

@@ -12,6 +12,9 @@ from harness.model import UsageError
 from harness.numerals import above_zero, whole
 from harness.registry import nearest
 
+# Apache Kafka's least log.segment.bytes: the size of a message's header.
+SEGMENT_BYTES_MIN: Final = 14
+
 
 class MessageFormat(StrEnum):
     """Whether batches have a leader epoch; older message formats do not (KIP-101, migration)."""
@@ -28,6 +31,8 @@ class Settings:
     Attributes:
         replica_lag_ms_max: how long a follower may lag and stay in the ISR, in milliseconds; None for longer than
             any run lasts.
+        flush_messages: how many records a broker appends to a log before it flushes it; 0 for never.
+        segment_bytes: the size at which a log begins its next file; None for larger than any run's log.
         heal_within_s: how long the cluster has to become whole after the faults are undone, in seconds.
     """
 
@@ -35,6 +40,8 @@ class Settings:
     min_isr: int = 1
     message_format: MessageFormat = MessageFormat.WITH_EPOCHS
     replica_lag_ms_max: int | None = None
+    flush_messages: int = 0
+    segment_bytes: int | None = None
     heal_within_s: float = limits.CONDITION_WAIT_S_MAX
 
 
@@ -61,6 +68,8 @@ _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "min_isr": lambda text: whole(text, 1, limits.SCENARIO_NODES_MAX),
     "message_format": MessageFormat,
     "replica_lag_ms_max": lambda text: whole(text, 1, 1000 * limits.SCENARIO_TIME_S_MAX),
+    "flush_messages": lambda text: whole(text, 1, limits.SCENARIO_OFFSET_MAX),
+    "segment_bytes": lambda text: whole(text, SEGMENT_BYTES_MIN, 2**31 - 1),
     "heal_within_s": lambda text: above_zero(text, limits.SCENARIO_TIME_S_MAX),
 }
 _FORMS: Final[Mapping[str, str]] = {
@@ -68,5 +77,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "min_isr": f"a whole number from 1 to {limits.SCENARIO_NODES_MAX}",
     "message_format": " or ".join(MessageFormat),
     "replica_lag_ms_max": f"a whole number from 1 to {1000 * limits.SCENARIO_TIME_S_MAX}",
+    "flush_messages": f"a whole number from 1 to {limits.SCENARIO_OFFSET_MAX}",
+    "segment_bytes": f"a whole number from {SEGMENT_BYTES_MIN} to {2**31 - 1}",
     "heal_within_s": f"a number above 0, up to {limits.SCENARIO_TIME_S_MAX}",
 }

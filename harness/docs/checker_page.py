@@ -9,6 +9,7 @@ from typing import Final
 from checkers import CHECKERS, verdict
 from checkers.checker import Checker
 from checkers.definition import Definition
+from checkers.jepsen import definitions as jepsen
 from checkers.live.electable import PIECES_MAX
 from checkers.live.known import BLOCKS_MAX, WINDOW_OFFSETS
 from checkers.live.rules import RULES, LiveRule
@@ -47,6 +48,26 @@ and all of that was known.
 """.strip().format(window=WINDOW_OFFSETS, blocks=BLOCKS_MAX, pieces=PIECES_MAX)
 
 
+_JEPSEN: Final = """
+`fencepost check --jepsen FILE…` judges histories of Jepsen's Kafka workload as Jepsen's own checker does \
+(`jepsen.tests.kafka` with Elle), from the same lines: see [check.md](check.md#histories-of-jepsens). \
+The table has each of its anomalies, when it makes a history invalid, and what of ours comes closest. \
+Jepsen sees clients alone; our checkers also see the replicas' logs and what was done to the cluster, and so can \
+tell a loss that a fault permits from one that it does not.
+
+A value's *sender* is the operation that sent it; its *index* is its place in the log of its key, in which holes \
+do not count. \
+What is called *readers' rules* are the rules about what one client reads, and what two read.
+""".strip()
+
+_JEPSEN_EDGES: Final = """
+A *ww edge* leads from the sender of a value to the sender of the next in the version order, a *wr edge* from a \
+sender to those who polled, and *real time* from an `ok` completion to whatever is invoked after it. \
+`assign` and `subscribe` are how the test's consumers choose what they poll. \
+A *component* is a set of operations that all depend on each other.
+""".strip()
+
+
 def checkers() -> str:
     """Return docs/checkers.md."""
     rows = [(f"`{each.name}`", each.doc, _needs(each.needs), each.source) for each in CHECKERS.values()]
@@ -67,8 +88,9 @@ def checkers() -> str:
         markdown.table(("kind", "verdict", "meaning"), kinds),
         "## The words of an expectation",
         markdown.code(markdown.docstring(verdict).split("\n\n")[1]),
-        "An expectation names outcomes. `not-replicated`, `committed-lost`, `false-ack` and "
-        "`wrong-high-watermark` are violations on the way to one: they need no term where another violation "
+        "An expectation names outcomes. `not-replicated`, `committed-lost`, `false-ack`, "
+        "`wrong-high-watermark`, `read-uncommitted` and `inconsistent-offsets` are violations on the way to one, "
+        "or follow from one: they need no term where another violation "
         "shows what came of them, and are the outcome where none does.",
         "## Definitions",
         "The formulas are over the events of [history.md](history.md):",
@@ -77,7 +99,30 @@ def checkers() -> str:
         "## The live check",
         _LIVE,
         *chain.from_iterable(_live_rule(name, rule) for name, rule in RULES.items()),
+        "## Jepsen's checker",
+        *_jepsen(),
     )
+
+
+def _jepsen() -> Iterator[str]:
+    """Yield the section about Jepsen's checker."""
+    rows = [
+        (
+            f"`{name}`",
+            each.words,
+            each.bad.value,
+            ", ".join(f"[`{kind.value}`](#{kind.value})" for kind in each.kinds) or "none",
+            each.ours.removeprefix("none: "),
+        )
+        for name, each in jepsen.ANOMALIES.items()
+    ]
+    yield _JEPSEN
+    yield markdown.table(("Jepsen's name", "definition", "invalid", "closest of ours", "difference"), rows)
+    yield _JEPSEN_EDGES
+    yield "What surprises, and is kept:"
+    yield "\n".join(f"- {quirk}" for quirk in jepsen.QUIRKS)
+    yield "Jepsen's checker throws where the history breaks its assumptions. Then there is no verdict:"
+    yield markdown.table(("error", "because"), [(f"`{name}`", why) for name, why in jepsen.CRASHES.items()])
 
 
 def _live_rule(name: str, rule: LiveRule) -> Iterator[str]:

@@ -226,7 +226,7 @@ def open_machines(
         )
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
-            place = host.add_node(name, disk=name in spec.scenario.replicas)
+            place = host.add_node(name, disk=name in spec.scenario.stores)
             internal = fabric.add_broker(name, broker_id, place.internal_outside)
             link = fabric.add_zookeeper_link(name, zookeeper)
             addresses[name] = str(place.client_outside)
@@ -253,6 +253,7 @@ def open_machines(
         replicas=spec.scenario.replicas,
         topic=spec.scenario.topic,
         partition=spec.scenario.partition,
+        further=spec.scenario.further,
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,

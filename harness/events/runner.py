@@ -44,6 +44,9 @@ class Setup(Event):
     partitions: int = field(
         default=1, metadata=key("how many partitions of the topic there are, from `partition` on; absent for one")
     )
+    must_play: tuple[int, ...] | None = field(
+        default=None, metadata=key("lines of the steps that this replay must not skip, or it proves nothing")
+    )
     further: Mapping[str, tuple[str, ...]] | None = field(
         default=None, metadata=key("the replicas of each other partition, by its name, as `orders-0`")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -35,3 +36,6 @@ class World(Event):
     virtual_ns: int
     zookeeper_faults_asked: int
     zookeeper_faults_bit: int
+    coverage: Mapping[str, int] | None = field(
+        default=None, metadata=key("how often the cores processed each kind of event, and had each kind of effect")
+    )

@@ -24,7 +24,8 @@ from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
-from harness.scenario.file import Scenario, Step
+from harness.random_schedule.width import draw_width
+from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import (
     MEANWHILE,
@@ -40,7 +41,7 @@ from harness.scenario.steps import (
     ReleaseAll,
 )
 from harness.scenario.text import first_step_line
-from harness.workload.plan import NO_CLIENTS
+from harness.workload.plan import Place
 
 REPLICAS: Final = ("A", "B", "C")
 ALL: Final = -1  # acks=all
@@ -52,6 +53,8 @@ HOLDS: Final = {
     "hold-question": ("requests", QUESTION),
     "hold-word": ("answers", QUESTION),
 }
+# An election of a further partition: it moves nothing that the steps are about.
+ELECT_ELSEWHERE: Final = "elect elsewhere"
 # How often an election returns leadership to the previous leader: only its log diverges from the new leader's.
 BACK_SHARE: Final = 0.5
 # How often a pass follows a move, so that the move can take effect.
@@ -64,14 +67,15 @@ def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEF
 
     It has no expectation: the checkers decide whether what they find is a violation.
     """
-    return _Drawing(Random(f"schedule {seed}"), faults, profile).schedule(seed)
+    return _Drawing(seed, faults, profile).schedule()
 
 
 class _Drawing:
     """Draws one schedule."""
 
-    def __init__(self, chance: Random, faults: Mapping[str, Fault], profile: Profile) -> None:
-        self._chance = chance
+    def __init__(self, seed: int, faults: Mapping[str, Fault], profile: Profile) -> None:
+        self._seed = seed
+        self._chance = chance = Random(f"schedule {seed}")
         self._profile = profile
         self._faults = faults
         self._steps: list[Act] = []
@@ -80,6 +84,12 @@ class _Drawing:
         self._replicas = REPLICAS if three else REPLICAS[:2]
         apart = chance.random() < profile.apart
         self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
+        others = tuple(name for name in self._replicas if name != self._controller)
+        self._nodes = (self._controller, *others)
+        self._width = draw_width(seed, profile.breadth, Place(TOPIC, PARTITION), self._nodes)
+        self._nodes += self._width.others
+        # Where faults may be injected: elsewhere no log of the main partition is.
+        self._machines = self._nodes if self._width.wide else self._replicas
         self._predicted = PredictedState(leader=self._replicas[0], before=self._replicas[1], faults=faults)
         self._moves: dict[str, Callable[[], bool]] = {
             "produce": self._produce,
@@ -91,10 +101,11 @@ class _Drawing:
             "delay": self._delay,
             "double": self._double,
             "pattern": self._pattern,
+            ELECT_ELSEWHERE: self._elect_elsewhere,
             **{name: self._fault(fault) for name, fault in faults.items()},
         }
 
-    def schedule(self, seed: int) -> Scenario:
+    def schedule(self) -> Scenario:
         """Draw the schedule and return it as reading its text would."""
         profile, chance = self._profile, self._chance
         min_isr = 2 if chance.random() < profile.min_isr_two else 1
@@ -105,22 +116,26 @@ class _Drawing:
             kind = chance.choices(kinds, weights)[0]
             if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
                 self._pass()
-        others = tuple(name for name in self._replicas if name != self._controller)
+        width = self._width
+        first = first_step_line(len(width.further), width.clients)
         return Scenario(
-            name=f"seed-{seed}",
-            title=f"Drawn from seed {seed}",
+            name=f"seed-{self._seed}",
+            title=f"Drawn from seed {self._seed}",
             sources=("chance",),
             replicas=self._replicas,
-            nodes=(self._controller, *others),
+            nodes=self._nodes,
             records=(*self._records, *(_count(name, 1) for name in FINAL_RECORDS)),
-            steps=tuple(
-                Step(line=line, act=act)
-                for line, act in enumerate(self._steps, start=first_step_line(0, NO_CLIENTS))
-            ),
+            steps=tuple(Step(line=line, act=act) for line, act in enumerate(self._steps, start=first)),
             expectations={},
             settings=Settings(
-                min_isr=min_isr, replica_lag_ms_max=lag or None, heal_within_s=profile.heal_within_s
+                min_isr=min_isr,
+                replica_lag_ms_max=lag or None,
+                flush_messages=width.flush_messages,
+                segment_bytes=width.segment_bytes,
+                heal_within_s=profile.heal_within_s,
             ),
+            further=width.further,
+            clients=width.clients,
         )
 
     def _temper(self) -> tuple[list[str], list[float]]:
@@ -129,6 +144,8 @@ class _Drawing:
         for kind in weights:
             if kind not in ALWAYS:
                 weights[kind] *= self._chance.choice(self._profile.tempers)
+        if any(len(replicas) > 1 for replicas in self._width.further.values()):
+            weights[ELECT_ELSEWHERE] = weights.get("elect", 0.0) / 2
         return list(weights), list(weights.values())
 
     def _add(self, step: Act) -> bool:
@@ -137,7 +154,7 @@ class _Drawing:
         return True
 
     def _up(self) -> list[str]:
-        return [name for name in self._replicas if self._predicted.is_up(name)]
+        return [name for name in self._machines if self._predicted.is_up(name)]
 
     def _fault(self, fault: Fault) -> Callable[[], bool]:
         """Return the move that injects a fault into a node on which its effect is applicable."""
@@ -155,9 +172,9 @@ class _Drawing:
             return self._predicted.under(fault.heals)
         match fault.effect:
             case Effect.SESSION_ENDED:
-                return list(self._replicas)
+                return list(self._machines)
             case Effect.OFFICE_LOST:
-                return [self._controller, *self._replicas]
+                return [self._controller, *self._machines]
             case Effect.LOG_CUT:
                 return self._predicted.under(DOWN)
         already = self._predicted.under({fault.effect})
@@ -196,8 +213,15 @@ class _Drawing:
         back = before in others and self._chance.random() < BACK_SHARE
         return self._add(Inject(fault.name, (before if back else self._chance.choice(others),)))
 
+    def _elect_elsewhere(self) -> bool:
+        """Elect a replica of a further partition, whoever leads it now."""
+        further = [(place, replicas) for place, replicas in self._width.further.items() if len(replicas) > 1]
+        place, replicas = self._chance.choice(further)
+        return self._add(Inject("elect", (self._chance.choice(replicas),), place))
+
     def _power_loss(self, fault: Fault) -> bool:
-        up = self._up()
+        stores = {name for replicas in self._width.further.values() for name in replicas} | set(self._replicas)
+        up = [name for name in self._up() if name in stores]
         if not up:
             return False
         together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
@@ -206,8 +230,9 @@ class _Drawing:
     def _pattern(self) -> bool:
         """Add a pattern, if three replicas are predicted to be up; draw its passes, records and releases."""
         leader = self._predicted.leader
-        others = [name for name in self._up() if name != leader]
-        if len(others) < 2 or leader not in self._up():
+        up = [name for name in self._replicas if self._predicted.is_up(name)]
+        others = [name for name in up if name != leader]
+        if len(others) < 2 or leader not in up:
             return False
         self._chance.shuffle(others)
         pattern = PATTERNS[self._chance.choice(self._profile.patterns)]

@@ -49,7 +49,7 @@ class PredictedState:
     def note(self, act: Act) -> None:
         """Update the prediction by a step of the schedule."""
         match act:
-            case Inject(fault, nodes):
+            case Inject(fault, nodes, None):
                 self._note_fault(self.faults[fault], nodes)
             case Hold() if act not in self.holds:
                 self.holds.append(act)

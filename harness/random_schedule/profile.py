@@ -15,6 +15,7 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from harness.effect import RENAMED_FAULTS
+from harness.random_schedule.width import NARROW, Breadth
 from harness.registry import pick
 
 # How often each kind of move occurs, relative to the others, in a schedule that has it. Elections while messages
@@ -87,6 +88,7 @@ class Profile:
         delay_s: the shortest and the longest delay of frames, in seconds.
         heal_within_s: how long the cluster has to become whole at the end, in seconds.
         weights: kind of move -> how often it occurs, relative to the others.
+        breadth: how wide runs are: brokers, partitions and clients.
         only: the faults that may be drawn by their own weight; None for every fault that weights does not name.
     """
 
@@ -105,6 +107,7 @@ class Profile:
     heal_within_s: float = 10.0
     weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
     only: frozenset[str] | None = None
+    breadth: Breadth = field(default_factory=Breadth)
 
     def weights_of(self, faults: Mapping[str, Fault]) -> dict[str, float]:
         """Return fault -> its own weight, for each fault that `WEIGHTS` does not name and that may be drawn."""
@@ -135,6 +138,7 @@ REAL: Final = replace(
     pattern_first=0.7,
     patterns=("flip", "laggard", "recall", "relapse", "relapse", "fork"),
     weights={**WEIGHTS, "pattern": 4.0},
+    breadth=NARROW,
 )
 
 

@@ -154,7 +154,7 @@ class RandomPlay(Play):
         for name in cluster.ids:
             if not cluster.host.alive(name) or cluster.has_exited(name):
                 return f"{name} ended by itself; {cluster.last_words(name)}"
-        if not (self.timing.alike and self.conditions.whole()):
+        if not (self.timing.ends_when_stuck and self.conditions.whole()):
             return ""
         stuck = sorted({name for each in cluster.partitions for name in each.replicas if each.is_stuck(name)})
         return f"{', '.join(stuck)} stuck, and all others settled" if stuck else ""
@@ -170,13 +170,12 @@ class RandomPlay(Play):
         return True
 
     def _prove_progress(self, partition: Partition) -> None:
-        """Produce to a further partition until a record is acknowledged with acks=all; raise if none is."""
+        """Produce to a further partition until a record is acknowledged by all; raise if none is."""
         for name in FINAL_RECORDS:
             with suppress(PreconditionError):
                 within_s = self.scenario.settings.heal_within_s
-                last = self.client.begin_produce(
-                    *partition.place, name, [f"{partition.place}.{name}"], acks=ACKS_ALL
-                )
+                acks = ACKS_ALL if len(partition.replicas) >= self.scenario.settings.min_isr else 1
+                last = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)
                 self.cluster.await_(partial(_is_done, last), self._lacking, within_s)
                 last.result()
                 return

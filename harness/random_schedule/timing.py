@@ -21,6 +21,7 @@ class Timing:
         slack: the factor by which the cluster's time limits grow: to catch up, to be healed.
         alike: ask for an election only when every target could grant it, Apache Kafka included: there it is a
             reassignment, which needs a working controller and all replicas up and in the ISR.
+        ends_when_stuck: end the wait for a healed cluster once all but stuck replicas have settled.
         elected_s_max: how long to wait for an election that was asked for, in seconds; 0 for no wait.
         begun_s_max: how long to wait for the outcome of the first records, in seconds; 0 for no wait.
         settled_s_max: how much longer a pass that is meant for an election may take while records have no outcome,
@@ -30,6 +31,7 @@ class Timing:
     tempo: float = 1.0
     slack: float = 1.0
     alike: bool = False
+    ends_when_stuck: bool = False
     elected_s_max: float = 0.0
     begun_s_max: float = 0.0
     settled_s_max: float = 0.0
@@ -38,6 +40,8 @@ class Timing:
 VIRTUAL: Final = Timing()
 # Steps that wait for conditions need little time besides, and must not have more: violations occur when a step
 # comes before the last one's effects have spread. A follower learns a high watermark up to 50 ms after the client.
-REAL: Final = Timing(tempo=2.0, slack=8.0, alike=True, elected_s_max=1.0, begun_s_max=5.0, settled_s_max=0.7)
+REAL: Final = Timing(
+    tempo=2.0, slack=8.0, ends_when_stuck=True, elected_s_max=1.0, begun_s_max=5.0, settled_s_max=0.7
+)
 # A pass of at least this length, before `tempo`, is meant for an election (harness/random_schedule/profile.py).
 ELECTION_MS: Final = 8.0

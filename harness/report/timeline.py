@@ -112,6 +112,7 @@ def timeline_of(reading: Reading, proof: frozenset[int], appended: Mapping[int, 
     found = [
         *_steps(reading),
         *_operations(reading),
+        *_polls(reading, proof),
         *_faults(reading),
         *_fabric(reading),
         *_zookeeper(reading),
@@ -193,7 +194,7 @@ def _steps(reading: Reading) -> Iterator[Item]:
 
 def _operations(reading: Reading) -> Iterator[Item]:
     """Yield client operations; a client's consecutive produces of records of one name are one bar."""
-    spans = [s for s in reading.spans if s.first.source is Source.CLIENT]
+    spans = [s for s in reading.spans if s.first.source is Source.CLIENT and not isinstance(s.event, events.Poll)]
     for _, alike in groupby(sorted(spans, key=lambda s: s.first.process), key=_grouping):
         group = list(alike)
         ends = [s.last for s in group if s.last]
@@ -203,6 +204,14 @@ def _operations(reading: Reading) -> Iterator[Item]:
             label += f" ×{len(group):,}"
         ops = [op for s in group for op in ((s.first, s.last) if s.last not in (None, s.first) else (s.first,))]
         yield replace(_bar(group[0].first.process, label, "op", group[0], 3), last=last, ops=tuple(ops))
+
+
+def _polls(reading: Reading, proof: frozenset[int]) -> Iterator[Item]:
+    """Yield a tick for each poll that proves an anomaly; consumers poll all the time, and no other is drawn."""
+    for span in reading.spans:
+        ends = [op for op in (span.first, span.last) if op is not None]
+        if isinstance(span.event, events.Poll) and any(op.index in proof for op in ends):
+            yield _mark((span.first.process, 0), "poll", f"op {span.outcome}", ends[-1], rank=3)
 
 
 def _grouping(span: Span) -> tuple[str, ...]:

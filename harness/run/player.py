@@ -116,7 +116,7 @@ class Player:
             self._play(spec, cluster, client, stop)
             environment.record_evidence(cluster)
             if keep is not None:
-                self._keep_logs(cluster, keep)
+                self._keep_logs(spec, cluster, keep)
         except BaseException as error:
             self._open.pop(str(history.path), None)
             _close_after(error, cluster)
@@ -143,7 +143,7 @@ class Player:
                 cluster=cluster,
                 client=client,
                 faults=self.faults,
-                timing=self.environment.timing,
+                timing=replace(self.environment.timing, alike=spec.alike),
                 stop=stop,
             )
         else:
@@ -152,12 +152,12 @@ class Player:
             )
         play.run()
 
-    def _keep_logs(self, cluster: Cluster, folder: Path) -> None:
+    def _keep_logs(self, spec: RunSpec, cluster: Cluster, folder: Path) -> None:
         """Keep the nodes' printed lines and the final files of the replicas."""
         for name in cluster.ids:
             try:
                 (folder / f"{name}.log").write_text(cluster.host.log_text(name), encoding="utf-8")
-                if name in cluster.replicas:
+                if name in spec.scenario.stores:
                     self.environment.keep(cluster, name, folder / f"{name}-data")
             except (FencepostError, OSError) as error:  # shutil.Error is an OSError
                 note = RunnerNote(node=name, text=f"its logs could not be kept: {error}")
@@ -207,5 +207,6 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         replica_lag_ms=settings.replica_lag_ms_max,
         message_format=settings.message_format.value,
         sends_once=sends_once and spec.scenario.clients.sends_once,
+        must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
     )

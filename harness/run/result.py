@@ -32,6 +32,10 @@ class Activity:
         acked: records of the schedule that were acknowledged with acks=all.
         steps: steps of the simulated world; 0 on real processes.
         virtual_s: seconds of virtual time; 0 on real processes.
+        skipped: steps of the schedule that were not applicable when their turn came.
+        coverage: how often the simulated cores did each kind of thing (targets/simulator/coverage.py).
+        polls: polls of consumers that were answered.
+        records_read: records that they showed, each as often as it was shown.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)
@@ -40,6 +44,10 @@ class Activity:
     acked: int = 0
     steps: int = 0
     virtual_s: float = 0.0
+    skipped: int = 0
+    coverage: Mapping[str, int] = field(default_factory=dict)
+    polls: int = 0
+    records_read: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,8 @@ from harness.scenario.variant import Variant, expectation_of
 BROKER: Final = "broker"
 # The option of commands that makes the schedule of a run end at a violation.
 STOP_AT_VIOLATION: Final = "--stop-at-violation"
+# The option of `run` that draws schedules which every target can play.
+ALIKE: Final = "--alike"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -39,6 +41,8 @@ class RunSpec:
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
+        must_play: lines of steps that a replay must not skip, or it proves nothing; () for any other run.
+        alike: whether an election is asked for only if every target could grant it, Apache Kafka included.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
     """
 
@@ -53,6 +57,8 @@ class RunSpec:
     schedule: str = ""
     make: str = ""
     power_tier: str | None = None
+    must_play: tuple[int, ...] = ()
+    alike: bool = False
     stop_at_violation: bool = False
 
     @property
@@ -89,10 +95,11 @@ def _run_command(spec: RunSpec) -> str:
     else:
         words += ["--target", f"{spec.target}:{spec.variant}"]
     words += [word for change in spec.changes for word in ("--rule", change)]
-    words += [] if "all" in spec.nemeses else ["--nemesis", ",".join(spec.nemeses)]
+    words += [] if not spec.nemeses or "all" in spec.nemeses else ["--nemesis", ",".join(spec.nemeses)]
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else []
+    words += [ALIKE] if spec.alike and spec.target == BROKER else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 

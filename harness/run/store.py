@@ -70,6 +70,11 @@ class Run:
         return self.path / "schedule.txt"
 
     @property
+    def shrunk(self) -> Path:
+        """The schedule of a finding, shrunk (harness/search/shrink); only findings have the file."""
+        return self.path / "shrunk.txt"
+
+    @property
     def oracles(self) -> Path:
         """The violations that the simulator's oracles saw; the file exists only if there are any."""
         return self.path / "oracles.txt"

@@ -29,13 +29,21 @@ LOSSES: Final = (
     Kind.LAST_STANDING,
     Kind.UNPROMISED,
     Kind.COMMITTED_LOST,
+    Kind.READ_LOST,
 )
 ABOUT_OFFSETS: Final = frozenset({*LOSSES, Kind.DIVERGED, Kind.HOLE, Kind.DISORDER, Kind.NOT_REPLICATED})
 
 # Violations on the way to an outcome. Only the events of brokers show them, which Apache Kafka does not emit; an
-# expectation is one for both, so it names the outcome.
+# expectation is one for both, so it names the outcome. That readers saw two values at an offset follows from one.
 ON_THE_WAY: Final = frozenset(
-    {Kind.NOT_REPLICATED, Kind.COMMITTED_LOST, Kind.FALSE_ACK, Kind.WRONG_HIGH_WATERMARK}
+    {
+        Kind.NOT_REPLICATED,
+        Kind.COMMITTED_LOST,
+        Kind.FALSE_ACK,
+        Kind.WRONG_HIGH_WATERMARK,
+        Kind.READ_UNCOMMITTED,
+        Kind.INCONSISTENT_OFFSETS,
+    }
 )
 
 

@@ -6,6 +6,9 @@ Scenarios: a written schedule with the outcome expected under each protocol, rea
     nodes    B A replicas, C controller
     records  m1 1..4, m2 1..3
     settings min_isr=2 unclean_election=yes
+    partition orders-0 B A
+    producer p1 log-0 orders-0 acks=all,1 every_ms=5..40
+    consumer c1 orders-0 via=every seek=0.1
     # Comment lines explain; the report shows them above the step that they introduce.
     produce m1 acks=all
     await checkpoint A = end(m1)
@@ -18,6 +21,11 @@ Scenarios: a written schedule with the outcome expected under each protocol, rea
 
 The seed draws the numbers of records: `m2 1..3` is 1 to 3, `m3 m2+1..m2+3` is one to three more than m2 has, and
 `m1 11` is 11. `end(m2)` is the offset after the last record of m2.
+
+Steps are about the partition `log-0`. A run may have more: `partition` names one with its replicas, and a step may
+name it, as `elect A of orders-0`. `producer` and `consumer` are clients that work while the steps are played, each
+on the partitions that it names; harness/workload/plan.py has their options. In `nodes B A replicas, C controller,
+D others` D is neither.
 
 A line with `under` is a step of the named protocols alone; a line with `unless` is a step of all others. A mutant
 such as `kip320+fence_fetch=no` also matches its protocol's name. A release of Kafka matches the name of the
@@ -134,6 +142,12 @@ class Scenario:
     def places(self) -> Mapping[Place, tuple[str, ...]]:
         """All partitions with their replicas, the main one first."""
         return {Place(self.topic, self.partition): self.replicas, **self.further}
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The nodes that hold a replica of any partition, in the order of starting."""
+        held = {name for replicas in self.places.values() for name in replicas}
+        return tuple(name for name in self.nodes if name in held)
 
     def under(self, names: Collection[str]) -> Scenario:
         """

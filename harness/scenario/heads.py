@@ -36,13 +36,14 @@ class Count:
 
 def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
-    Return the replicas in order of assignment, and all nodes with the controller first.
+    Return the replicas in order of assignment, and all nodes with the controller first and `others` last.
 
     Raises:
         UsageError: the text is malformed, or names no replicas or no controller.
     """
     replicas: tuple[str, ...] = ()
     controller: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
     for part in text.split(","):
         *names, role = part.split() or [""]
         for name in names:
@@ -52,16 +53,20 @@ def nodes_of(where: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             replicas = tuple(names)
         elif role == "controller" and len(names) == 1 and not controller:
             controller = tuple(names)
-        elif role in ("replicas", "controller") and names:
+        elif role == "others" and names and not more:
+            more = tuple(names)
+        elif role in ("replicas", "controller", "others") and names:
             raise UsageError(f"{where}: nodes {text!r}; expected replicas once, and one controller")
         else:
-            near = nearest(role, ("replicas", "controller"))
+            near = nearest(role, ("replicas", "controller", "others"))
             raise UsageError(f"{where}: nodes {part.strip()!r}; expected 'A B replicas' or 'C controller'{near}")
     if not replicas or not controller:
         raise UsageError(f"{where}: nodes {text!r}; expected replicas and one controller")
     if len(set(replicas)) < len(replicas):
         raise UsageError(f"{where}: nodes {text!r}: a replica twice; expected each once")
-    others = tuple(name for name in replicas if name not in controller)
+    if len({*replicas, *controller, *more}) < len({*replicas, *controller}) + len(more):
+        raise UsageError(f"{where}: nodes {text!r}: others that are there already; expected each once")
+    others = (*(name for name in replicas if name not in controller), *more)
     if len(controller + others) > limits.SCENARIO_NODES_MAX:
         raise UsageError(
             f"{where}: nodes: {len(controller + others)} of them; expected at most {limits.SCENARIO_NODES_MAX}"

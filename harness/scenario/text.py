@@ -29,7 +29,7 @@ def text_of(scenario: Scenario) -> str:
     heads = [
         f"title    {scenario.title}",
         *(f"source   {source}" for source in scenario.sources),
-        f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller",
+        f"nodes    {' '.join(scenario.replicas)} replicas, {controller} controller{_others(scenario)}",
         f"records  {', '.join(map(_count, scenario.records))}",
         f"settings {' '.join(_settings(scenario.settings))}",
         *(f"partition {place} {' '.join(replicas)}" for place, replicas in scenario.further.items()),
@@ -37,6 +37,11 @@ def text_of(scenario: Scenario) -> str:
         *(f"consumer {line_of(plan)}" for plan in scenario.clients.consumers),
     ]
     return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
+
+
+def _others(scenario: Scenario) -> str:
+    others = [name for name in scenario.nodes[1:] if name not in scenario.replicas]
+    return f", {' '.join(others)} others" if others else ""
 
 
 def _count(count: Count) -> str:
@@ -51,5 +56,7 @@ def _settings(settings: Settings) -> list[str]:
         f"message_format={settings.message_format.value}",
         f"heal_within_s={settings.heal_within_s:g}",
     ]
-    lag = settings.replica_lag_ms_max
-    return found if lag is None else [*found, f"replica_lag_ms_max={lag}"]
+    usual = Settings()
+    changed = ("replica_lag_ms_max", "flush_messages", "segment_bytes")
+    values = {name: getattr(settings, name) for name in changed}
+    return [*found, *(f"{name}={value}" for name, value in values.items() if value != getattr(usual, name))]

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from harness.cluster.target import Target
+from harness.model import UsageError
+from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
 from harness.registry import load
-from harness.run.spec import RunSpec
-from harness.scenario.file import draw
+from harness.run.spec import BROKER, RunSpec
+from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
@@ -20,6 +22,11 @@ from targets import TARGETS
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
+
+
+def is_written(scenario: Scenario) -> bool:
+    """Return True for a written scenario: it lacks the records that a random run sends at its end."""
+    return not any(count.name in FINAL_RECORDS for count in scenario.records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +38,10 @@ class RandomRuns:
         variant: a protocol or a mutant, as on the command line.
         changes: rules changed in it, as on the command line.
         nemeses: names from harness/random_schedule/profile.py.
-        schedule: a file that is played instead of each seed's own schedule, or None.
+        schedule: a file that is played instead of each seed's own schedule, or None. A written scenario, which has
+            no records for the end of a random run, is played as written: each of its steps must be applicable.
+        alike: whether schedules are those that every target can play, Apache Kafka among them; a target other than
+            our broker always gets these.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
     """
 
@@ -42,6 +52,7 @@ class RandomRuns:
     nemeses: tuple[str, ...] = (ALL,)
     power_tier: str | None = None
     schedule: Path | None = None
+    alike: bool = False
     stop_at_violation: bool = False
 
     @property
@@ -65,10 +76,11 @@ class RandomRuns:
         Return the spec of a seed; the same options and seed return the same spec.
 
         Raises:
-            UsageError: there is no such target, protocol, rule, nemesis or schedule.
+            UsageError: there is no such target, protocol, rule, nemesis or schedule, or the schedule is a written
+                scenario that expects nothing of the variant.
         """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
-        return RunSpec(
+        spec = RunSpec(
             target=self.target,
             host=self.host,
             variant=Variant.parse(self.variant, "option --protocol"),
@@ -76,11 +88,22 @@ class RandomRuns:
             rules=self.rules,
             scenario=scenario,
             draw=draw(scenario, seed),
-            nemeses=self.nemeses,
+            nemeses=() if is_written(scenario) else self.nemeses,
             schedule=str(self.schedule) if self.schedule else "",
             power_tier=self.power_tier,
+            alike=self._is_alike,
             stop_at_violation=self.stop_at_violation,
         )
+        if not spec.random and spec.expectation is None:
+            raise UsageError(
+                f"{self.schedule}: no expectation for protocol {spec.variant}; expected a line "
+                f"'expect {spec.variant}: OUTCOME', or the records {', '.join(FINAL_RECORDS)} of a random schedule"
+            )
+        return spec
 
     def _profile(self) -> Profile:
-        return profile_of(self.nemeses, DEFAULT if self.host == SIM else REAL, NEMESES)
+        return profile_of(self.nemeses, REAL if self._is_alike else DEFAULT, NEMESES)
+
+    @property
+    def _is_alike(self) -> bool:
+        return self.alike or self.target != BROKER

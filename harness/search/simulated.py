@@ -11,6 +11,7 @@ from checkers.live.watch import LiveCheck
 from harness.cluster.cluster import RunCancelled
 from harness.cluster.target import Target
 from harness.history.memory import MemoryHistory
+from harness.model import Op
 from harness.run.failure import reason_of
 from harness.run.player import Player
 from harness.run.result import RunResult
@@ -32,6 +33,11 @@ def simulate(player: Player, spec: RunSpec) -> RunResult:
 
     A run that fails, as by a bug of ours, is unknown, and the search goes on.
     """
+    return play_in_memory(player, spec)[0]
+
+
+def play_in_memory(player: Player, spec: RunSpec) -> tuple[RunResult, list[Op]]:
+    """Play a run and judge it, as `simulate` does; return its history too."""
     history, failure = MemoryHistory(Path(spec.name)), ""
     try:
         player.play_into(history, spec, Path())
@@ -39,7 +45,7 @@ def simulate(player: Player, spec: RunSpec) -> RunResult:
         raise
     except Exception as error:
         failure = reason_of(error)
-    return judge(spec, history.ops, failure=failure)
+    return judge(spec, history.ops, failure=failure), history.ops
 
 
 def simulate_seed(player: Player, runs: RandomRuns, seed: int) -> RunResult:

@@ -8,6 +8,7 @@ from harness.model import Verdict
 from harness.report.table import render_table
 from harness.run.store import Run
 from harness.search.random_runs import RandomRuns
+from harness.search.replay import as_replay
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
 from harness.suite.spark_worker import spark_worker
@@ -15,7 +16,7 @@ from harness.suite.spark_worker import spark_worker
 
 def play_one(runs: RandomRuns, options: Options, console: Console) -> Verdict:
     """Play one seed on any host, check it on Spark, print and write its report, and return its verdict."""
-    spec, target = runs.spec(options.seed), runs.load_target()
+    spec, target = as_replay(runs.spec(options.seed)), runs.load_target()
     environment = options.make_environment(target)
     runner = SuiteRunner.begin("run", options, runs.name, console, folder="run")
     with spark_worker(runner.java.home) as spark:

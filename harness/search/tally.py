@@ -19,6 +19,8 @@ class Tally:
         kinds: the number of seeds by kind of anomaly.
         asked: the number of requested faults by kind.
         bit: the number of faults that took effect by kind.
+        skipped: steps that were not applicable when their turn came.
+        coverage: how often the simulated cores did each kind of thing.
         findings: the results with a finding.
         seconds: in the simulator, processor time of all jobs; on real processes, wall time of all runs.
     """
@@ -27,6 +29,8 @@ class Tally:
     kinds: Counter[Kind] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
     bit: Counter[str] = field(default_factory=Counter)
+    skipped: int = 0
+    coverage: Counter[str] = field(default_factory=Counter)
     findings: list[RunResult] = field(default_factory=list)
     seeds: int = 0
     elections: int = 0
@@ -43,6 +47,8 @@ class Tally:
         self.kinds.update({anomaly.kind for anomaly in result.anomalies})
         self.asked.update(done.asked)
         self.bit.update(done.bit)
+        self.skipped += done.skipped
+        self.coverage.update(done.coverage)
         self.elections += done.elections
         self.acked += done.acked
         self.steps += done.steps

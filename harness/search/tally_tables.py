@@ -12,6 +12,7 @@ from rich.table import Table
 
 from harness.model import ORACLES, VERDICT_OF, Kind, Verdict
 from harness.search.tally import Tally
+from targets.simulator.coverage import REACHABLE
 
 # The interval of progress lines if there is no terminal.
 LINE_EVERY_S: Final = 30.0
@@ -64,7 +65,15 @@ def print_tally(tally: Tally, console: Console, *, wall_s: float) -> None:
     console.print(_faults(tally))
     counts = ", ".join(f"{count} {verdict.name.lower()}" for verdict, count in sorted(tally.verdicts.items()))
     say(console, f"{tally.seeds} seeds: {counts}")
-    done = f"{tally.elections} elections, {tally.acked} records acknowledged by all"
+    done = (
+        f"{tally.elections} elections, {tally.acked} records acknowledged by all, {tally.skipped} steps skipped "
+        "as not applicable"
+    )
+    if tally.coverage:
+        reached = REACHABLE & tally.coverage.keys()
+        say(console, f"{len(reached)} of {len(REACHABLE)} kinds of events and effects of the core were reached")
+        if never := sorted(REACHABLE - reached):
+            say(console, f"never reached: {', '.join(never)}")
     if tally.steps:
         say(console, f"{done}, {tally.steps} steps, {tally.virtual_s:.0f} s of virtual time")
         say(console, f"{wall_s:.1f} s; {tally.seeds_per_second:.1f} seeds per second and core")

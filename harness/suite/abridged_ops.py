@@ -109,7 +109,7 @@ def _bulk(rows: pa.Table) -> pa.Table:
 
 
 def _without_records(op: Op) -> Op:
-    """Return a read without the empty list that stands for the records which it showed."""
+    """Return a read without the empty list that stands for what it showed, and a poll without its records."""
     if op.source is not Source.CLIENT or "records" not in op.value:
         return op
     value = {name: each for name, each in op.value.items() if name != "records"}

@@ -25,6 +25,8 @@ RANDOM_SEED_MAX: Final = 1_000_000
 PORT_MAX: Final = 65535
 # Of a wrong range, in its error.
 PORTS_CHARACTERS: Final = 40
+# Where Spark runs if nothing else is asked for: here, on all cores.
+MASTER: Final = "local[*]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,7 @@ def configure_options(
     parser.add_argument(
         "--jobs",
         type=whole_number(1, limits.OPTION_JOBS_MAX),
-        help="parallel runs (default: one for each core, one in the simulator)",
+        help="parallel runs (default: one for each core; one in the simulator, except for searches of many seeds)",
     )
     parser.add_argument("--power-tier", choices=("loop", "watermark"), help="require this way to lose power")
     parser.add_argument(
@@ -119,9 +121,9 @@ def configure_spark(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which Spark reads stored runs."""
     parser.add_argument(
         "--master",
-        default="local[*]",
+        default=MASTER,
         metavar="URL",
-        help="where Spark runs: local[N], spark://HOST:PORT, yarn, k8s://… (default: local[*]; docs/spark.md)",
+        help=f"where Spark runs: local[N], spark://HOST:PORT, yarn, k8s://… (default: {MASTER}; docs/spark.md)",
     )
     parser.add_argument(
         "--conf",

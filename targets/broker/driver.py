@@ -200,10 +200,10 @@ class Driver:
         self._data.close_cleanly({tp: replica.high_watermark for tp, replica in replicas.items()})
 
     # --- the disk port -----------------------------------------------------------------------------------------
-    def create(self, tp: TopicPartition) -> LogPort:
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create a log for a new replica."""
         assert self._data is not None, "a replica before the disk is open"
-        return self._data.create_log(tp)
+        return self._data.create_log(tp, topic_id)
 
     def _on_durable(self, path: str | PurePath, length: int) -> None:
         self._witness.emit("flush", {"path": str(path), "length": length})

@@ -99,6 +99,10 @@ def settings_of(settings: Settings, entry: Entry) -> dict[str, str]:
     }
     if settings.replica_lag_ms_max is not None:
         found["replica.lag.time.max.ms"] = str(settings.replica_lag_ms_max)
+    if settings.flush_messages:
+        found["log.flush.interval.messages"] = str(settings.flush_messages)
+    if settings.segment_bytes is not None:
+        found["log.segment.bytes"] = str(settings.segment_bytes)
     if settings.message_format is MessageFormat.WITHOUT_EPOCHS:
         if version(entry.speaks) >= FORMAT_FIXED_SINCE:
             raise UsageError(

@@ -17,7 +17,7 @@ from typing import Final
 
 from harness.logdir.scan import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import Recovery
-from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.log import Segment, SimLog
 from targets.simulator.records import content_of
 
@@ -28,6 +28,8 @@ TORN: Final = "torn"
 ZEROS: Final = "zeros"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
+TOPIC_ID_FILE: Final = "partition.metadata"
+TOPIC_ID_FILE_BYTES: Final = len("version: 0\ntopic_id: \n") + 22
 
 
 class SimDisk:
@@ -46,10 +48,16 @@ class SimDisk:
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
 
     # --- while the node runs -------------------------------------------------------------------------------
-    def create(self, tp: TopicPartition) -> SimLog:
-        """Create an empty log."""
-        self.logs[tp] = SimLog(tp, self._segment_bytes)
-        return self.logs[tp]
+    def create(self, tp: TopicPartition, topic_id: int = NO_TOPIC_ID) -> SimLog:
+        """Create an empty log; a deleted one of that name leaves no high watermark."""
+        if tp in self.high_watermarks:
+            self.write_high_watermarks((of, at) for of, at in self.high_watermarks.items() if of != tp)
+        log = self.logs[tp] = SimLog(tp, self._segment_bytes)
+        if topic_id != NO_TOPIC_ID:
+            log.adopt(topic_id)
+            if self.on_durable is not None:
+                self.on_durable(f"{tp}/{TOPIC_ID_FILE}", TOPIC_ID_FILE_BYTES)
+        return log
 
     def write_high_watermarks(self, high_watermarks: Iterable[tuple[TopicPartition, int]]) -> None:
         """Replace the high watermark checkpoint, durably."""

@@ -27,6 +27,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
 from targets.simulator.client import SimClient
+from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
@@ -97,6 +98,7 @@ class SimEnvironment:
             virtual_ns=run.world.clock.now_ns,
             zookeeper_faults_asked=faults.asked if faults else 0,
             zookeeper_faults_bit=faults.bit if faults else 0,
+            coverage=run.world.coverage.named(),
         )
         cluster.record(SIMULATOR, OpType.INFO, ran)
 
@@ -121,6 +123,7 @@ class SimEnvironment:
             rules=from_text(spec.rules),
             ids=spec.draw.ids,
             settings=settings_of(spec.scenario.settings),
+            segment_bytes=spec.scenario.settings.segment_bytes or SEGMENT_BYTES,
             trace=self._trace,
         )
 
@@ -133,7 +136,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
     """Return a world as the cluster of a run; the world records in this history, and the cluster reads from it."""
     world.record_into(history)
     cluster = Cluster(
-        host=SimMachines(world, spec.scenario.replicas),
+        host=SimMachines(world, spec.scenario.stores),
         target=target,
         protocol=spec.variant.protocol,
         rules=spec.rules,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
-from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.records import content_of, placed
 
 # Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
@@ -87,6 +87,7 @@ class SimLog:
         epochs: the epoch file, None when there is none.
         directory_durable: the directory's own name survives a power loss.
         changes: rises with every write.
+        topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
     """
 
     def __init__(self, tp: TopicPartition, segment_bytes: int, start_offset: int = 0) -> None:
@@ -98,6 +99,7 @@ class SimLog:
         self.directory_durable = False
         self.deleted = False
         self.changes = 0
+        self.topic_id = NO_TOPIC_ID
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
 
@@ -154,6 +156,7 @@ class SimLog:
 
     def _append(self, batch: Batch) -> None:
         if not self.segments[-1].has_room(batch, self._segment_bytes):
+            self.segments[-1].flush()  # as targets/broker/log/file_log.py, when a new file begins
             self.segments.append(Segment(base_offset=batch.base_offset))
         self.segments[-1].append(batch)
         self._end = batch.last_offset + 1
@@ -245,6 +248,11 @@ class SimLog:
         if flush:
             self.epochs_durable = self.epochs
             self._flush_names()
+
+    def adopt(self, topic_id: int) -> None:
+        """Write down, durably, the id of the topic that the log belongs to."""
+        self.topic_id = topic_id
+        self._flush_names()
 
     def _flush_names(self) -> None:
         for segment in self.segments:

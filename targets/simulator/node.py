@@ -37,6 +37,7 @@ from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import ZkGet, ZkNode, broker_path, decode_registration
 from targets.simulator import clock
+from targets.simulator.coverage import Coverage
 from targets.simulator.disk import SimDisk
 from targets.simulator.network import Network
 from targets.simulator.peers import Inbounds, Outbounds
@@ -62,6 +63,7 @@ class Setting(Protocol):
     network: Network
     trace: Trace
     watchers: list[Watcher]
+    coverage: Coverage
     core_steps: int
     session_timeout_ms: int
     is_random: bool
@@ -123,9 +125,9 @@ class Process:
         self.zookeeper.connect()
 
     # --- the disk port -----------------------------------------------------------------------------------------
-    def create(self, tp: TopicPartition) -> LogPort:
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create a log for a new replica."""
-        return self._node.disk.create(tp)
+        return self._node.disk.create(tp, topic_id)
 
     def _flush(self, effect: Flush) -> None:
         if self._node.disk.flush_log(effect.tp, effect.upto):
@@ -156,6 +158,7 @@ class Process:
             self._node.end(self, f"{error!r}")
             return
         world.core_steps += 1
+        world.coverage.note(event, effects)
         if world.trace.detail is Detail.FULL:
             world.trace.note(f"{world.clock.now_ns} {name} {event!r} -> {effects!r}")
         for effect in effects:

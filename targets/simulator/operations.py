@@ -24,6 +24,7 @@ from harness.limits import CLIENT_OPERATION_S_MAX
 from harness.model import OpType, PreconditionError
 from targets.broker.core.messages import (
     CreateTopicsRequest,
+    DeleteTopicsRequest,
     ErrorCode,
     FetchPartition,
     FetchRequest,
@@ -221,6 +222,35 @@ class CreateTopic(Operation):
     def answered(self, response: Response) -> None:
         """End with the answer's error, if any."""
         assert isinstance(response, TopicErrors), f"{response!r} is not an answer to a CreateTopics request"
+        (_, error, text), *_ = response.errors
+        self.end("" if error is ErrorCode.NONE else f"{error.name} {text}".strip())
+
+    def failed(self, error: str, *, sent: bool) -> None:  # noqa: ARG002
+        """End: the topic may or may not exist."""
+        self.end(error)
+
+
+class DeleteTopic(Operation):
+    """Delete a topic."""
+
+    def __init__(self, world: World, name: str, topic: str) -> None:
+        """Create the operation."""
+        super().__init__(world, name)
+        self._topic = topic
+        self.ask()
+
+    def target(self) -> str | None:
+        """Return the controller."""
+        node = self.world.zookeeper.tree.nodes.get(CONTROLLER)
+        return None if node is None else self.world.name_of(int(node.data))
+
+    def request(self) -> Request:
+        """Return the DeleteTopics request."""
+        return DeleteTopicsRequest(topics=(self._topic,), timeout_ms=self.left_ms)
+
+    def answered(self, response: Response) -> None:
+        """End with the answer's error, if any."""
+        assert isinstance(response, TopicErrors), f"{response!r} is not an answer to a DeleteTopics request"
         (_, error, text), *_ = response.errors
         self.end("" if error is ErrorCode.NONE else f"{error.name} {text}".strip())
 

@@ -75,6 +75,8 @@ class Witness:
 
 def epoch_version(rules: Rules) -> int:
     """Return the version of OffsetForLeaderEpoch whose fields the rules need, as the releases had it."""
+    if rules.topic_identity:
+        return 4
     if rules.fence_truncation_query:
         return 3 if rules.fence_broker_epoch else 2
     return 1 if rules.truncate_to is TruncateTo.EPOCH_WALK else 0

@@ -19,6 +19,7 @@ from targets.broker.core.state import Config
 from targets.broker.core.zookeeper import Registration
 from targets.broker_target import SESSION_TIMEOUT_MS, SETTINGS
 from targets.simulator.clock import NS_PER_S, Clock
+from targets.simulator.coverage import Coverage
 from targets.simulator.disk import SEGMENT_BYTES, SimDisk
 from targets.simulator.links import SimLinks
 from targets.simulator.network import Latency, Network
@@ -97,6 +98,7 @@ class World:
         self.network.ends[ZOOKEEPER] = self.zookeeper
         self.nodes: dict[str, Node] = {}
         self.watchers: list[Watcher] = []
+        self.coverage = Coverage()
         self.steps = 0
         self.core_steps = 0
         self._lives = 0

@@ -18,6 +18,7 @@ from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
+from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
 from targets.simulator.trace import Trace
 from targets.simulator.world import Randomness, World
@@ -43,6 +44,7 @@ def random_world(
     rules: Rules,
     ids: Mapping[str, int],
     settings: Mapping[str, Any],
+    segment_bytes: int = SEGMENT_BYTES,
     trace: Trace | None = None,
 ) -> World:
     """Create the world of a seed; it has no sink yet, and no node runs."""
@@ -53,6 +55,7 @@ def random_world(
         rules=rules,
         ids=ids,
         settings=settings,
+        segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         randomness=Randomness(latency=chance.choice(LATENCIES)),
         trace=trace,

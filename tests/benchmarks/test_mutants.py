@@ -9,11 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import MUTANTS, WITHOUT, controlling, following, joining, leading, serving, stepping
+from benchmarks.mutants import (
+    MUTANTS,
+    WITHOUT,
+    commanding,
+    controlling,
+    following,
+    joining,
+    leading,
+    serving,
+    stepping,
+)
 from benchmarks.mutants.mutant import CATEGORIES, Category, Mutant, MutantError
 
 CORE = Path("targets/broker/core")
-PARTS = (stepping, controlling, leading, serving, following, joining)
+PARTS = (stepping, controlling, commanding, leading, serving, following, joining)
 ALL = [mutant for part in PARTS for mutant in part.MUTANTS]
 
 

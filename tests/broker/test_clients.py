@@ -144,6 +144,40 @@ def test_deleted_topic_leaves_no_directory_and_no_metadata(cluster: Cluster, cli
     assert KafkaError.UNKNOWN_TOPIC_OR_PART == caught.value.args[0].code()
 
 
+def test_topic_that_is_made_again_at_once_takes_nothing_of_its_predecessor(
+    cluster: Cluster, client: LibrdkafkaClient
+) -> None:
+    """The followers hear of the deletion late, when their fetches were answered with an error already."""
+    topic = made(cluster, client, "A", "B", "C")
+    client.produce(topic, 0, "m1", values(3), acks=-1)
+    admin = AdminClient(config(cluster))
+    late = [cluster.fabric.delay("StopReplica", "*", name, "request", 0.05) for name in ("B", "C")]
+    _led.discard(topic)
+    admin.delete_topics([topic])[topic].result(timeout=limits.CLIENT_OPERATION_S_MAX)
+    client.create_topic(topic, list(IDS.values()))
+    cluster.await_(
+        lambda: topic in _led and _isr(cluster, topic) == set(IDS.values()), lambda: f"{topic} led and in sync"
+    )
+    for rule in late:
+        cluster.fabric.heal(rule)
+    sent: list[str] = []
+    for turn in range(5):
+        group = [f"again-{turn}.{number}" for number in range(3)]
+        assert [len(sent) + at for at in range(3)] == client.produce(topic, 0, f"m2-{turn}", group, acks=-1)
+        sent += group
+
+    def held() -> list[list[str]]:
+        logs = [log_of(cluster, name, topic) for name in IDS]
+        return [[record[2] for batch in log.batches for record in batch.records] for log in logs]
+
+    cluster.await_(lambda: held() == [sent] * 3, lambda: f"{sent} on all, not {held()}")
+    ids = [(disk(cluster, name) / f"{topic}-0" / "partition.metadata") for name in IDS]
+    if PROTOCOLS[cluster.protocol].topic_identity:
+        assert 1 == len({path.read_text() for path in ids})
+    else:
+        assert not any(path.exists() for path in ids)
+
+
 def test_topic_that_is_there_is_not_made_again(cluster: Cluster, client: LibrdkafkaClient) -> None:
     topic = made(cluster, client, "A")
     with pytest.raises(PreconditionError, match="TOPIC_ALREADY_EXISTS"):

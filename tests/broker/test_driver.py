@@ -142,7 +142,7 @@ def rig(tmp_path: Path) -> Iterator[MakeRig]:
 def test_event_that_an_effect_brings_about_is_taken_after_all_effects_of_its_step(rig: MakeRig) -> None:
     flush = Flush(tp=TP, generation=3, upto=0)
     made = rig(lambda event: [flush, ZkAsk(tag=1, ops=())] if isinstance(event, Tick) else [ZkAsk(tag=2, ops=())])
-    made.driver.create(TP)
+    made.driver.create(TP, 0)
     made.driver.post(Tick())
     assert [Tick(), Flushed(tp=TP, generation=3, upto=0)] == made.core.events
     assert [1, 2] == [tag for tag, _ in made.zookeeper.asked]
@@ -150,7 +150,7 @@ def test_event_that_an_effect_brings_about_is_taken_after_all_effects_of_its_ste
 
 def test_flush_of_a_log_that_was_deleted_is_forgotten(rig: MakeRig) -> None:
     made = rig(lambda event: [Flush(tp=TP, generation=3, upto=0)] if isinstance(event, Tick) else [])
-    made.driver.create(TP).delete()
+    made.driver.create(TP, 0).delete()
     made.driver.post(Tick())
     assert [Tick()] == made.core.events
 

@@ -20,6 +20,7 @@ from targets.broker.core.messages import (
     OffsetForLeaderEpochResponse,
     Request,
     Response,
+    StopReplica,
     StopReplicaRequest,
 )
 from targets.broker.core.rules import PROTOCOLS
@@ -136,6 +137,28 @@ def test_fetch_between_two_releases_is_fenced_only_where_both_know_the_fence(
         request = FetchRequest(replica_id=2, max_wait_ms=0, min_bytes=0, max_bytes=1, partitions=(part,))
         (came,) = Pair(follower, leader).asks(request)
         assert replace(request, partitions=(replace(part, current_leader_epoch=current),)) == came
+
+    play(story)
+
+
+@pytest.mark.parametrize(("follower", "leader", "told"), [("kip380", "kip380", 9), ("kip380", "kip320", 0)])
+def test_topics_id_is_named_only_where_both_know_of_it(follower: str, leader: str, told: int) -> None:
+    """Source: KIP-516: without an id a topic is known by its name."""
+
+    def story() -> None:
+        part = FetchPartition(tp=TP, fetch_offset=9, max_bytes=1, log_start_offset=2, topic_id=9)
+        fetch = FetchRequest(replica_id=2, max_wait_ms=0, min_bytes=0, max_bytes=1, partitions=(part,))
+        (came,) = Pair(follower, leader).asks(fetch)
+        assert replace(fetch, partitions=(replace(part, topic_id=told),)) == came
+        asked = replace(FENCED, questions=tuple(replace(each, topic_id=9) for each in FENCED.questions))
+        (came,) = Pair(follower, leader).asks(asked, TOLD)
+        assert isinstance(came, OffsetForLeaderEpochRequest)
+        assert [told] == [each.topic_id for each in came.questions]
+        stop = StopReplicaRequest(
+            controller_id=1, controller_epoch=2, ack_timeout_ms=3, partitions=(StopReplica(tp=TP, topic_id=9),)
+        )
+        (came,) = Pair(follower, leader).asks(stop)
+        assert isinstance(came, StopReplicaRequest) and [told] == [each.topic_id for each in came.partitions]
 
     play(story)
 

@@ -305,7 +305,7 @@ def _protocol(cluster: Cluster, to: int, channel: str) -> Outbound:
 # --- versions --------------------------------------------------------------------------------------------------
 def test_questions_wait_for_what_the_peer_knows_and_go_in_the_newest_version_that_both_do() -> None:
     async def story(_: Loop) -> None:
-        for newest, spoken in ((0, 0), (1, 1), (3, 3), (9, 3)):
+        for newest, spoken in ((0, 0), (1, 1), (3, 3), (4, 4), (9, 4)):
             asker = Asker(told=b"")
             asker.asks(1, 2)
             assert [] == asker.wire.written
@@ -321,7 +321,7 @@ def test_questions_wait_for_what_the_peer_knows_and_go_in_the_newest_version_tha
     "told",
     [
         pytest.param(versions_told(), id="peer that knows nothing"),
-        pytest.param(versions_told((OFFSET_FOR_LEADER_EPOCH, 4, 4)), id="peer that is too new"),
+        pytest.param(versions_told((OFFSET_FOR_LEADER_EPOCH, 5, 5)), id="peer that is too new"),
     ],
 )
 def test_peer_that_cannot_be_asked_for_epochs_is_not_asked_and_the_core_is_told_why(told: bytes) -> None:

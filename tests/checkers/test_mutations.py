@@ -10,8 +10,23 @@ import pytest
 
 from checkers import CHECKERS
 from checkers.checker import Checker, check, partitions
-from checkers.facts import acked, fates, keepers, losing, proof
-from checkers.rules import acknowledged, committed, isr, loss, lost, replicas, seen_without, unreported
+from checkers.facts import acked, fates, keepers, losing, proof, uncommitted
+from checkers.rules import (
+    acknowledged,
+    committed,
+    isr,
+    loss,
+    lost,
+    poll_order,
+    producer_order,
+    read_loss,
+    readers_differ,
+    replicas,
+    seen_without,
+    told,
+    unreported,
+    whole,
+)
 from harness.model import ORACLES, Anomaly, Kind, Op
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.plants.table import PLANTS
@@ -31,6 +46,19 @@ PARTS: list[tuple[Any, str, Any]] = [
     (committed, "_never_copied", lambda *_: True),
     (committed, "_never_copied", lambda *_: False),
     (acknowledged, "_elsewhere", lambda *_: iter(())),
+    (acknowledged, "polled_places", lambda *_: {}),
+    (producer_order, "_shown_together", lambda *_: iter(())),
+    (uncommitted, "_above_own", lambda *_: iter(())),
+    (uncommitted, "_unpassed", lambda *_: iter(())),
+    (uncommitted, "_uncopied", lambda *_: iter(())),
+    (read_loss, "_assured", lambda *_: None),
+    (read_loss, "twice_polled", lambda *_: {}),
+    (readers_differ, "_is_excused", lambda *_: False),
+    (poll_order, "_back", lambda *_: iter(())),
+    (poll_order, "_skips", lambda *_: iter(())),
+    (told, "_falling", lambda *_: iter(())),
+    (told, "_beyond", lambda *_: iter(())),
+    (whole, "_polled", lambda *_: None),
     (replicas, "_restamped", lambda *_: iter(())),
     (replicas, "_unheard", lambda *_: iter(())),
     (isr, "_cut_off", lambda *_: True),
@@ -119,6 +147,12 @@ def test_every_kind_of_anomaly_is_found_in_a_golden_history() -> None:
         ("contents", "value-never-sent"),
         ("controllers", "controller-epoch-falls-1"),
         ("links", "links-held-without-hold"),
+        ("poll-order", "poll-skips"),
+        ("polled-contents", "polled-twice"),
+        ("read-lost", "read-and-gone-kafka"),
+        ("read-uncommitted", "read-from-a-follower"),
+        ("readers-differ", "readers-differ"),
+        ("told-high-watermark", "polled-mark-falls-kafka"),
         ("producer-order", "producer-order-1"),
         ("reads", "read-goes-back"),
         ("registrations", "registrations-seen-twice"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from harness.model import UsageError
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.patterns import PATTERNS
 from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL, WEIGHTS, profile_of
+from harness.random_schedule.width import NARROW
 from harness.scenario.text import text_of
 from nemesis import NEMESES as FAULTS
 
@@ -29,8 +31,21 @@ def test_all_is_every_schedule_as_it_was() -> None:
 
 def test_seeds_of_the_simulator_draw_what_they_drew() -> None:
     """The figures of docs/search.md are of these schedules: if the schedules change, measure again."""
-    texts = "".join(text_of(draw_schedule(seed, FAULTS)) for seed in range(500))
+    narrow = replace(DEFAULT, breadth=NARROW)
+    texts = "".join(text_of(draw_schedule(seed, FAULTS, narrow)) for seed in range(500))
     assert "51ff263fbb11f6c0a6bf4bc48f0cd2c3" == hashlib.md5(texts.encode()).hexdigest()
+
+
+def test_steps_of_a_run_of_one_partition_are_those_of_a_narrow_one() -> None:
+    """Further partitions and clients have a random source of their own."""
+    narrow = replace(DEFAULT, breadth=NARROW)
+    wide = 0
+    for seed in range(200):
+        drawn = draw_schedule(seed, FAULTS)
+        wide += bool(drawn.further)
+        if not drawn.further:
+            assert [s.act for s in draw_schedule(seed, FAULTS, narrow).steps] == [s.act for s in drawn.steps]
+    assert 70 < wide < 130
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in (ALL, "hold", "pattern")])

@@ -184,7 +184,7 @@ def test_end_gives_up_at_once_when_a_replica_cannot_go_on(monkeypatch: pytest.Mo
     monkeypatch.setattr(Partition, "is_stuck", lambda _, name: name == "B")
     monkeypatch.setattr(RandomPlay, "_is_whole", lambda _: False)
     steps = ("produce m1 acks=all meanwhile", "pass 30ms")
-    last = healed(played(*steps, timing=Timing(alike=True)))
+    last = healed(played(*steps, timing=Timing(ends_when_stuck=True)))
     assert (OpType.FAIL, "B stuck, and all others settled") == (last.type, last.value["missing"])
     waited = healed(played(*steps))
     assert "not seen within 3 s" in str(waited.value["missing"])
@@ -197,7 +197,8 @@ def test_end_goes_on_when_leadership_moves_right_after_the_cluster_was_whole(
     turns = cycle([True, False])
     monkeypatch.setattr(RandomPlay, "_is_whole", lambda _: next(turns))
     assert (
-        OpType.OK is healed(played("produce m1 acks=all meanwhile", "pass 30ms", timing=Timing(alike=True))).type
+        OpType.OK
+        is healed(played("produce m1 acks=all meanwhile", "pass 30ms", timing=Timing(ends_when_stuck=True))).type
     )
 
 

@@ -140,3 +140,29 @@ def test_drawing_is_well_formed_and_every_item_has_its_history_line() -> None:
     titles = [t.text or "" for t in plot.iter("title")]
     assert len(titles) == len(timeline.items)
     assert [t for t in titles if not re.match(r"history \d+ at \d+\.\d{9} s: ", t)] == []
+
+
+def test_poll_is_a_tick_if_it_proves_an_anomaly_and_is_not_drawn_otherwise() -> None:
+    asked = {"topic": "t", "partition": 0, "node": "A", "position": 0}
+    answer = asked | {"records": [[offset, f"m{offset}"] for offset in range(500)], "high_watermark": 500}
+    ops = list(scenario1("hw")[1])
+    for process in ("client-8", "client-9"):
+        for type_, value in ((OpType.INVOKE, asked), (OpType.OK, answer), (OpType.INVOKE, asked)):
+            last = ops[-1]
+            op = Op(
+                index=last.index + 1,
+                time_ns=last.time_ns + 1,
+                source=Source.CLIENT,
+                process=process,
+                type=type_,
+                f="poll",
+                value=value,
+            )
+            ops.append(op)
+    proof = ops[-2].index
+    assert {*_timeline(ops).lanes}.isdisjoint({"client-8", "client-9"})
+    shown = _timeline(ops, frozenset({proof}))
+    assert ["poll"] == _labels(shown, "client-9")
+    assert "client-8" not in shown.lanes
+    drawn = draw_timeline(shown, ops)
+    assert "poll" in drawn.plot

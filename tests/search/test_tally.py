@@ -70,7 +70,7 @@ def test_table_has_kinds_with_their_verdicts_and_faults_that_bit_and_how_fast_it
     assert lines.index(["oracle-committed", "invalid", "1"]) < lines.index(["lost", "invalid", "1"])
     assert ["kill", "4", "2"] in lines
     assert "2 seeds: 1 permitted, 1 invalid" in text
-    assert "6 elections, 8 records acknowledged by all, 10 steps, 1 s of virtual time" in text
+    assert "6 elections, 8 records acknowledged by all, 0 steps skipped as not applicable, 10 steps" in text
     assert "2.0 s; 4.0 seeds per second and core" in text
 
 

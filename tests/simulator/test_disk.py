@@ -304,3 +304,14 @@ def test_chance_may_leave_or_take_a_name_that_nobody_flushed() -> None:
         disk.lose_power(Random(seed))
         kept.append(values(disk) is not None)
     assert {True, False} == set(kept)
+
+
+def test_log_that_is_created_again_has_no_high_watermark_of_its_predecessor() -> None:
+    disk = SimDisk()
+    append(disk.create(TP), "a", "b")
+    other = TopicPartition("other", 0)
+    disk.write_high_watermarks([(TP, 2), (other, 1)])
+    disk.logs[TP].delete()
+    append(disk.create(TP), "c", "d")
+    assert [0] == [found.high_watermark for _, found in disk.open()]
+    assert {other: 1} == disk.high_watermarks

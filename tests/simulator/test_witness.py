@@ -51,7 +51,7 @@ def test_clients_are_not_overheard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "version"), [("kip101", 0), ("kip279", 1), ("kip279-2.0.1", 1), ("kip320", 2), ("kip380", 3)]
+    ("protocol", "version"), [("kip101", 0), ("kip279", 1), ("kip279-2.0.1", 1), ("kip320", 2), ("kip380", 4)]
 )
 def test_version_of_the_question_is_the_releases(protocol: str, version: int) -> None:
     assert version == epoch_version(PROTOCOLS[protocol])

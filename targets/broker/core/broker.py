@@ -180,6 +180,8 @@ def _on_zookeeper(core: Core, event: ZkAnswered) -> None:
             topics.on_live_read(core, continuation, results[0])
         case topics.AwaitTopicsToDelete():
             topics.on_to_delete(core, continuation, results)
+        case topics.AwaitPartitionsToDelete():
+            topics.on_partitions_to_delete(core, continuation, results)
         case topics.AwaitTopicsWrite():
             topics.on_topics_written(core, continuation, results)
         case _ if not stale and continuation is not None:  # any other reply is void

@@ -15,6 +15,7 @@ from targets.broker.core.messages import (
     LeaderAndIsr,
     LeaderAndIsrRequest,
     Response,
+    StopReplica,
     StopReplicaRequest,
     TopicPartition,
 )
@@ -65,7 +66,7 @@ def inform(
     for broker in sorted(brokers):
         known = {tp: state for tp, state in states.items() if not (awaits and state.leader == broker)}
         mine = tuple(
-            _command(tp, replicas, known.get(tp))
+            _command(tp, replicas, known.get(tp), _topic_id(core, tp, states.get(tp)))
             for tp, replicas in sorted(assignments.items())
             if broker in replicas and (is_init or tp in known)
         )
@@ -73,15 +74,22 @@ def inform(
             _enqueue(core, broker, _leader_and_isr(core, broker, mine, is_init=is_init))
 
 
-def stop_replicas(core: Core, gone: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+def stop_replicas(
+    core: Core, gone: Mapping[TopicPartition, tuple[int, ...]], topic_ids: Mapping[str, int]
+) -> None:
     """
     Command the brokers of deleted partitions to delete them too (V3 B, on_topic_change 2).
 
-    Many go in several commands: a broker serves others between two of them.
+    Many go in several commands: a broker serves others between two of them. An id keeps a late copy of a command
+    from the next topic of that name; the epoch says that any is over (KIP-570).
     """
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
         if broker in core.state.controller.live:
-            partitions = tuple(tp for tp, replicas in sorted(gone.items()) if broker in replicas)
+            partitions = tuple(
+                StopReplica(tp=tp, topic_id=topic_ids[tp.topic])
+                for tp, replicas in sorted(gone.items())
+                if broker in replicas
+            )
             for first in range(0, len(partitions), STOPPED_TOGETHER_MAX):
                 request = StopReplicaRequest(
                     controller_id=core.config.broker_id,
@@ -101,7 +109,14 @@ def forget_dead(core: Core) -> None:
     }
 
 
-def _command(tp: TopicPartition, replicas: tuple[int, ...], state: PartitionState | None) -> LeaderAndIsr:
+def _topic_id(core: Core, tp: TopicPartition, state: PartitionState | None) -> int:
+    """Return the id of a partition's topic: of its state, which an older release may have written without one."""
+    return core.state.controller.topic_ids[tp.topic] if state is None else state.topic_id
+
+
+def _command(
+    tp: TopicPartition, replicas: tuple[int, ...], state: PartitionState | None, topic_id: int
+) -> LeaderAndIsr:
     return LeaderAndIsr(
         tp=tp,
         leader=-1 if state is None else state.leader,
@@ -109,6 +124,7 @@ def _command(tp: TopicPartition, replicas: tuple[int, ...], state: PartitionStat
         isr=() if state is None else state.isr,
         zk_version=-1 if state is None else state.zk_version,
         replicas=replicas,
+        topic_id=topic_id,
     )
 
 

@@ -14,7 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from targets.broker.core import commands, election
-from targets.broker.core.messages import LeaderAndIsr, TopicPartition
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsr, TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
@@ -42,6 +43,7 @@ from targets.broker.core.zookeeper import (
     encode_state,
     leader_and_isr_path,
     partition_path,
+    topic_id_path,
     topic_path,
 )
 
@@ -72,6 +74,7 @@ class AwaitStates:
     office: int
     live: tuple[tuple[int, int], ...]
     assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+    topic_ids: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +150,15 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     pairs = zip(continuation.brokers, results[:count], strict=True)
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
+    topic_ids: list[tuple[str, int]] = []
     for topic, node in zip(continuation.topics, results[count:], strict=True):
         if isinstance(node, ZkNode):
+            topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
             for partition, replicas in sorted(decode_assignment(node.data).items()):
                 assignments.append((TopicPartition(topic, partition), replicas))
-    after = AwaitStates(office=continuation.office, live=live, assignments=tuple(assignments))
+    after = AwaitStates(
+        office=continuation.office, live=live, assignments=tuple(assignments), topic_ids=tuple(topic_ids)
+    )
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
     core.ask(after, ZkGet(path=ELECTIONS), *states)
 
@@ -169,12 +176,13 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     assignments = dict(continuation.assignments)
     wanted, *nodes = results
     pairs = zip(continuation.assignments, nodes, strict=True)
-    states = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
-    gone = {tp: replicas for tp, replicas in controller.assignments.items() if tp not in assignments}
+    topic_ids = dict(continuation.topic_ids)
+    found = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
+    states = {tp: state for tp, state in found.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
     first, known = not controller.in_office, _unseen(core, live)
-    controller.live, controller.assignments, controller.in_office = live, assignments, True
+    controller.live, controller.in_office = live, True
     commands.forget_dead(core)
-    commands.stop_replicas(core, gone)
+    _stop_deleted(core, assignments, topic_ids)
     if returned:
         commands.inform(core, returned, assignments, states, is_init=first)
     asked = _take_elections(core, wanted)
@@ -182,11 +190,30 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         state = states.get(tp)
         _announce_if_written(core, tp, state)
         decision = _decision(core, replicas, state, returned)
+        # A state of an older topic: its first write came as late as this topic was created. It is replaced.
+        version = found[tp].zk_version if tp in found else None
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, known=known, saw=continuation.live)
+            _write(core, tp, replicas, state, decision, version=version, known=known, saw=continuation.live)
     _send_writes(core)
+
+
+def _stop_deleted(
+    core: Core, assignments: dict[TopicPartition, tuple[int, ...]], topic_ids: dict[str, int]
+) -> None:
+    """Stop the replicas of topics that are gone since the last reading, also if their names are there again."""
+    controller = core.state.controller
+    before, ids_before = controller.assignments, controller.topic_ids
+    gone = {
+        tp: replicas
+        for tp, replicas in before.items()
+        if tp not in assignments or topic_ids[tp.topic] != ids_before[tp.topic]
+    }
+    controller.assignments, controller.topic_ids = assignments, topic_ids
+    for tp in gone:
+        controller.uncertain.pop(tp, None)
+    commands.stop_replicas(core, gone, ids_before)
 
 
 def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
@@ -244,29 +271,41 @@ def _write(
     old: PartitionState | None,
     decision: election.Decision,
     *,
+    version: int | None,
     known: tuple[tuple[int, int], ...],
     saw: tuple[tuple[int, int], ...],
 ) -> None:
-    """Write a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6)."""
+    """
+    Write a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6).
+
+    Args:
+        old: the state that the decision changes, None if this topic has none.
+        version: of the node there, None if there is none.
+    """
     controller = core.state.controller
+    topic_id = controller.topic_ids[tp.topic] if old is None else old.topic_id
     new = PartitionState(
         leader=decision.leader,
         leader_epoch=decision.leader_epoch,
         isr=decision.isr,
         controller_epoch=controller.epoch,
-        zk_version=0 if old is None else old.zk_version + 1,
+        zk_version=0 if version is None else version + 1,
+        topic_id=topic_id,
     )
     check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
     path, data = leader_and_isr_path(tp), encode_state(new)
     continuation = AwaitStateWrite(
         tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known, saw=saw
     )
-    if old is None:
-        parent = ZkCreate(path=partition_path(tp))
-        write = ZkMulti(ops=(check, parent, ZkCreate(path=path, data=data)))
+    ops: list[ZkCreate | ZkSet | ZkDelete | ZkCheck] = [check]
+    if version is None:
+        ops += [ZkCreate(path=partition_path(tp)), ZkCreate(path=path, data=data)]
     else:
-        write = ZkMulti(ops=(check, ZkSet(path=path, data=data, version=old.zk_version)))
-    controller.writes.append((continuation, write))
+        ops.append(ZkSet(path=path, data=data, version=version))
+    if topic_id != NO_TOPIC_ID:
+        guard = topic_id_path(tp, topic_id)
+        ops.append(ZkCreate(path=guard) if old is None else ZkCheck(path=guard, version=0))
+    controller.writes.append((continuation, ZkMulti(ops=tuple(ops))))
 
 
 def _send_writes(core: Core) -> None:
@@ -311,6 +350,7 @@ def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState |
     if not isinstance(tried, AwaitStateWrite) or found is None:
         return
     # Do not compare the ISR: the new leader may have read this state at its start and changed the ISR since.
+    # Nor the id: an older release's leader leaves it out, and what is gone is forgotten.
     if (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch):
         _announce(core, replace(tried, state=found))
 
@@ -334,5 +374,6 @@ def _announce(core: Core, continuation: AwaitStateWrite) -> None:
         isr=state.isr,
         zk_version=state.zk_version,
         replicas=continuation.replicas,
+        topic_id=state.topic_id,
     )
     commands.send_state(core, command)

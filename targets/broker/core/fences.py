@@ -1,9 +1,9 @@
-"""The fence of KIP-320: a request that names a leader epoch is for that epoch alone."""
+"""The fences: a request that names a leader epoch (KIP-320) or a topic's id (KIP-516) is for that one alone."""
 
 from __future__ import annotations
 
 from targets.broker.core.epochs import UNDEFINED_EPOCH
-from targets.broker.core.messages import ErrorCode
+from targets.broker.core.messages import NO_TOPIC_ID, ErrorCode
 from targets.broker.core.state import Replica
 
 
@@ -13,3 +13,8 @@ def fence(replica: Replica, current: int) -> ErrorCode:
         return ErrorCode.NONE
     older = current < replica.leader_epoch
     return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def is_same_topic(one: int, other: int) -> bool:
+    """Return False for the ids of two topics of one name; without an id, nothing distinguishes them."""
+    return one == other or NO_TOPIC_ID in (one, other)

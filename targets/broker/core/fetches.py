@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from targets.broker.core.events import Answer, Caller
-from targets.broker.core.fences import fence
+from targets.broker.core.fences import fence, is_same_topic
 from targets.broker.core.messages import (
     Batch,
     ErrorCode,
@@ -85,6 +85,8 @@ def _refusal(core: Core, request: FetchRequest, part: FetchPartition) -> tuple[R
     replica = core.state.replicas.get(part.tp)
     if replica is None:
         return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not is_same_topic(replica.topic_id, part.topic_id):
+        return replica, ErrorCode.INCONSISTENT_TOPIC_ID
     fenced = fence(replica, part.current_leader_epoch) if core.rules.fence_fetch else ErrorCode.NONE
     if fenced is not ErrorCode.NONE:
         return replica, fenced

@@ -138,6 +138,7 @@ def _ask_epoch(core: Core, replica: Replica) -> None:
         tp=replica.tp,
         leader_epoch=replica.epochs.latest,
         current_leader_epoch=replica.leader_epoch if core.rules.fence_truncation_query else UNDEFINED_EPOCH,
+        topic_id=replica.topic_id,
     )
     continuation = AwaitEpochEnd(
         tp=replica.tp,
@@ -177,12 +178,13 @@ def _awaited(core: Core, replica: Replica, continuation: AwaitEpochEnd) -> bool:
     """
     Return True if this replica still waits for that answer.
 
-    Up to 1.1.1 any answer of the current leader counts, even to a question of an older epoch (KAFKA-7786).
+    Up to 1.1.1 any answer of the current leader counts, even to a question of an older epoch (KAFKA-7786); but not
+    to one that a deleted topic of the same name has asked.
     """
     if replica.role is not Role.FOLLOWER or replica.phase is not Phase.TRUNCATING:
         return False
     if not core.rules.drop_stale_answer:
-        return replica.leader == continuation.leader
+        return replica.leader == continuation.leader and continuation.generation >= replica.first_generation
     if replica.generation == continuation.generation and replica.leader_epoch != continuation.leader_epoch:
         proceed(core, replica)  # the epoch rose while the leader stayed: ask again
         return False
@@ -244,6 +246,7 @@ def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) ->
         max_bytes=core.config.fetch_bytes_max,
         current_leader_epoch=_current_epoch(core, replica),
         log_start_offset=replica.log.start_offset,
+        topic_id=replica.topic_id,
     )
     request = FetchRequest(
         replica_id=core.config.broker_id,
@@ -270,10 +273,17 @@ def _current_epoch(core: Core, replica: Replica) -> int:
 
 
 def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) -> None:
-    """Append the records and follow the HW, then fetch again; retry a failed fetch after a back-off."""
+    """
+    Append the records and follow the HW, then fetch again; retry a failed fetch after a back-off.
+
+    An answer about another offset than the log's end is void (Kafka, AbstractFetcherThread.processFetchRequest).
+    """
     replica = core.state.replicas.get(continuation.tp)
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
+        return
+    if not continuation.first and continuation.offset != replica.log.end_offset:
+        _fetch(core, replica, replica.log.end_offset)
         return
     given = response.results if isinstance(response, FetchResponse) else ()
     result = next((item for item in given if item.tp == continuation.tp), None)
@@ -323,7 +333,9 @@ def _follow_high_watermark(core: Core, replica: Replica, leaders: int) -> None:
 
 def _ask_bound(core: Core, replica: Replica, timestamp: int) -> None:
     epoch = _current_epoch(core, replica)
-    part = ListOffsetsPartition(tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch)
+    part = ListOffsetsPartition(
+        tp=replica.tp, timestamp=timestamp, current_leader_epoch=epoch, topic_id=replica.topic_id
+    )
     request = ListOffsetsRequest(replica_id=core.config.broker_id, partitions=(part,))
     continuation = AwaitBounds(
         tp=replica.tp,

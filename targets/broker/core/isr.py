@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import NS_PER_MS, Core, Replica, Role
 from targets.broker.core.zookeeper import (
     PartitionState,
+    ZkCheck,
     ZkError,
     ZkGet,
     ZkMulti,
@@ -22,6 +24,7 @@ from targets.broker.core.zookeeper import (
     decode_state,
     encode_state,
     leader_and_isr_path,
+    topic_id_path,
 )
 
 
@@ -91,7 +94,8 @@ def _ask(core: Core, replica: Replica, isr: tuple[int, ...]) -> None:
         version=replica.zk_version,
     )
     continuation = AwaitIsrWrite(tp=replica.tp, generation=replica.generation, isr=isr)
-    core.ask(continuation, ZkMulti(ops=(write,)))
+    guard = (ZkCheck(path=topic_id_path(replica.tp, replica.topic_id), version=0),) if replica.guarded else ()
+    core.ask(continuation, ZkMulti(ops=(*guard, write)))
 
 
 def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState:
@@ -101,6 +105,7 @@ def _state(core: Core, replica: Replica, isr: tuple[int, ...]) -> PartitionState
         isr=isr,
         controller_epoch=core.state.controller_epoch,
         zk_version=replica.zk_version,
+        topic_id=replica.topic_id if replica.guarded else NO_TOPIC_ID,
     )
 
 
@@ -140,7 +145,9 @@ def on_read(core: Core, continuation: AwaitIsrRead, result: ZkResult) -> None:
     if isinstance(result, ZkNode):
         found = decode_state(result)
         ours = (core.config.broker_id, replica.leader_epoch, continuation.isr)
-        if found.zk_version == replica.zk_version:
+        if not is_same_topic(replica.topic_id, found.topic_id):
+            replica.isr_blocked = True
+        elif found.zk_version == replica.zk_version:
             replica.isr_asked = None  # it did not happen; the next fetch or check tries again
         elif (found.leader, found.leader_epoch, found.isr) == ours:
             _take(core, replica, continuation.isr, found.zk_version)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from targets.broker.core import fetches, isr
 from targets.broker.core.epochs import UNDEFINED_EPOCH
 from targets.broker.core.events import Answer, Caller, Flush
-from targets.broker.core.fences import fence
+from targets.broker.core.fences import fence, is_same_topic
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     Batch,
     ErrorCode,
     FetchPartition,
@@ -37,6 +38,7 @@ def become_leader(core: Core, replica: Replica, command: LeaderAndIsr, *, resume
     replica.isr = command.isr
     replica.zk_version = command.zk_version
     replica.isr_asked, replica.isr_blocked = None, False
+    replica.guarded = core.rules.topic_identity and command.topic_id != NO_TOPIC_ID
     replica.epoch_start = replica.log.end_offset
     if anew:
         _know_followers(core, replica)
@@ -218,7 +220,13 @@ def on_fetch(core: Core, caller: Caller, request: FetchRequest) -> None:
 
 
 def _count_fetch(core: Core, replica: Replica, follower: int, part: FetchPartition) -> None:
-    """Count a fetch as an acknowledgement, unless it is from another epoch and the rules fence it (KIP-320)."""
+    """
+    Count a fetch as an acknowledgement, unless it is of another topic.
+
+    If it is from another epoch, the rules say whether it counts (KIP-320).
+    """
+    if not is_same_topic(replica.topic_id, part.topic_id):
+        return
     if not replica.log.start_offset <= part.fetch_offset <= replica.log.end_offset:
         return
     passed = fence(replica, part.current_leader_epoch) is ErrorCode.NONE

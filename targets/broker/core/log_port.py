@@ -59,6 +59,10 @@ class LogPort(Protocol):
     tp: TopicPartition
 
     @property
+    def topic_id(self) -> int:
+        """Return the id of the topic that the log was made for, NO_TOPIC_ID if none is known."""
+
+    @property
     def start_offset(self) -> int:
         """Return the first offset of the log."""
 
@@ -110,6 +114,9 @@ class LogPort(Protocol):
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch checkpoint file with (epoch, start offset) entries, durably when `flush`."""
+
+    def adopt(self, topic_id: int) -> None:
+        """Write down, durably, the id of the topic that a log without one belongs to (partition.metadata)."""
 
     def delete(self) -> None:
         """Delete the replica from the disk."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from targets.broker.core import office, replicas
 from targets.broker.core.events import Exit
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     ADMIN,
@@ -73,6 +74,7 @@ class AwaitPartitionStates:
     """Start-up reading, third read."""
 
     assigned: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+    topic_ids: tuple[tuple[str, int], ...]
 
 
 def on_session(core: Core, session: int) -> None:
@@ -161,12 +163,15 @@ def on_topics_read(core: Core, continuation: AwaitAssignments, results: tuple[Zk
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
     mine: list[tuple[TopicPartition, tuple[int, ...]]] = []
+    topic_ids: list[tuple[str, int]] = []
     for topic, node in zip(continuation.topics, results, strict=True):
         if isinstance(node, ZkNode):
+            topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
             for partition, assigned in sorted(decode_assignment(node.data).items()):
                 if core.config.broker_id in assigned:
                     mine.append((TopicPartition(topic, partition), assigned))
-    core.ask(AwaitPartitionStates(assigned=tuple(mine)), *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
+    after = AwaitPartitionStates(assigned=tuple(mine), topic_ids=tuple(topic_ids))
+    core.ask(after, *(ZkGet(path=leader_and_isr_path(tp)) for tp, _ in mine))
 
 
 def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tuple[ZkResult, ...]) -> None:
@@ -174,15 +179,19 @@ def on_states_read(core: Core, continuation: AwaitPartitionStates, results: tupl
     if any(result is ZkError.LOST for result in results):
         core.after_ms(("startup",), core.config.register_backoff_ms)
         return
-    read = {
-        tp: node for (tp, _), node in zip(continuation.assigned, results, strict=True) if isinstance(node, ZkNode)
-    }
+    topic_ids = dict(continuation.topic_ids)
+    nodes = zip(continuation.assigned, results, strict=True)
+    read = {tp: node for (tp, _), node in nodes if isinstance(node, ZkNode)}
+    states = {tp: decode_state(node) for tp, node in read.items()}
+    # Of what was written for an older topic of that name, nothing holds.
+    states = {tp: state for tp, state in states.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
     replicas.on_broker_startup(
         core,
         dict(continuation.assigned),
-        {tp: decode_state(node) for tp, node in read.items()},
+        states,
         # The controller may have written before this reading: what it wrote since registration is a new epoch.
         {tp for tp, node in read.items() if node.mzxid > core.state.registration},
+        {tp: states[tp].topic_id if tp in states else topic_ids[tp.topic] for tp, _ in continuation.assigned},
     )
     core.state.started = True
     core.observe("ready", {})

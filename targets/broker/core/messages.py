@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 Payload: TypeAlias = bytes | memoryview
+
+# In place of a topic's id, which rises with every topic that is created: whoever says it knows of none.
+NO_TOPIC_ID: Final = 0
+# KIP-570: in place of a leader epoch, the replica is of a topic that is being deleted, whatever its epoch.
+EPOCH_DURING_DELETE: Final = -2
 
 
 class ErrorCode(IntEnum):
@@ -45,6 +50,7 @@ class ErrorCode(IntEnum):
     UNKNOWN_LEADER_EPOCH = 75
     STALE_BROKER_EPOCH = 77
     INVALID_RECORD = 87
+    INCONSISTENT_TOPIC_ID = 103
 
 
 class TopicPartition(NamedTuple):
@@ -122,13 +128,18 @@ class ProduceResponse:
 # --- fetch -------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPartition:
-    """The offset to read from; current_leader_epoch is -1 where the version has none (before v9)."""
+    """
+    The offset to read from; current_leader_epoch is -1 where the version has none (before v9).
+
+    topic_id is the follower's, NO_TOPIC_ID from clients and in versions before v12.
+    """
 
     tp: TopicPartition
     fetch_offset: int
     max_bytes: int
     current_leader_epoch: int = -1
     log_start_offset: int = -1
+    topic_id: int = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +179,7 @@ class ListOffsetsPartition:
     tp: TopicPartition
     timestamp: int
     current_leader_epoch: int = -1
+    topic_id: int = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +215,7 @@ class EpochQuestion:
     tp: TopicPartition
     leader_epoch: int
     current_leader_epoch: int = -1
+    topic_id: int = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +254,7 @@ class LeaderAndIsr:
     isr: tuple[int, ...]
     zk_version: int
     replicas: tuple[int, ...]
+    topic_id: int = NO_TOPIC_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,13 +282,22 @@ class LeaderAndIsrResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StopReplica:
+    """A replica to stop and delete, of this topic, if its leader epoch is not newer (KIP-570, KIP-516)."""
+
+    tp: TopicPartition
+    leader_epoch: int = EPOCH_DURING_DELETE
+    topic_id: int = NO_TOPIC_ID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopReplicaRequest:
     """V3's StopReplicaRequest; controller_epoch and broker_epoch as in LeaderAndIsrRequest."""
 
     controller_id: int
     controller_epoch: int
     ack_timeout_ms: int
-    partitions: tuple[TopicPartition, ...]
+    partitions: tuple[StopReplica, ...]
     broker_epoch: int = -1
 
 

@@ -7,7 +7,7 @@ Source:  KIP-101 step 4.3; KIP-320 (the fences).
 from __future__ import annotations
 
 from targets.broker.core.events import Answer, Caller
-from targets.broker.core.fences import fence
+from targets.broker.core.fences import fence, is_same_topic
 from targets.broker.core.messages import (
     EpochAnswer,
     ErrorCode,
@@ -35,6 +35,8 @@ def on_offset_for_leader_epoch(core: Core, caller: Caller, request: OffsetForLea
             fenced = fence(replica, question.current_leader_epoch)
         if replica is None:
             answers.append(EpochAnswer(tp=question.tp, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        elif not is_same_topic(replica.topic_id, question.topic_id):
+            answers.append(EpochAnswer(tp=question.tp, error=ErrorCode.INCONSISTENT_TOPIC_ID))
         elif fenced is not ErrorCode.NONE:
             answers.append(EpochAnswer(tp=question.tp, error=fenced))
         elif replica.role is not Role.LEADER:
@@ -57,6 +59,8 @@ def _list_one(core: Core, replica_id: int, part: ListOffsetsPartition) -> ListOf
     replica = core.state.replicas.get(part.tp)
     if replica is None:
         return ListOffsetsResult(tp=part.tp, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not is_same_topic(replica.topic_id, part.topic_id):
+        return ListOffsetsResult(tp=part.tp, error=ErrorCode.INCONSISTENT_TOPIC_ID)
     fenced = fence(replica, part.current_leader_epoch) if core.rules.fence_fetch else ErrorCode.NONE
     if fenced is not ErrorCode.NONE:
         return ListOffsetsResult(tp=part.tp, error=fenced)

@@ -9,10 +9,12 @@ from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.log_port import LogPort, Recovery
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     ErrorCode,
     LeaderAndIsr,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
+    StopReplica,
     StopReplicaRequest,
     StopReplicaResponse,
     TopicPartition,
@@ -38,6 +40,7 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         log=log,
         epochs=epochs,
         high_watermark=high_watermark,
+        topic_id=log.topic_id if core.rules.topic_identity else NO_TOPIC_ID,
         flush_asked=log.end_offset,
     )
     core.state.replicas[log.tp] = replica
@@ -56,14 +59,41 @@ def open_replica(core: Core, log: LogPort, recovery: Recovery) -> None:
         leader.write_epochs(core, replica)
 
 
-def start_replica(core: Core, tp: TopicPartition) -> Replica:
-    """V3 startReplica: create the partition's directory unless it exists."""
-    if tp not in core.state.replicas:
-        log = core.disk.create(tp)
-        core.state.replicas[tp] = Replica(
-            tp=tp, log=log, epochs=EpochCache(core.rules), high_watermark=log.start_offset
-        )
-    return core.state.replicas[tp]
+def start_replica(core: Core, tp: TopicPartition, topic_id: int) -> Replica:
+    """
+    V3 startReplica: create the partition's directory unless it exists; delete that of an older topic first.
+
+    Args:
+        topic_id: not older than that of the replica here.
+    """
+    topic_id = topic_id if core.rules.topic_identity else NO_TOPIC_ID
+    found = core.state.replicas.get(tp)
+    if found is not None and NO_TOPIC_ID < found.topic_id < topic_id:
+        stop_replica(core, tp)  # its topic was deleted, and nobody has told this broker
+        found = None
+    if found is not None:
+        if topic_id != NO_TOPIC_ID == found.topic_id:
+            found.topic_id = topic_id
+            found.log.adopt(topic_id)
+        return found
+    log = core.disk.create(tp, topic_id)
+    core.state.checkpointed.pop(tp, None)  # the disk has removed it from the checkpoint
+    replica = core.state.replicas[tp] = Replica(
+        tp=tp,
+        log=log,
+        epochs=EpochCache(core.rules),
+        high_watermark=log.start_offset,
+        topic_id=topic_id,
+        generation=core.state.generations_over,
+        first_generation=core.state.generations_over,
+    )
+    return replica
+
+
+def _is_of_older_topic(core: Core, tp: TopicPartition, topic_id: int) -> bool:
+    """Return True if this id is older than that of the replica here: ids rise with every creation."""
+    replica = core.state.replicas.get(tp)
+    return replica is not None and NO_TOPIC_ID < topic_id < replica.topic_id
 
 
 def stop_replica(core: Core, tp: TopicPartition) -> None:
@@ -71,9 +101,7 @@ def stop_replica(core: Core, tp: TopicPartition) -> None:
     replica = core.state.replicas.pop(tp, None)
     if replica is None:
         return
-    replica.generation += 1
-    replica.role = Role.NONE
-    core.state.checkpointed.pop(tp, None)
+    core.state.generations_over = max(core.state.generations_over, replica.generation + 1)
     replica.log.delete()
     core.observe_replica("stopped", replica)
     fetches.wake(core, tp)
@@ -85,6 +113,7 @@ def on_broker_startup(
     assigned: Mapping[TopicPartition, tuple[int, ...]],
     states: Mapping[TopicPartition, PartitionState],
     fresh: Collection[TopicPartition],
+    topic_ids: Mapping[TopicPartition, int],
 ) -> None:
     """
     V3 E: start each replica assigned here as ZooKeeper says, and delete replicas that are no longer assigned.
@@ -94,12 +123,13 @@ def on_broker_startup(
     Args:
         fresh: the partitions whose state was written after this broker registered. An epoch that it leads
             there is already a new one; no newer epoch will follow.
+        topic_ids: of the partitions assigned, as read.
     """
     me = core.config.broker_id
     for tp, replicas in sorted(assigned.items()):
-        if me not in replicas:
+        if me not in replicas or _is_of_older_topic(core, tp, topic_ids[tp]):
             continue
-        replica = start_replica(core, tp)
+        replica = start_replica(core, tp, topic_ids[tp])
         replica.replicas = replicas
         state = states.get(tp)
         if state is None or state.leader_epoch <= replica.leader_epoch:
@@ -126,11 +156,12 @@ def _command(tp: TopicPartition, state: PartitionState, replicas: tuple[int, ...
         isr=state.isr,
         zk_version=state.zk_version,
         replicas=replicas,
+        topic_id=state.topic_id,
     )
 
 
 def on_leader_and_isr(core: Core, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-    """V3 on_LeaderAndISRCommand: act only on an epoch newer than the replica's own."""
+    """V3 on_LeaderAndISRCommand: act only on an epoch newer than the replica's own, or on a newer topic."""
     refusal = _refusal(core, request)
     if refusal is not ErrorCode.NONE:
         return LeaderAndIsrResponse(error=refusal, errors=())
@@ -155,7 +186,9 @@ def _refusal(core: Core, request: LeaderAndIsrRequest | StopReplicaRequest) -> E
 def _on_command(core: Core, command: LeaderAndIsr) -> ErrorCode:
     if core.config.broker_id not in command.replicas:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    replica = start_replica(core, command.tp)
+    if _is_of_older_topic(core, command.tp, command.topic_id):
+        return ErrorCode.INCONSISTENT_TOPIC_ID
+    replica = start_replica(core, command.tp, command.topic_id)
     replica.replicas = command.replicas
     if command.leader_epoch <= replica.leader_epoch:
         # As Kafka: a broker acts on a command only if its epoch is larger (V3, optimizations 1).
@@ -230,7 +263,16 @@ def on_stop_replica(core: Core, request: StopReplicaRequest) -> StopReplicaRespo
     if refusal is not ErrorCode.NONE:
         return StopReplicaResponse(error=refusal, errors=())
     core.state.controller_epoch = request.controller_epoch
-    for tp in request.partitions:
-        stop_replica(core, tp)
-    errors = tuple((tp, ErrorCode.NONE) for tp in request.partitions)
+    errors = tuple((asked.tp, _stop(core, asked)) for asked in request.partitions)
     return StopReplicaResponse(error=ErrorCode.NONE, errors=errors)
+
+
+def _stop(core: Core, asked: StopReplica) -> ErrorCode:
+    """Stop a replica, unless the command is an older topic's or an older epoch's: a late copy (KIP-570)."""
+    replica = core.state.replicas.get(asked.tp)
+    if _is_of_older_topic(core, asked.tp, asked.topic_id):
+        return ErrorCode.INCONSISTENT_TOPIC_ID
+    if replica is not None and 0 <= asked.leader_epoch < replica.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    stop_replica(core, asked.tp)
+    return ErrorCode.NONE

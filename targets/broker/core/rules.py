@@ -4,8 +4,8 @@ Every decision of the replication protocol that a release of Kafka changed, as o
 A protocol is a named set of rules, a mutant is a protocol with one rule changed (`with_rule`). What KIP-101
 changed is the difference between `hw` and `kip101` below, and nowhere else: the core looks rules up and never
 asks which protocol it runs.
-Source:  KIP-101, KIP-279, KIP-320, KIP-380; Kafka Replication Design V3; KAFKA-6361, 6857, 6880, 7128, 7164,
-         7415, 7786.
+Source:  KIP-101, KIP-279, KIP-320, KIP-380, KIP-516, KIP-570; Kafka Replication Design V3; KAFKA-6361, 6857,
+         6880, 7128, 7164, 7415, 7786.
 """
 
 from __future__ import annotations
@@ -224,6 +224,15 @@ class Rules:
             "refuses commands to its older registrations",
         )
     )
+    topic_identity: bool = field(
+        metadata=_doc(
+            "Whether a topic that was deleted and created again is distinguished from its predecessor.",
+            source="Kafka Replication Design V3, discussion 5; KIP-516, KIP-570",
+            no="topics are compared by name: what was meant for the old one counts for the new one",
+            yes="by an id that states, commands, questions and logs carry: a log of an older topic is deleted, "
+            "and what names an older topic is refused",
+        )
+    )
     epochs_flushed: EpochsFlushed = field(
         metadata=_doc(
             "When the epoch checkpoint becomes durable.",
@@ -268,6 +277,7 @@ _HW: Final = Rules(
     forget_follower_ends=True,
     returning_leader=ReturningLeader.RESUMES,
     fence_broker_epoch=False,
+    topic_identity=False,
     epochs_flushed=EpochsFlushed.ON_CHANGE,
     epoch_cut=EpochCut.AT_OR_PAST,
     leo_after_cut=LeoAfterCut.TARGET,
@@ -306,7 +316,7 @@ PROTOCOLS: Final[dict[str, Rules]] = {
     "kip279": _KIP279,  # as 2.0.0 shipped it
     "kip279-2.0.1": _KIP279_FIXED,
     "kip320": _KIP320,  # 2.1
-    "kip380": replace(_KIP320, fence_broker_epoch=True),  # from 2.2 on
+    "kip380": replace(_KIP320, fence_broker_epoch=True, topic_identity=True),  # from 2.2 on; ids from 2.8 on
 }
 
 

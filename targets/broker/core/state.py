@@ -17,6 +17,7 @@ from targets.broker.core.epochs import EpochCache
 from targets.broker.core.events import Caller, Effect, Observe, Send, ZkAsk
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     ErrorCode,
     FetchRequest,
     LeaderAndIsrRequest,
@@ -94,7 +95,9 @@ class Replica:
     One replica of a partition on this broker.
 
     high_watermark is at most the log end. generation rises with every change of role and every truncation, and
-    voids the questions asked before.
+    voids the questions, timers and flushes of before. A new replica's is higher than that of any that this broker
+    stopped: its topic may have had a predecessor of the same name, whose answers are still on their way.
+    first_generation is the one that it was made with.
     """
 
     tp: TopicPartition
@@ -108,7 +111,10 @@ class Replica:
     isr: tuple[int, ...] = ()
     zk_version: int = -1
     generation: int = 0
+    first_generation: int = 0
+    topic_id: int = NO_TOPIC_ID
     # as leader
+    guarded: bool = False  # its state in ZooKeeper has an id, which a write of the ISR must find there
     epoch_start: int = 0
     progress: dict[int, Progress] = field(default_factory=dict)
     isr_asked: tuple[int, ...] | None = None
@@ -176,6 +182,7 @@ class Controller:
     read_again: bool = False
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)
     uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes whose answer was lost
     writes: deque[tuple[Pending, ZkMulti]] = field(default_factory=deque)  # decisions that are not sent yet
@@ -208,6 +215,7 @@ class State:
     started: bool = False
     controller_epoch: int = 0
     replicas: dict[TopicPartition, Replica] = field(default_factory=dict)
+    generations_over: int = 0  # above the generation of every replica that was stopped
     controller: Controller = field(default_factory=Controller)
     pending: dict[int, Pending] = field(default_factory=dict)
     timers: Timers = field(default_factory=Timers)
@@ -215,7 +223,7 @@ class State:
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
-    checkpointed: dict[TopicPartition, int] = field(default_factory=dict)
+    checkpointed: dict[TopicPartition, int] = field(default_factory=dict)  # what the high watermark file holds
     next_number: int = 1
     armed_ns: int = -1
 
@@ -223,8 +231,12 @@ class State:
 class DiskPort(Protocol):
     """Creates the logs of new replicas."""
 
-    def create(self, tp: TopicPartition) -> LogPort:
-        """Create an empty log."""
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
+        """
+        Create an empty log of this topic, whose id is durable before the log is used.
+
+        The high watermark checkpoint has no entry for it from then on, durably.
+        """
 
 
 @dataclass(slots=True, kw_only=True)

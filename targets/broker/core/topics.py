@@ -32,7 +32,6 @@ from targets.broker.core.zookeeper import (
     ZkNames,
     ZkResult,
     encode_assignment,
-    leader_and_isr_path,
     partition_path,
     topic_path,
 )
@@ -69,6 +68,16 @@ class AwaitTopicsToDelete:
     caller: Caller
     topics: tuple[str, ...]
     unsound: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitPartitionsToDelete:
+    """Topics are to be deleted; what is below their partitions is being read."""
+
+    caller: Caller
+    topics: tuple[str, ...]
+    partitions: tuple[TopicPartition, ...]
+    errors: tuple[tuple[str, ErrorCode, str], ...]
 
 
 def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
@@ -166,31 +175,58 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
+    """Read next what is below each partition."""
+    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
+    topics: list[str] = []
+    partitions: list[TopicPartition] = []
+    for topic, node in zip(continuation.topics, results, strict=True):
+        if isinstance(node, ZkNames):
+            topics.append(topic)
+            numbers = sorted(int(name) for name in node.names if name.isdecimal())
+            partitions += [TopicPartition(topic, number) for number in numbers]
+        else:
+            errors.append(_not_read(topic, node))
+    after = AwaitPartitionsToDelete(
+        caller=continuation.caller, topics=tuple(topics), partitions=tuple(partitions), errors=tuple(errors)
+    )
+    core.ask(after, *(ZkChildren(path=partition_path(tp)) for tp in partitions))
+
+
+def _not_read(topic: str, node: ZkResult) -> tuple[str, ErrorCode, str]:
+    if node is ZkError.LOST:
+        return topic, ErrorCode.REQUEST_TIMED_OUT, LOST
+    return topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""
+
+
+def on_partitions_to_delete(
+    core: Core, continuation: AwaitPartitionsToDelete, results: tuple[ZkResult, ...]
+) -> None:
     """
     Delete each topic's path and everything below it.
 
     One multi is all or nothing, but ZooKeeper takes no more than 1 MB in one. A larger topic goes in several, the
     topic itself in the last: if one fails, the topic is still there, and can be deleted again.
     """
-    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
+    errors = dict.fromkeys(continuation.topics, (ErrorCode.NONE, ""))
+    paths: dict[str, list[str]] = {topic: [] for topic in continuation.topics}
+    for tp, node in zip(continuation.partitions, results, strict=True):
+        if isinstance(node, ZkNames):
+            paths[tp.topic] += [f"{partition_path(tp)}/{name}" for name in node.names]
+            paths[tp.topic].append(partition_path(tp))
+        else:
+            errors[tp.topic] = _not_read(tp.topic, node)[1:]
+    unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
     writes: list[ZkMulti] = []
     names: list[str] = []
-    for topic, node in zip(continuation.topics, results, strict=True):
-        if not isinstance(node, ZkNames):
-            lost = node is ZkError.LOST
-            error = ErrorCode.REQUEST_TIMED_OUT if lost else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            errors.append((topic, error, LOST if lost else ""))
-            continue
-        paths: list[str] = []
-        for partition in sorted(int(name) for name in node.names if name.isdecimal()):
-            tp = TopicPartition(topic, partition)
-            paths += [leader_and_isr_path(tp), partition_path(tp)]
-        paths.append(topic_path(topic))
-        for first in range(0, len(paths), DELETES_TOGETHER_MAX):
-            together = paths[first : first + DELETES_TOGETHER_MAX]
+    for topic in [topic for topic, error in errors.items() if error[0] is ErrorCode.NONE]:
+        below = [*paths[topic], topic_path(topic)]
+        for first in range(0, len(below), DELETES_TOGETHER_MAX):
+            together = below[first : first + DELETES_TOGETHER_MAX]
             writes.append(ZkMulti(ops=tuple(ZkDelete(path=path) for path in together)))
             names.append(topic)
-    after = AwaitTopicsWrite(caller=continuation.caller, errors=tuple(errors), names=tuple(names), deleting=True)
+    after = AwaitTopicsWrite(
+        caller=continuation.caller, errors=(*continuation.errors, *unread), names=tuple(names), deleting=True
+    )
     core.ask(after, *writes)
 
 

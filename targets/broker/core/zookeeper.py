@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 
 CONTROLLER: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
@@ -151,25 +151,41 @@ def leader_and_isr_path(tp: TopicPartition) -> str:
     return f"{partition_path(tp)}/leaderAndISR"
 
 
+def topic_id_path(tp: TopicPartition, topic_id: int) -> str:
+    """
+    Return the path of an empty node beside leaderAndISR, which only the topic with this id has.
+
+    A write that checks it cannot reach another topic of the same name, whose versions begin at 0 again.
+    """
+    return f"{partition_path(tp)}/id-{topic_id}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionState:
-    """A leaderAndISR node: leader -1 for none, zk_version the version it was read or written at."""
+    """
+    A leaderAndISR node: leader -1 for none, zk_version the version it was read or written at.
+
+    topic_id is the czxid of the topic's node, NO_TOPIC_ID if the node was written without the rule topic_identity.
+    """
 
     leader: int
     leader_epoch: int
     isr: tuple[int, ...]
     controller_epoch: int
     zk_version: int
+    topic_id: int = NO_TOPIC_ID
 
 
 def encode_state(state: PartitionState) -> bytes:
     """Encode a leaderAndISR node with V3's field names (`leader_epoc` is V3's spelling)."""
-    raw = {
+    raw: dict[str, Any] = {
         "leader_epoc": state.leader_epoch,
         "leader": state.leader,
         "ISR": list(state.isr),
         "controller_epoch": state.controller_epoch,
     }
+    if state.topic_id != NO_TOPIC_ID:
+        raw["topic_id"] = state.topic_id
     return json.dumps(raw).encode()
 
 
@@ -181,22 +197,24 @@ def decode_state(node: ZkNode) -> PartitionState:
         ValueError: the node holds something else.
         KeyError: the node lacks a field.
     """
-    leader, leader_epoch, isr, controller_epoch = _read_state(node.data)
+    leader, leader_epoch, isr, controller_epoch, topic_id = _read_state(node.data)
     return PartitionState(
         leader=leader,
         leader_epoch=leader_epoch,
         isr=isr,
         controller_epoch=controller_epoch,
         zk_version=node.version,
+        topic_id=topic_id,
     )
 
 
 # A state is read far more often than it changes.
 @lru_cache(maxsize=256)
-def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int]:
+def _read_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int]:
     raw: dict[str, Any] = json.loads(data)
     isr = tuple(int(member) for member in raw["ISR"])
-    return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"])
+    topic_id = int(raw.get("topic_id", NO_TOPIC_ID))
+    return int(raw["leader"]), int(raw["leader_epoc"]), isr, int(raw["controller_epoch"]), topic_id
 
 
 def encode_assignment(replicas: dict[int, tuple[int, ...]]) -> bytes:

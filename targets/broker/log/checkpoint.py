@@ -1,28 +1,35 @@
 """
-Kafka's checkpoint files: version, count, entries; always replaced whole.
+Kafka's checkpoint files: version, count, entries; and partition.metadata. They are always replaced whole.
 
 A write goes to `<name>.tmp`, then fsync, atomic rename, fsync of the directory. Without `flush` both fsyncs are
 left out, so that a power loss may restore the older file.
-Source:  Kafka, CheckpointFile; KAFKA-16541 (a file renamed before it was flushed can be damaged by a crash).
+Source:  Kafka, CheckpointFile, PartitionMetadataFile; KAFKA-16541 (a file renamed before it was flushed can be
+         damaged by a crash).
 """
 
 from __future__ import annotations
 
+import binascii
 import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 RECOVERY_POINTS_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS_FILE: Final = "log-start-offset-checkpoint"
+TOPIC_ID_FILE: Final = "partition.metadata"
 CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 TEMPORARY_SUFFIX: Final = ".tmp"
 
 _VERSION: Final = "0"
+# Kafka's ids have 128 bits, the last 64 of which are a topic's here: the czxid of its node.
+_UUID_BYTES: Final = 16
+_TOPIC_ID_MAX: Final = 2**63 - 1
 
 
 class CheckpointError(Exception):
@@ -63,6 +70,37 @@ def write_offsets(path: Path, offsets: Mapping[TopicPartition, int], *, flush: b
     """Replace an offset file, entries sorted; return its length in bytes."""
     lines = (f"{tp.topic} {tp.partition} {offset}" for tp, offset in sorted(offsets.items()))
     return _write(path, lines, flush=flush)
+
+
+def read_topic_id(path: Path) -> int:
+    """
+    Read the id of the topic that a log belongs to; NO_TOPIC_ID when the file is missing, or the id is not ours.
+
+    Raises:
+        CheckpointError: the content is damaged.
+        OSError: from the disk.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return NO_TOPIC_ID
+    except UnicodeDecodeError as error:
+        raise CheckpointError(f"{path.name}: {error}; expected text") from error
+    fields = [line.partition(": ") for line in text.splitlines()]
+    if [name for name, _, _ in fields] != ["version", "topic_id"] or fields[0][2] != _VERSION:
+        raise CheckpointError(f"{path.name}: {text[:80]!r}; expected version: {_VERSION} and a topic_id")
+    try:
+        raw = urlsafe_b64decode(f"{fields[1][2]}==")
+    except (binascii.Error, ValueError) as error:
+        raise CheckpointError(f"{path.name}: topic_id {fields[1][2][:40]!r}: {error}; expected base64") from error
+    topic_id = int.from_bytes(raw, "big")
+    return topic_id if len(raw) == _UUID_BYTES and topic_id <= _TOPIC_ID_MAX else NO_TOPIC_ID
+
+
+def write_topic_id(path: Path, topic_id: int) -> int:
+    """Write the id of the topic that a log belongs to, durably; return the file's length in bytes."""
+    text = urlsafe_b64encode(topic_id.to_bytes(_UUID_BYTES, "big")).rstrip(b"=").decode()
+    return _replace(path, [f"version: {_VERSION}", f"topic_id: {text}"], flush=True)
 
 
 def sync_file(path: Path) -> int:
@@ -117,7 +155,11 @@ def _is_number(text: str) -> bool:
 
 def _write(path: Path, entries: Iterable[str], *, flush: bool) -> int:
     lines = list(entries)
-    content = "".join(f"{line}\n" for line in (_VERSION, str(len(lines)), *lines)).encode("utf-8")
+    return _replace(path, [_VERSION, str(len(lines)), *lines], flush=flush)
+
+
+def _replace(path: Path, lines: Sequence[str], *, flush: bool) -> int:
+    content = "".join(f"{line}\n" for line in lines).encode("utf-8")
     temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
     with temporary.open("wb") as file:
         file.write(content)

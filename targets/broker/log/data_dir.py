@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from targets.broker.core.log_port import Recovery
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
 from targets.broker.log.file_log import (
@@ -69,19 +69,30 @@ class DataDir:
             files=OpenFiles(files_open_max),
         )
         self._points_on_disk: dict[TopicPartition, int] = {}
+        self._high_watermarks_on_disk: dict[TopicPartition, int] = {}
+        self._starts_on_disk: dict[TopicPartition, int] = {}
 
-    def create_log(self, tp: TopicPartition) -> FileLog:
-        """Create an empty log for a partition that has none here."""
+    def create_log(self, tp: TopicPartition, topic_id: int = NO_TOPIC_ID) -> FileLog:
+        """
+        Create an empty log for a partition that has none here.
+
+        First what the checkpoints say of a deleted log of that name is removed, durably: recovery would take the
+        offsets for this log's.
+        """
         if not _TOPIC.fullmatch(tp.topic) or tp.partition < 0:
             raise ValueError(f"partition {tp}: expected 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-', not . or ..")
         if len(str(tp)) > NAME_BYTES_MAX:
             raise ValueError(f"partition {tp}: {len(str(tp))} characters; expected at most {NAME_BYTES_MAX}")
+        self._forget(tp)
         log = FileLog.create(tp, self.path / str(tp), self._options)
+        if topic_id != NO_TOPIC_ID:
+            log.adopt(topic_id)
         self.logs[tp] = log
         return log
 
     def write_high_watermarks(self, high_watermarks: Mapping[TopicPartition, int]) -> list[Durable]:
         """Replace the high watermark checkpoint of all partitions, durably."""
+        self._high_watermarks_on_disk = dict(high_watermarks)
         return [self._write(checkpoint.HIGH_WATERMARKS_FILE, high_watermarks)]
 
     def write_recovery_points(self) -> list[Durable]:
@@ -109,9 +120,16 @@ class DataDir:
         for log in self._live().values():
             log.close()
 
-    def open_logs(self, known: Mapping[TopicPartition, Known]) -> dict[TopicPartition, Recovery]:
-        """Open the log of every partition directory; `known` has an entry for each."""
+    def open_logs(
+        self,
+        known: Mapping[TopicPartition, Known],
+        *,
+        high_watermarks: Mapping[TopicPartition, int],
+        starts: Mapping[TopicPartition, int],
+    ) -> dict[TopicPartition, Recovery]:
+        """Open the log of every partition directory; `known` has an entry for each, checkpoints may have more."""
         recoveries = {}
+        self._high_watermarks_on_disk, self._starts_on_disk = dict(high_watermarks), dict(starts)
         self._points_on_disk = {
             tp: of_log.recovery_point for tp, of_log in known.items() if of_log.recovery_point is not None
         }
@@ -123,6 +141,14 @@ class DataDir:
 
     def _live(self) -> dict[TopicPartition, FileLog]:
         return {tp: log for tp, log in self.logs.items() if not log.deleted}
+
+    def _forget(self, tp: TopicPartition) -> None:
+        """Remove a partition that has no log from the checkpoints of offsets, durably."""
+        self._lower_recovery_point(tp, 0)
+        if self._high_watermarks_on_disk.pop(tp, None) is not None:
+            self._write(checkpoint.HIGH_WATERMARKS_FILE, self._high_watermarks_on_disk)
+        if self._starts_on_disk.pop(tp, None) is not None:
+            self._write(checkpoint.LOG_STARTS_FILE, self._starts_on_disk)
 
     def _lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
         if self._points_on_disk.get(tp, 0) > offset:
@@ -196,7 +222,9 @@ def open_data_dir(
                 notes=words,
             )
             for tp in _partitions(path)
-        }
+        },
+        high_watermarks=high_watermarks,
+        starts=starts,
     )
     return OpenedData(
         data=data,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
-from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.doubt import whole
@@ -85,11 +85,13 @@ class FileLog:
         recovery_point: int,
         options: LogOptions,
         new_names: bool,
+        topic_id: int = NO_TOPIC_ID,
     ) -> None:
         assert segments, f"{directory}: no segment"
         self.tp = tp
         self.directory = directory
         self.deleted = False
+        self.topic_id = topic_id
         self._segments = segments
         self._options = options
         self._start = start_offset
@@ -176,7 +178,18 @@ class FileLog:
                     self._add_segment(first_offset_of(stored[at][0], self._end))
 
     def _add_segment(self, base_offset: int) -> None:
+        """
+        Begin a new file, after the one before it was flushed.
+
+        Else a power loss could keep the new file's name and not the records before it: a log that goes on where
+        it has nothing.
+
+        Source:  Kafka, UnifiedLog.roll, which flushes up to the new file's offset, in the background.
+        """
         after = self._segments[-1] if self._segments else None
+        if after is not None and after.dirty:
+            after.flush()
+            self._report_durable(after)
         self._segments.append(Segment(self.directory, base_offset, self._options.files, create=True, after=after))
         self._files_changed = True
 
@@ -315,6 +328,14 @@ class FileLog:
             if flush:
                 self._sync_names()
                 self._options.on_durable(f"{self.directory.name}/{checkpoint.EPOCHS_FILE}", length)
+
+    def adopt(self, topic_id: int) -> None:
+        """Write down, durably, the id of the topic that this log belongs to, and the names of its files."""
+        with whole(self.tp, "a write of the topic's id"):
+            length = checkpoint.write_topic_id(self.directory / checkpoint.TOPIC_ID_FILE, topic_id)
+            self.topic_id = topic_id
+            self._sync_names()
+            self._options.on_durable(f"{self.directory.name}/{checkpoint.TOPIC_ID_FILE}", length)
 
     def close(self) -> None:
         """Close the files; nothing is flushed."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from targets.broker.core.log_port import Recovery
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Damage
 from targets.broker.log.cleanings import end_cleanings
@@ -27,6 +27,7 @@ from targets.broker.log.segment import Segment, segment_name, segment_offsets
 CLEAN: Final = "clean"
 BELOW_START: Final = "below-log-start"
 EPOCHS_UNREADABLE: Final = "epoch-checkpoint-unreadable"
+TOPIC_ID_UNREADABLE: Final = "partition-metadata-unreadable"
 
 _LEFTOVERS: Final = (f"*{checkpoint.TEMPORARY_SUFFIX}", "*.deleted")
 
@@ -71,6 +72,7 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
     if not segments:
         segments = [Segment(directory, known.log_start, options.files, create=True)]
     file_epochs, epochs_note = _read_epochs(directory / checkpoint.EPOCHS_FILE)
+    topic_id, topic_note = _read_topic_id(directory / checkpoint.TOPIC_ID_FILE)
     below_start = segments[-1].next_offset < known.log_start
     if below_start:
         reason, file_epochs = BELOW_START, ()
@@ -86,11 +88,12 @@ def open_log(tp: TopicPartition, directory: Path, known: Known, options: LogOpti
         recovery_point=segments[-1].next_offset if loaded.clean else loaded.recovery_point,
         options=options,
         new_names=not loaded.clean,
+        topic_id=topic_id,
     )
     return log, Recovery(
         clean=loaded.clean,
         cut_bytes=cut_bytes,
-        reason="+".join((reason, *epochs_note, *known.notes)),
+        reason="+".join((reason, *epochs_note, *topic_note, *known.notes)),
         batch_epochs=log.epoch_changes(log.recovery_point if file_epochs else log.start_offset),
         file_epochs=file_epochs,
         high_watermark=known.high_watermark,
@@ -171,3 +174,11 @@ def _read_epochs(path: Path) -> tuple[tuple[tuple[int, int], ...], tuple[str, ..
         return checkpoint.read_epochs(path), ()
     except checkpoint.CheckpointError:
         return (), (EPOCHS_UNREADABLE,)
+
+
+def _read_topic_id(path: Path) -> tuple[int, tuple[str, ...]]:
+    """Read the topic's id; a log whose id cannot be read has none, and is given that of the next command."""
+    try:
+        return checkpoint.read_topic_id(path), ()
+    except checkpoint.CheckpointError:
+        return NO_TOPIC_ID, (TOPIC_ID_UNREADABLE,)

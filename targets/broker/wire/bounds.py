@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import fields
+from enum import Enum, auto
 from functools import cache
 from typing import Any, Final, TypeAlias, get_args
 
 from targets.broker.core.messages import Payload
-from targets.broker.wire.scalars import Items, WireError
+from targets.broker.wire.scalars import Items, read_varint, skip_tags
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
@@ -31,9 +32,17 @@ _BYTES: Final = {
 }
 _LENGTHS: Final = {"string": _SHORT, "records": _INT}
 
+
+class _Flexible(Enum):
+    """A part of a message in the flexible encoding (KIP-482): a text with its length, or the tagged fields."""
+
+    TEXT = auto()
+    TAGS = auto()
+
+
 # The parts of a message in their order: so many bytes, a text or bytes with its length, or an array: its field's
-# name and the parts of its items.
-_Part: TypeAlias = "int | struct.Struct | tuple[str, _Parts]"
+# name, the parts of its items, and whether its count is in the flexible encoding.
+_Part: TypeAlias = "int | struct.Struct | _Flexible | tuple[str, _Parts, bool]"
 _Parts: TypeAlias = tuple[_Part, ...]
 
 
@@ -55,9 +64,15 @@ def _walk(parts: _Parts, frame: Payload, at: int, items: Items) -> int:
         elif isinstance(part, struct.Struct):
             (length,) = part.unpack_from(frame, at)
             at += part.size + max(0, length)
+        elif part is _Flexible.TEXT:
+            more, at = read_varint(frame, at)
+            at += max(0, more - 1)
+        elif part is _Flexible.TAGS:
+            at = skip_tags(frame, at)
         else:
-            name, of_item = part
-            count, at = items.count(frame, at, name, _least(of_item), null=True)
+            name, of_item, compact = part
+            read = items.count_compact if compact else items.count
+            count, at = read(frame, at, name, _least(of_item), null=True)
             if all(isinstance(one, int) for one in of_item):
                 at += count * _least(of_item)
                 continue
@@ -75,6 +90,8 @@ def _least(parts: _Parts) -> int:
 def _least_of(part: _Part) -> int:
     if isinstance(part, int):
         return part
+    if isinstance(part, _Flexible) or (isinstance(part, tuple) and part[2]):
+        return 1
     return _INT.size if isinstance(part, tuple) else part.size
 
 
@@ -84,14 +101,15 @@ def _parts_of(entity: Any) -> _Parts:
     for field in fields(entity):
         kind = field.metadata.get("kafka_type")
         item = _item_of(field.type)
-        if entity.__flexible__:
-            # Of those only ApiVersions is served; its request has texts, which kio reads as they come.
-            if item is not None:
-                raise WireError(
-                    f"{entity.__name__}.{field.name}: a compact array; expected none in what is served"
-                )
+        flexible = entity.__flexible__
+        if "tag" in field.metadata:
             continue
-        parts.append(_scalar(kind) if item is None else (field.name, _of_item(item, kind)))
+        if item is None:
+            parts.append(_Flexible.TEXT if flexible and kind in _LENGTHS else _scalar(kind))
+        else:
+            parts.append((field.name, _of_item(item, kind), flexible))
+    if entity.__flexible__:
+        parts.append(_Flexible.TAGS)
     return _joined(parts)
 
 

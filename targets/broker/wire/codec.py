@@ -30,15 +30,17 @@ from targets.broker.core.messages import (
 from targets.broker.limits import Limits
 from targets.broker.wire import admin, control, fetch, handshake, offsets, produce, versions
 from targets.broker.wire.bounds import check_items
-from targets.broker.wire.entities import entity_bytes, read_entity, request_type, response_type
+from targets.broker.wire.entities import entity_bytes, is_flexible, read_entity, request_type, response_type
 from targets.broker.wire.frames import correlation_of
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import (
+    NO_TAGS,
     Items,
     Pieces,
     WireError,
     count_bytes,
     read_nullable_text,
+    skip_tags,
     text_bytes,
     unlimited,
 )
@@ -233,6 +235,8 @@ def _read_produce(asked: _Asked) -> _Read:
 
 def _read_fetch(asked: _Asked) -> _Read:
     client_id, at = read_nullable_text(asked.frame, _CLIENT_ID_AT)
+    if is_flexible(request_type(asked.key, asked.version)):
+        at = skip_tags(asked.frame, at)
     request, end = fetch.read_request(asked.frame, at, asked.version, asked.items)
     return client_id, request, fetch.no_session(asked.version) if request is None else None, end
 
@@ -249,7 +253,7 @@ def encode_response(incoming: Incoming, response: Response) -> Pieces:
         pieces = fetch.write_response(version, response)
     else:
         pieces = [entity_bytes(_APIS[key].write_response(response_type(key, version), response))]
-    return _framed(incoming.correlation_id, pieces)
+    return _framed(incoming.correlation_id, pieces, flexible=is_flexible(response_type(key, version)))
 
 
 def encode_request(request: Request, *, version: int, correlation_id: int, client_id: str) -> bytes:
@@ -261,8 +265,8 @@ def encode_request(request: Request, *, version: int, correlation_id: int, clien
         write = _APIS[key].write_request
         assert write is not None, f"{ROWS[key].name}: brokers never ask it"
         body = entity_bytes(write(request_type(key, version), request))
-    # All requests between brokers have the header's first version: no tagged fields.
-    message = _HEADER.pack(key, version, correlation_id) + text_bytes(client_id) + body
+    tags = NO_TAGS if is_flexible(request_type(key, version)) else b""
+    message = _HEADER.pack(key, version, correlation_id) + text_bytes(client_id) + tags + body
     return count_bytes(len(message)) + message
 
 
@@ -288,10 +292,13 @@ def decode_response(
     key = _KEY_OF[type(request)]
     response: Response
     try:
+        at = RESPONSE_HEADER_BYTES
+        if is_flexible(response_type(key, version)):
+            at = skip_tags(frame, at)
         if key == versions.FETCH:
-            response, end = fetch.read_response(frame, RESPONSE_HEADER_BYTES, version, split_batches)
+            response, end = fetch.read_response(frame, at, version, split_batches)
         else:
-            response, end = _response_by_kio(frame, key, version, split_batches)
+            response, end = _response_by_kio(frame, at, key, version, split_batches)
     except WireError as error:
         raise WireError(f"{ROWS[key].name} v{version}: {error}") from error
     except struct.error as error:
@@ -302,17 +309,18 @@ def decode_response(
     return response
 
 
-def _response_by_kio(frame: Payload, key: int, version: int, split: SplitBatches) -> tuple[Response, int]:
+def _response_by_kio(frame: Payload, at: int, key: int, version: int, split: SplitBatches) -> tuple[Response, int]:
     read = _APIS[key].read_response
     assert read is not None, f"{ROWS[key].name}: brokers never ask it"
     entity_type = response_type(key, version)
-    check_items(entity_type, frame, RESPONSE_HEADER_BYTES, unlimited(frame))
-    entity, end = read_entity(entity_type, frame, RESPONSE_HEADER_BYTES)
+    check_items(entity_type, frame, at, unlimited(frame))
+    entity, end = read_entity(entity_type, frame, at)
     return read(entity, split), end
 
 
-def _framed(correlation_id: int, pieces: Pieces) -> Pieces:
-    """Prepend the length and the response's header to the pieces."""
+def _framed(correlation_id: int, pieces: Pieces, *, flexible: bool = False) -> Pieces:
+    """Prepend the length and the response's header to the pieces; an answer to ApiVersions is never flexible."""
     first, *others = pieces
-    length = RESPONSE_HEADER_BYTES + sum(len(piece) for piece in pieces)
-    return [_FRAME_START.pack(length, correlation_id) + bytes(first), *others]
+    tags = NO_TAGS if flexible else b""
+    length = RESPONSE_HEADER_BYTES + len(tags) + sum(len(piece) for piece in pieces)
+    return [_FRAME_START.pack(length, correlation_id) + tags + bytes(first), *others]

@@ -8,17 +8,20 @@ from targets.broker.core.messages import (
     LeaderAndIsr,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
+    StopReplica,
     StopReplicaRequest,
     StopReplicaResponse,
     TopicPartition,
 )
 from targets.broker.core.names import is_topic_name
-from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed
+from targets.broker.wire.entities import Schema, error_of, fill, item_type, kio_error, listed, topic_id_of
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import WireError
 
 # The broker epoch of v0, which has no such field.
 _ANY_REGISTRATION: Final = -1
+# The leader epoch of v0 and v1, which stop a replica whatever its own (KIP-570).
+_ANY_EPOCH: Final = -1
 # In place of a broker's id: the partition has no leader.
 _NOBODY: Final = -1
 
@@ -48,6 +51,7 @@ def _read_state(state: Any) -> LeaderAndIsr:
         isr=isr,
         zk_version=state.zk_version,
         replicas=replicas,
+        topic_id=topic_id_of(state),
     )
 
 
@@ -81,6 +85,7 @@ def write_leader_request(entity: Schema, request: LeaderAndIsrRequest) -> Any:
                 isr=partition.isr,
                 zk_version=partition.zk_version,
                 replicas=partition.replicas,
+                topic_id=partition.topic_id,
             )
             for partition in request.partitions
         ),
@@ -94,7 +99,14 @@ def read_stop_request(entity: Any, _split: SplitBatches) -> StopReplicaRequest:
         controller_epoch=entity.controller_epoch,
         broker_epoch=getattr(entity, "broker_epoch", _ANY_REGISTRATION),
         ack_timeout_ms=entity.ack_timeout,
-        partitions=tuple(_sound(partition) for partition in listed(entity.partitions, "partitions")),
+        partitions=tuple(
+            StopReplica(
+                tp=_sound(partition),
+                leader_epoch=getattr(partition, "leader_epoch", _ANY_EPOCH),
+                topic_id=topic_id_of(partition),
+            )
+            for partition in listed(entity.partitions, "partitions")
+        ),
     )
 
 
@@ -108,7 +120,14 @@ def write_stop_request(entity: Schema, request: StopReplicaRequest) -> Any:
         controller_epoch=request.controller_epoch,
         broker_epoch=request.broker_epoch,
         partitions=tuple(
-            fill(partition_type, topic=tp.topic, partition=tp.partition) for tp in request.partitions
+            fill(
+                partition_type,
+                topic=asked.tp.topic,
+                partition=asked.tp.partition,
+                leader_epoch=asked.leader_epoch,
+                topic_id=asked.topic_id,
+            )
+            for asked in request.partitions
         ),
     )
 

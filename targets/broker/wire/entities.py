@@ -20,7 +20,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
-from targets.broker.core.messages import ErrorCode, Payload
+from targets.broker.core.messages import NO_TOPIC_ID, ErrorCode, Payload
 from targets.broker.wire.scalars import Placed, WireError, by_topic
 from targets.broker.wire.schema import OWN_REQUESTS, OWN_RESPONSES
 from targets.broker.wire.versions import ROWS
@@ -53,6 +53,11 @@ def item_type(entity: Schema, name: str) -> Any:
     (annotation,) = (field.type for field in fields(entity) if field.name == name)
     arrays = [part for part in (annotation, *get_args(annotation)) if getattr(part, "__origin__", None) is tuple]
     return get_args(arrays[0])[0]
+
+
+def is_flexible(entity: Schema) -> bool:
+    """Return True if a message and its header have tagged fields (KIP-482)."""
+    return bool(entity.__flexible__)
 
 
 def fill(entity: Schema, **values: Any) -> Any:
@@ -112,6 +117,14 @@ _CORE_CODES: Final = frozenset(int(code) for code in ErrorCode)
 def kio_error(code: ErrorCode) -> KioErrorCode:
     """Return kio's error for an error of the core."""
     return KioErrorCode(int(code))
+
+
+def topic_id_of(partition: Any) -> int:
+    """Return the id of a partition's topic, NO_TOPIC_ID in a version without it."""
+    topic_id = int(getattr(partition, "topic_id", NO_TOPIC_ID))
+    if topic_id < NO_TOPIC_ID:
+        raise WireError(f"topic id {topic_id}; expected {NO_TOPIC_ID} or more")
+    return topic_id
 
 
 def topics_of(

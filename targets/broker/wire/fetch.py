@@ -1,6 +1,7 @@
 """
-Fetch (api 1), v4 to v11, both sides: clients' and followers' requests, the leader's answers.
+Fetch (api 1), v4 to v12, both sides: clients' and followers' requests, the leader's answers.
 
+v12 is for followers alone: flexible (KIP-482), with the topic's id in a tagged field; its requests are kio's.
 No fetch sessions (the session id 0 tells clients so) and no transactions (the last stable offset is the high
 watermark, no transaction was aborted).
 Source:  Kafka's FetchRequest.json and FetchResponse.json; KIP-227 (sessions), KIP-320 (current leader epoch).
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from kio.schema.errors import ErrorCode as KioErrorCode
@@ -23,32 +25,54 @@ from targets.broker.core.messages import (
     Payload,
     TopicPartition,
 )
-from targets.broker.wire.entities import error_of
+from targets.broker.wire.bounds import check_items
+from targets.broker.wire.entities import (
+    entity_bytes,
+    error_of,
+    fill,
+    listed,
+    ms_of,
+    read_entity,
+    request_type,
+    topic_id_of,
+    topics_of,
+)
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import (
+    NO_TAGS,
     NULL_BYTES,
     TOPIC_BYTES_MIN,
     Items,
     Pieces,
+    WireError,
     by_topic,
+    compact_text_bytes,
     count_bytes,
+    read_compact_text,
     read_text,
+    read_varint,
+    skip_tags,
     take,
     text_bytes,
     unlimited,
+    varint_bytes,
 )
+from targets.broker.wire.versions import FETCH
 
 _NO_SESSION: Final = 0
 _SESSIONLESS: Final = -1
 # Session epochs of a full request: the first of a session, or no session; any other continues a session.
 _FULL_EPOCHS: Final = (0, _SESSIONLESS)
 _READ_UNCOMMITTED: Final = 0
+# The epoch of the last record fetched, with which a leader would answer where logs diverge (KIP-595).
+_NO_EPOCH: Final = -1
 
 # The first versions with these fields.
 _START: Final = 5
 _SESSION: Final = 7
 _EPOCH: Final = 9
 _RACK: Final = 11
+_FLEXIBLE: Final = 12
 
 _LIMITS: Final = struct.Struct(">iiiib")  # replica id, wait, least and most bytes, isolation level
 _SESSIONS: Final = struct.Struct(">ii")  # id, epoch
@@ -84,6 +108,8 @@ def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[F
     Returns None as the request if it names only the changes since its session's last one; a request that begins
     or ends a session is full. Of a partition that is named twice the last entry holds, as in Kafka.
     """
+    if version >= _FLEXIBLE:
+        return _read_flexible(frame, at, version, items)
     replica_id, max_wait_ms, min_bytes, max_bytes, _ = _LIMITS.unpack_from(frame, at)
     at += _LIMITS.size
     session_epoch = _SESSIONLESS
@@ -115,6 +141,34 @@ def read_request(frame: Payload, at: int, version: int, items: Items) -> tuple[F
     return request, at
 
 
+def _read_flexible(frame: Payload, at: int, version: int, items: Items) -> tuple[FetchRequest, int]:
+    entity_type = request_type(FETCH, version)
+    check_items(entity_type, frame, at, items)
+    entity, end = read_entity(entity_type, frame, at)
+    if entity.session_epoch != _SESSIONLESS:
+        raise WireError(f"session epoch {entity.session_epoch}; expected {_SESSIONLESS}: brokers have no sessions")
+    partitions = (
+        FetchPartition(
+            tp=TopicPartition(topic.topic, asked.partition),
+            fetch_offset=asked.fetch_offset,
+            max_bytes=asked.partition_max_bytes,
+            current_leader_epoch=asked.current_leader_epoch,
+            log_start_offset=asked.log_start_offset,
+            topic_id=topic_id_of(asked),
+        )
+        for topic in listed(entity.topics, "topics")
+        for asked in listed(topic.partitions, "partitions")
+    )
+    request = FetchRequest(
+        replica_id=entity.replica_id,
+        max_wait_ms=ms_of(entity.max_wait),
+        min_bytes=entity.min_bytes,
+        max_bytes=entity.max_bytes,
+        partitions=tuple({asked.tp: asked for asked in partitions}.values()),
+    )
+    return request, end
+
+
 def _read_asked(frame: Payload, at: int, version: int, topic: str) -> FetchPartition:
     index, *values, max_bytes = _ASKED[version].unpack_from(frame, at)
     epoch = values.pop(0) if version >= _EPOCH else -1
@@ -138,6 +192,8 @@ def _skip_forgotten(frame: Payload, at: int, items: Items) -> int:
 
 def write_request(version: int, request: FetchRequest) -> bytes:
     """Write a request in that version."""
+    if version >= _FLEXIBLE:
+        return _flexible_bytes(version, request)
     limits = (request.replica_id, request.max_wait_ms, request.min_bytes, request.max_bytes)
     written = bytearray(_LIMITS.pack(*limits, _READ_UNCOMMITTED))
     if version >= _SESSION:
@@ -159,6 +215,38 @@ def write_request(version: int, request: FetchRequest) -> bytes:
     return bytes(written)
 
 
+def _flexible_bytes(version: int, request: FetchRequest) -> bytes:
+    entity = request_type(FETCH, version)
+    sent = fill(
+        entity,
+        replica_id=request.replica_id,
+        max_wait=timedelta(milliseconds=request.max_wait_ms),
+        min_bytes=request.min_bytes,
+        max_bytes=request.max_bytes,
+        isolation_level=_READ_UNCOMMITTED,
+        session_id=_NO_SESSION,
+        session_epoch=_SESSIONLESS,
+        topics=topics_of(
+            entity,
+            "topics",
+            request.partitions,
+            lambda asked: {
+                "partition": asked.tp.partition,
+                "current_leader_epoch": asked.current_leader_epoch,
+                "fetch_offset": asked.fetch_offset,
+                "last_fetched_epoch": _NO_EPOCH,
+                "log_start_offset": asked.log_start_offset,
+                "partition_max_bytes": asked.max_bytes,
+                "topic_id": asked.topic_id,
+            },
+            name="topic",
+        ),
+        forgotten_topics_data=(),
+        rack_id="",
+    )
+    return entity_bytes(sent)
+
+
 # --- responses -------------------------------------------------------------------------------------------------
 def write_response(version: int, response: FetchResponse) -> Pieces:
     """Write a response in that version, in pieces: batches' bytes are not copied."""
@@ -167,15 +255,26 @@ def write_response(version: int, response: FetchResponse) -> Pieces:
     if version >= _SESSION:
         written += _WHOLE.pack(ErrorCode.NONE, _NO_SESSION)
     topics = by_topic(response.results)
-    written += count_bytes(len(topics))
+    flexible = version >= _FLEXIBLE
+    text, count = (compact_text_bytes, _more) if flexible else (text_bytes, count_bytes)
+    tags = NO_TAGS if flexible else b""
+    written += count(len(topics))
     for topic, results in topics.items():
-        written += text_bytes(topic) + count_bytes(len(results))
+        written += text(topic) + count(len(results))
         for result in results:
             written += _result_bytes(version, result)
             if result.batches:
                 pieces += (bytes(written), *(batch.payload for batch in result.batches))
                 written = bytearray()
+            written += tags
+        written += tags
+    written += tags
     return [*pieces, bytes(written)] if written else pieces
+
+
+def _more(count: int) -> bytes:
+    """Write a length of the flexible encoding: one more than it is, as 0 means null."""
+    return varint_bytes(count + 1)
 
 
 def _result_bytes(version: int, result: FetchResult) -> bytes:
@@ -183,10 +282,12 @@ def _result_bytes(version: int, result: FetchResult) -> bytes:
     written = _RESULT.pack(result.tp.partition, result.error, high_watermark, high_watermark)
     if version >= _START:
         written += _LOG_START.pack(result.log_start_offset)
-    written += count_bytes(0)
+    flexible = version >= _FLEXIBLE
+    written += _more(0) if flexible else count_bytes(0)
     if version >= _RACK:
         written += _INT.pack(-1)
-    return written + _SIZE.pack(sum(batch.size for batch in result.batches))
+    size = sum(batch.size for batch in result.batches)
+    return written + (_more(size) if flexible else _SIZE.pack(size))
 
 
 def read_response(frame: Payload, at: int, version: int, split: SplitBatches) -> tuple[FetchResponse, int]:
@@ -203,13 +304,17 @@ def read_response(frame: Payload, at: int, version: int, split: SplitBatches) ->
         whole, at = error_of(code), at + _WHOLE.size
     results: list[FetchResult] = []
     items = unlimited(frame)
-    topics, at = items.count(frame, at, "responses", TOPIC_BYTES_MIN)
+    flexible = version >= _FLEXIBLE
+    read_count, read_name = (items.count_compact, read_compact_text) if flexible else (items.count, read_text)
+    topics, at = read_count(frame, at, "responses", 1 if flexible else TOPIC_BYTES_MIN)
     for _ in range(topics):
-        topic, at = read_text(frame, at)
-        count, at = items.count(frame, at, "partitions", _RESULT.size)
+        topic, at = read_name(frame, at)
+        count, at = read_count(frame, at, "partitions", _RESULT.size)
         for _ in range(count):
             result, at = _read_result(frame, at, version, topic, split)
             results.append(replace(result, error=result.error or whole) if whole else result)
+        at = skip_tags(frame, at) if flexible else at
+    at = skip_tags(frame, at) if flexible else at
     return FetchResponse(results=tuple(results)), at
 
 
@@ -222,13 +327,14 @@ def _read_result(
     if version >= _START:
         (log_start_offset,) = _LOG_START.unpack_from(frame, at)
         at += _LOG_START.size
-    (aborted,) = _SIZE.unpack_from(frame, at)
-    _, at = take(frame, at + _SIZE.size, 0 if aborted == NULL_BYTES else aborted * _ABORTED.size)
+    aborted, at = _read_length(frame, at, version)
+    _, at = take(frame, at, aborted * (_ABORTED.size + (version >= _FLEXIBLE)))
     if version >= _RACK:
         _INT.unpack_from(frame, at)
         at += _INT.size
-    (size,) = _SIZE.unpack_from(frame, at)
-    records, at = take(frame, at + _SIZE.size, 0 if size == NULL_BYTES else size)
+    size, at = _read_length(frame, at, version)
+    records, at = take(frame, at, size)
+    at = skip_tags(frame, at) if version >= _FLEXIBLE else at
     batches, damage, _ = split(records)
     result = FetchResult(
         tp=TopicPartition(topic, index),
@@ -238,3 +344,12 @@ def _read_result(
         batches=batches,
     )
     return result, at
+
+
+def _read_length(frame: Payload, at: int, version: int) -> tuple[int, int]:
+    """Read the length of an array or of bytes, 0 for null; a negative one is refused where it is used."""
+    if version >= _FLEXIBLE:
+        more, at = read_varint(frame, at)
+        return max(0, more - 1), at
+    (length,) = _SIZE.unpack_from(frame, at)
+    return 0 if length == NULL_BYTES else length, at + _SIZE.size

@@ -16,7 +16,16 @@ from targets.broker.core.messages import (
     OffsetForLeaderEpochResponse,
     TopicPartition,
 )
-from targets.broker.wire.entities import NO_TIME, Schema, error_of, fill, kio_error, listed, topics_of
+from targets.broker.wire.entities import (
+    NO_TIME,
+    Schema,
+    error_of,
+    fill,
+    kio_error,
+    listed,
+    topic_id_of,
+    topics_of,
+)
 from targets.broker.wire.produce import SplitBatches
 from targets.broker.wire.scalars import Placed
 
@@ -34,6 +43,7 @@ def read_list_request(entity: Any, _split: SplitBatches) -> ListOffsetsRequest:
                 tp=TopicPartition(topic.name, partition.partition_index),
                 timestamp=partition.timestamp,
                 current_leader_epoch=getattr(partition, "current_leader_epoch", -1),
+                topic_id=topic_id_of(partition),
             )
             for topic in listed(entity.topics, "topics")
             for partition in listed(topic.partitions, "partitions")
@@ -60,6 +70,7 @@ def write_list_request(entity: Schema, request: ListOffsetsRequest) -> Any:
                 "partition_index": asked.tp.partition,
                 "current_leader_epoch": asked.current_leader_epoch,
                 "timestamp": asked.timestamp,
+                "topic_id": asked.topic_id,
             },
             name="name",
         ),
@@ -112,6 +123,7 @@ def read_epoch_request(entity: Any, _split: SplitBatches) -> OffsetForLeaderEpoc
                 tp=TopicPartition(topic.topic, partition.partition),
                 leader_epoch=partition.leader_epoch,
                 current_leader_epoch=getattr(partition, "current_leader_epoch", -1),
+                topic_id=topic_id_of(partition),
             )
             for topic in listed(entity.topics, "topics")
             for partition in listed(topic.partitions, "partitions")
@@ -132,6 +144,7 @@ def write_epoch_request(entity: Schema, request: OffsetForLeaderEpochRequest) ->
                 "partition": asked.tp.partition,
                 "current_leader_epoch": asked.current_leader_epoch,
                 "leader_epoch": asked.leader_epoch,
+                "topic_id": asked.topic_id,
             },
             name="topic",
         ),

@@ -19,6 +19,11 @@ from targets.broker.core.messages import Payload, TopicPartition
 
 _SHORT: Final = struct.Struct(">h")
 _INT: Final = struct.Struct(">i")
+_BYTE: Final = struct.Struct(">B")
+# Kafka's unsigned numbers have 32 bits, in at most five bytes.
+_VARINT_BITS: Final = 35
+# An entity has no tagged fields.
+NO_TAGS: Final = b"\0"
 # A message's bytes, to be written one after the other, so that records are not copied to join them.
 Pieces: TypeAlias = list[Payload]
 
@@ -72,6 +77,54 @@ def read_nullable_text(frame: Payload, at: int) -> tuple[str | None, int]:
         raise WireError(f"string at {at}: {error}; expected UTF-8") from error
 
 
+def read_varint(frame: Payload, at: int) -> tuple[int, int]:
+    """Read an unsigned number of the flexible encoding (KIP-482): seven bits a byte, the lowest first."""
+    value = 0
+    for shift in range(0, _VARINT_BITS, 7):
+        (byte,) = _BYTE.unpack_from(frame, at)
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+    raise struct.error(f"number at {at - _VARINT_BITS // 7}: more than {_VARINT_BITS // 7} bytes")
+
+
+def varint_bytes(value: int) -> bytes:
+    """Write an unsigned number of the flexible encoding."""
+    written = bytearray()
+    while value >= 0x80:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def read_compact_text(frame: Payload, at: int) -> tuple[str, int]:
+    """Read a text of the flexible encoding that must not be null."""
+    more, start = read_varint(frame, at)
+    data, end = take(frame, start, more - 1)
+    try:
+        return str(data, "utf-8"), end
+    except UnicodeDecodeError as error:
+        raise WireError(f"string at {at}: {error}; expected UTF-8") from error
+
+
+def compact_text_bytes(text: str) -> bytes:
+    """Write a text in the flexible encoding."""
+    data = text.encode("utf-8")
+    return varint_bytes(len(data) + 1) + data
+
+
+def skip_tags(frame: Payload, at: int) -> int:
+    """Return the offset after an entity's tagged fields, which each have a number and a length."""
+    count, at = read_varint(frame, at)
+    for _ in range(count):
+        _, at = read_varint(frame, at)
+        size, at = read_varint(frame, at)
+        _, at = take(frame, at, size)
+    return at
+
+
 class Items:
     """
     The items of one message, counted over all of its arrays.
@@ -97,7 +150,16 @@ class Items:
             null: whether the array may be null, which counts as empty.
         """
         (count,) = _INT.unpack_from(frame, at)
-        at += _INT.size
+        return self._taken(count, frame, at + _INT.size, name, least, null=null)
+
+    def count_compact(
+        self, frame: Payload, at: int, name: str, least: int, *, null: bool = False
+    ) -> tuple[int, int]:
+        """Read a compact array's item count, as `count` does: one more than there are items, 0 for null."""
+        more, at = read_varint(frame, at)
+        return self._taken(more - 1, frame, at, name, least, null=null)
+
+    def _taken(self, count: int, frame: Payload, at: int, name: str, least: int, *, null: bool) -> tuple[int, int]:
         if count < 0:
             if null and count == -1:
                 return 0, at

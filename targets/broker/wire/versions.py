@@ -88,7 +88,7 @@ ROWS: Final[Rows] = MappingProxyType(
                 key=FETCH,
                 name="fetch",
                 first=4,
-                last=11,
+                last=12,
                 advertised_first=0,
                 peer=_under(hw=5, kip101=5, kip279=8, kip320=10),
             ),
@@ -96,13 +96,13 @@ ROWS: Final[Rows] = MappingProxyType(
                 key=LIST_OFFSETS,
                 name="list_offsets",
                 first=1,
-                last=5,
+                last=6,
                 advertised_first=1,
                 peer=_under(hw=1, kip101=1, kip279=2, kip320=4),
             ),
             Row(key=METADATA, name="metadata", first=0, last=8, advertised_first=0),
-            Row(key=LEADER_AND_ISR, name="leader_and_isr", first=0, last=1, advertised_first=0, peer=_COMMANDS),
-            Row(key=STOP_REPLICA, name="stop_replica", first=0, last=1, advertised_first=0, peer=_COMMANDS),
+            Row(key=LEADER_AND_ISR, name="leader_and_isr", first=0, last=2, advertised_first=0, peer=_COMMANDS),
+            Row(key=STOP_REPLICA, name="stop_replica", first=0, last=2, advertised_first=0, peer=_COMMANDS),
             Row(key=FIND_COORDINATOR, name="find_coordinator", first=0, last=2, advertised_first=0),
             Row(key=API_VERSIONS, name="api_versions", first=0, last=3, advertised_first=0),
             Row(key=CREATE_TOPICS, name="create_topics", first=2, last=4, advertised_first=2),
@@ -111,7 +111,7 @@ ROWS: Final[Rows] = MappingProxyType(
                 key=OFFSET_FOR_LEADER_EPOCH,
                 name="offset_for_leader_epoch",
                 first=0,
-                last=3,
+                last=4,
                 advertised_first=0,
                 peer=_under(hw=NOT_KNOWN, kip101=0, kip279=1, kip320=2),
             ),
@@ -119,6 +119,8 @@ ROWS: Final[Rows] = MappingProxyType(
     }
 )
 _FOR_CLIENTS: Final = (PRODUCE, FETCH, LIST_OFFSETS)
+# The newest versions for clients, who know no ids: those above are for brokers alone.
+_CLIENT_LAST: Final[Mapping[int, int]] = MappingProxyType({FETCH: 11, LIST_OFFSETS: 5, OFFSET_FOR_LEADER_EPOCH: 3})
 
 
 def peer_rows(protocol: str, rules: Rules) -> Rows:
@@ -141,10 +143,13 @@ def _needed(rules: Rules) -> Mapping[int, int]:
         needed[FETCH] = 9
     if rules.fence_broker_epoch:
         needed |= {LEADER_AND_ISR: 1, STOP_REPLICA: 1}
+    if rules.topic_identity:
+        needed |= {FETCH: 12, LIST_OFFSETS: 6, OFFSET_FOR_LEADER_EPOCH: 4, LEADER_AND_ISR: 2, STOP_REPLICA: 2}
     return needed
 
 
 def client_rows(protocol: str, rules: Rules) -> Rows:
     """Return the APIs that a broker serves to clients; commands come from the controller alone."""
     known = {key: row for key, row in peer_rows(protocol, rules).items() if key not in COMMANDS}
-    return {**known, **{key: ROWS[key] for key in _FOR_CLIENTS}}
+    rows = {**known, **{key: ROWS[key] for key in _FOR_CLIENTS}}
+    return {key: replace(row, last=min(row.last, _CLIENT_LAST.get(key, row.last))) for key, row in rows.items()}

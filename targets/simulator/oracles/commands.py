@@ -3,8 +3,8 @@ What a broker does on a command: it obeys one that is in force, and no other cha
 
 A command is in force unless its controller epoch is older than one that this process obeyed before or, where
 registrations are told apart, it is addressed to an older registration. Of one in force, a partition's part counts
-only if its leader epoch is higher than the replica's own.
-Source:  Kafka Replication Design V3, C and "Potential optimizations" 1; KIP-380.
+only if its leader epoch is higher than the replica's own; to delete the replica, if it is not lower.
+Source:  Kafka Replication Design V3, C and "Potential optimizations" 1; KIP-380, KIP-570.
 """
 
 from __future__ import annotations
@@ -124,10 +124,15 @@ def _led(
 def _stopped(
     request: StopReplicaRequest, tp: TopicPartition, before: Before, seen: Seen, *, late: str, obeyed: bool
 ) -> str:
-    gone, named = seen.replica is not before.replica, tp in request.partitions
-    if gone and (late or not named):
+    gone, named = (
+        seen.replica is not before.replica,
+        next((part for part in request.partitions if part.tp == tp), None),
+    )
+    if named is not None and 0 <= named.leader_epoch < before.epoch:
+        late = late or f"it was in epoch {before.epoch} already"
+    if gone and (late or named is None):
         return f"deletes its replica of {tp}{_though(late) or ', which the command does not name'}"
-    return f"keeps its replica of {tp}" if named and obeyed and not late and not gone else ""
+    return f"keeps its replica of {tp}" if named is not None and obeyed and not late and not gone else ""
 
 
 def _though(late: str) -> str:

@@ -93,7 +93,7 @@ class Office:
         if isinstance(effect, Send) and isinstance(effect.request, LeaderAndIsrRequest | StopReplicaRequest):
             request = effect.request
             what = type(request).__name__.removesuffix("Request")
-            tps = [part if isinstance(part, TopicPartition) else part.tp for part in request.partitions]
+            tps = [part.tp for part in request.partitions]
             self._judge_use(name, tps, request.controller_epoch, f"sends {what}")
         elif isinstance(effect, ZkAsk):
             for op in effect.ops:

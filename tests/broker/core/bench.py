@@ -30,6 +30,7 @@ from targets.broker.core.events import (
 )
 from targets.broker.core.log_port import LogPort, Recovery
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     LeaderAndIsr,
     LeaderAndIsrRequest,
     Request,
@@ -66,9 +67,9 @@ class Bench:
         self._hold: tuple[str, bool] | None = None
         self._lose: list[tuple[str, bool, bool]] = []
 
-    def create(self, tp: TopicPartition) -> LogPort:
+    def create(self, tp: TopicPartition, topic_id: int) -> LogPort:
         """Create an empty log (the broker's disk port)."""
-        self.made.append(MemoryLog(tp))
+        self.made.append(MemoryLog(tp, topic_id=topic_id))
         return self.made[-1]
 
     # --- events --------------------------------------------------------------------------------------------------
@@ -145,6 +146,7 @@ class Bench:
         tp: TopicPartition = TP,
         is_init: bool = False,
         zk_version: int = 0,
+        topic_id: int = NO_TOPIC_ID,
     ) -> list[Effect]:
         """Deliver the controller's LeaderAndIsr request for one partition."""
         state = LeaderAndIsr(
@@ -154,6 +156,7 @@ class Bench:
             isr=tuple(isr),
             zk_version=zk_version,
             replicas=tuple(replicas),
+            topic_id=topic_id,
         )
         return self.request(
             LeaderAndIsrRequest(

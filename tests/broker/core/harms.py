@@ -11,6 +11,7 @@ from __future__ import annotations
 from targets.broker.core.messages import FetchRequest, OffsetForLeaderEpochRequest
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import Role
+from tests.broker.core.bench import MemoryLog
 from tests.broker.core.cluster import Cluster
 from tests.broker.core.stage import Stage
 
@@ -174,6 +175,20 @@ def bounces_unseen(rules: Rules) -> bool:
     cluster.expire(old)
     cluster.pass_ms(10_000)
     return Role.LEADER not in [role for role, _ in cluster.roles().values()]
+
+
+def keeps_a_deleted_topics_records(rules: Rules) -> bool:
+    """V3, discussion 5: a topic is deleted and created again while no controller is in office."""
+    cluster = Cluster(rules, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.produce(1, crc=666)
+    old = cluster.stop(3)
+    cluster.delete("t", via=1)
+    cluster.create(replicas=(2, 1), via=1)
+    cluster.expire(old)
+    cluster.pass_ms(10_000)
+    logs = [cluster.replica(broker).log for broker in (1, 2)]
+    return 666 in [item.crc for log in logs if isinstance(log, MemoryLog) for item in log.batches]
 
 
 # --- three replicas ----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut, Recovery
-from targets.broker.core.messages import Batch, TopicPartition
+from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.zookeeper import (
     PartitionState,
     ZkCreate,
@@ -42,6 +42,7 @@ class MemoryLog:
     end_offset: int = 0
     epoch_writes: list[tuple[list[tuple[int, int]], bool, int]] = field(default_factory=list)
     deleted: bool = False
+    topic_id: int = NO_TOPIC_ID
 
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         base = self.end_offset
@@ -92,6 +93,9 @@ class MemoryLog:
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         self.epoch_writes.append(([tuple(e) for e in entries], flush, self.end_offset))  # type: ignore[misc]
+
+    def adopt(self, topic_id: int) -> None:
+        self.topic_id = topic_id
 
     def delete(self) -> None:
         self.deleted = True
@@ -197,6 +201,7 @@ class MemoryZk(Tree):
         *,
         controller_epoch: int = 1,
         tp: TopicPartition = TP,
+        topic_id: int = NO_TOPIC_ID,
     ) -> int:
         """Write leaderAndISR as a controller would; return the node's version."""
         state = PartitionState(
@@ -205,6 +210,7 @@ class MemoryZk(Tree):
             isr=tuple(isr),
             controller_epoch=controller_epoch,
             zk_version=-1,
+            topic_id=topic_id,
         )
         self.put(leader_and_isr_path(tp), encode_state(state))
         return self.nodes[leader_and_isr_path(tp)].version

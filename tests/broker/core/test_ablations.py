@@ -43,6 +43,7 @@ ABLATIONS = (
     Ablation(change="forget_follower_ends=no", shows=harms.is_believed_to_hold_what_it_held),
     Ablation(change="returning_leader=resumes", shows=harms.returns_to_lead_what_it_has_half_lost),
     Ablation(change="fence_broker_epoch=no", shows=harms.bounces_unseen),
+    Ablation(change="topic_identity=no", shows=harms.keeps_a_deleted_topics_records),
     Ablation(change="epoch_cut=past", shows=harms.walks_past_an_epoch_that_it_does_not_forget),
 )
 # Rules that no sequence can show in a protocol with all others on, and why.
@@ -56,7 +57,7 @@ HARMLESS = {
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("case", ABLATIONS, ids=lambda case: f"{case.change}-{case.shows.__name__}")
 def test_rule_turned_back_does_the_harm_that_it_was_made_against(case: Ablation, base: str) -> None:
-    """Source: KIP-101, KIP-279, KIP-320, KIP-380 and the issues that harms.py cites."""
+    """Source: KIP-101, KIP-279, KIP-320, KIP-380, KIP-516 and the issues that harms.py cites."""
     assert case.shows(rules_of(base, case.change))
 
 

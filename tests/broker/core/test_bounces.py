@@ -10,6 +10,7 @@ from targets.broker.core.messages import (
     LeaderAndIsr,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
+    StopReplica,
     StopReplicaRequest,
     StopReplicaResponse,
 )
@@ -38,7 +39,11 @@ def command(broker_epoch: int, *, leader: int = 1, epoch: int = 5) -> LeaderAndI
 
 def stop(broker_epoch: int) -> StopReplicaRequest:
     return StopReplicaRequest(
-        controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=(TP,), broker_epoch=broker_epoch
+        controller_id=9,
+        controller_epoch=1,
+        ack_timeout_ms=1,
+        partitions=(StopReplica(tp=TP),),
+        broker_epoch=broker_epoch,
     )
 
 

@@ -46,7 +46,7 @@ def said(bench: Bench, effects: list[Effect]) -> list[tuple[int, str]]:
     for send in bench.sent(effects):
         assert isinstance(send.request, LeaderAndIsrRequest | StopReplicaRequest)
         (named,) = send.request.partitions
-        found.append((send.to, named.topic if isinstance(named, TopicPartition) else named.tp.topic))
+        found.append((send.to, named.tp.topic))
     return found
 
 

@@ -19,6 +19,7 @@ from targets.broker.core.messages import (
     FetchResult,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
+    StopReplica,
     StopReplicaRequest,
     TopicPartition,
 )
@@ -127,7 +128,9 @@ def test_d16_d17_newer_epoch_of_the_same_leader_is_followed_anew_by_rule_and_an_
 def test_r7_answer_for_a_partition_that_was_removed_meanwhile_changes_nothing(protocol: str) -> None:
     """Source: Kafka AbstractFetcherThreadTest, testTruncateToEpochEndOffsetsDuringRemovePartitions (R7)."""
     bench, (question,) = following(protocol, log_of((5, 3)))
-    bench.request(StopReplicaRequest(controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=(TP,)))
+    bench.request(
+        StopReplicaRequest(controller_id=9, controller_epoch=1, ack_timeout_ms=1, partitions=(StopReplica(tp=TP),))
+    )
     assert bench.answer(ends_at(1, epoch=5), to=question) == []
     assert (bench.broker.state.replicas, bench.observed("truncate")) == ({}, [])
 

@@ -177,5 +177,5 @@ def test_brokers_are_told_of_deleted_partitions_some_at_a_time(large: Cluster) -
     large.settle()
     stops = [send.request for send in bench.sent() if isinstance(send.request, StopReplicaRequest)]
     assert STOPPED_TOGETHER_MAX == max(len(stop.partitions) for stop in stops)
-    assert MANY == len({tp for stop in stops for tp in stop.partitions})
+    assert MANY == len({each.tp for stop in stops for each in stop.partitions})
     assert {} == bench.broker.state.replicas

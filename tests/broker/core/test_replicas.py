@@ -14,6 +14,7 @@ from targets.broker.core.messages import (
     FetchRequest,
     LeaderAndIsrResponse,
     OffsetForLeaderEpochRequest,
+    StopReplica,
     StopReplicaRequest,
     StopReplicaResponse,
     TopicPartition,
@@ -35,7 +36,12 @@ def errors(effects: list[Effect]) -> list[tuple[ErrorCode, list[ErrorCode]]]:
 
 
 def stop(*tps: TopicPartition, controller_epoch: int = 1) -> StopReplicaRequest:
-    return StopReplicaRequest(controller_id=9, controller_epoch=controller_epoch, ack_timeout_ms=1, partitions=tps)
+    return StopReplicaRequest(
+        controller_id=9,
+        controller_epoch=controller_epoch,
+        ack_timeout_ms=1,
+        partitions=tuple(StopReplica(tp=tp) for tp in tps),
+    )
 
 
 def held(bench: Bench) -> Mapping[TopicPartition, tuple[Role, int]]:

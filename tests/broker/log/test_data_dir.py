@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
@@ -185,3 +186,87 @@ def test_topic_name_that_kafka_does_not_allow_makes_no_directory(tmp_path: Path,
     with pytest.raises(ValueError, match="expected 1 to 249"):
         data.create_log(TopicPartition(topic, 0))
     assert [] == os.listdir(tmp_path / "data")
+
+
+@pytest.mark.parametrize("opened_between", [False, True], ids=["at once", "after a restart"])
+def test_log_that_is_created_again_has_nothing_of_its_predecessor_in_the_checkpoints(
+    tmp_path: Path, opened_between: bool
+) -> None:
+    """
+    The offsets of a deleted log do not hold for the next log of its name.
+
+    With the old high watermark a follower keeps what its leader never had; at the old start a shorter log is
+    dropped whole.
+    """
+    data = open_data_dir(tmp_path).data
+    for tp in (TP, OTHER):
+        singles(data.create_log(tp), 5)
+        data.logs[tp].flush()
+    data.close_cleanly({TP: 5, OTHER: 4})
+    checkpoint.write_offsets(tmp_path / checkpoint.LOG_STARTS_FILE, {TP: 3, OTHER: 1})
+    (tmp_path / checkpoint.CLEAN_MARKER).unlink()
+    data = open_data_dir(tmp_path).data
+    data.logs[TP].delete()
+    if opened_between:
+        data.close()
+        data = open_data_dir(tmp_path).data
+    singles(data.create_log(TP), 2)
+    data.close()
+    opened = open_data_dir(tmp_path)
+    log, found = opened.logs[TP]
+    assert (0, 2, 0) == (log.start_offset, log.end_offset, found.high_watermark)
+    other, found = opened.logs[OTHER]
+    assert (1, 5, 4) == (other.start_offset, other.end_offset, found.high_watermark)
+
+
+# --- the topic's id ----------------------------------------------------------------------------------------------
+def test_topic_id_is_written_as_kafka_writes_it_and_durable_before_the_log_is_used(tmp_path: Path) -> None:
+    """Source: Kafka, PartitionMetadataFile; KIP-516."""
+    told: list[str] = []
+    data = open_data_dir(tmp_path, on_durable=lambda path, _length: told.append(path)).data
+    log = data.create_log(TP, 2**40 + 7)
+    text = (log.directory / "partition.metadata").read_text()
+    assert "version: 0\ntopic_id: AAAAAAAAAAAAAAEAAAAABw\n" == text
+    assert [f"{TP}/partition.metadata"] == told
+    assert 2**40 + 7 == int.from_bytes(base64.urlsafe_b64decode(text.split()[-1] + "=="))
+    singles(log, 1)
+    data.close()
+    assert 2**40 + 7 == open_data_dir(tmp_path).logs[TP][0].topic_id
+
+
+def test_log_without_a_topic_id_has_no_file_of_it_until_it_is_given_one(tmp_path: Path) -> None:
+    data = open_data_dir(tmp_path).data
+    log = data.create_log(TP)
+    assert (0, False) == (log.topic_id, (log.directory / "partition.metadata").exists())
+    log.adopt(9)
+    data.close()
+    assert 9 == open_data_dir(tmp_path).logs[TP][0].topic_id
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"version: 1\ntopic_id: AAAAAAAAAAAAAAEAAAAABw\n",
+        b"version: 0\n",
+        b"version: 0\ntopic_id: A\n",
+        b"\xff",
+    ],
+)
+def test_unreadable_topic_id_is_noted_and_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    data = open_data_dir(tmp_path).data
+    log = data.create_log(TP, 9)
+    singles(log, 2)
+    data.close()
+    (log.directory / "partition.metadata").write_bytes(content)
+    opened, found = open_data_dir(tmp_path).logs[TP]
+    assert (0, 2, "clean+partition-metadata-unreadable") == (opened.topic_id, opened.end_offset, found.reason)
+
+
+def test_id_that_apache_kafka_drew_is_none_of_ours(tmp_path: Path) -> None:
+    data = open_data_dir(tmp_path).data
+    log = data.create_log(TP, 9)
+    data.close()
+    (log.directory / "partition.metadata").write_text("version: 0\ntopic_id: 1b2Zs9ZoS2ebFG9VnUkBIw")
+    opened, found = open_data_dir(tmp_path).logs[TP]
+    assert (0, "clean") == (opened.topic_id, found.reason)

@@ -208,13 +208,23 @@ class TestDurability:
             raise AssertionError("fsync")
 
         monkeypatch.setattr(os, "fsync", no_sync)
-        log = new_log(tmp_path / "d", segment_bytes=130)
+        log = new_log(tmp_path / "d")
         singles(log, 5)
         log.truncate_to(1, TARGET)
         log.truncate_fully(7)
         log.write_epochs([(0, 0)], flush=False)
         with pytest.raises(LogInDoubtError, match="fsync"):
             log.flush()
+
+    def test_a_file_is_durable_before_the_next_one_begins(self, tmp_path: Path) -> None:
+        """A power loss must not keep the name of a file, and not the records before it."""
+        told: list[tuple[str, int]] = []
+        log = new_log(tmp_path / "d", segment_bytes=130, on_durable=lambda *seen: told.append(seen))
+        singles(log, 2)
+        assert [] == told
+        singles(log, 1)
+        assert [(f"{TP}/{0:020d}.log", 124)] == told
+        assert 0 == log.recovery_point
 
     def test_flush_reports_every_file_that_became_durable(self, tmp_path: Path) -> None:
         told: list[tuple[str, int]] = []

@@ -115,7 +115,6 @@ def test_log_of_many_segments_keeps_few_of_them_open(tmp_path: Path) -> None:
 
 def test_flush_reaches_files_that_were_closed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = new_log(tmp_path / "data", segment_bytes=62, files=OpenFiles(2))
-    singles(log, 10)
     synced: list[str] = []
     real = os.fsync
 
@@ -124,6 +123,7 @@ def test_flush_reaches_files_that_were_closed_before(tmp_path: Path, monkeypatch
         real(fd)
 
     monkeypatch.setattr(os, "fsync", spy)
+    singles(log, 10)
     log.flush()
     assert [f"{at:020d}.log" for at in range(10)] == sorted(name for name in synced if name.endswith(".log"))
     assert 10 == log.recovery_point

@@ -18,7 +18,14 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
             min_bytes=1,
             max_bytes=1 << 20,
             partitions=tuple(
-                m.FetchPartition(tp=tp, fetch_offset=9, max_bytes=77, current_leader_epoch=4, log_start_offset=2)
+                m.FetchPartition(
+                    tp=tp,
+                    fetch_offset=9,
+                    max_bytes=77,
+                    current_leader_epoch=4,
+                    log_start_offset=2,
+                    topic_id=2**40 + tp.partition,
+                )
                 for tp in (A0, A1, B7)
             ),
         ),
@@ -40,7 +47,7 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
         m.ListOffsetsRequest(
             replica_id=3,
             partitions=(
-                m.ListOffsetsPartition(tp=A0, timestamp=-1, current_leader_epoch=4),
+                m.ListOffsetsPartition(tp=A0, timestamp=-1, current_leader_epoch=4, topic_id=2**40),
                 m.ListOffsetsPartition(tp=B7, timestamp=-2, current_leader_epoch=0),
             ),
         ),
@@ -54,7 +61,7 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
     versions.OFFSET_FOR_LEADER_EPOCH: (
         m.OffsetForLeaderEpochRequest(
             questions=(
-                m.EpochQuestion(tp=A0, leader_epoch=0, current_leader_epoch=4),
+                m.EpochQuestion(tp=A0, leader_epoch=0, current_leader_epoch=4, topic_id=2**40),
                 m.EpochQuestion(tp=B7, leader_epoch=1, current_leader_epoch=0),
             ),
             replica_id=3,
@@ -74,7 +81,9 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
             is_init=True,
             broker_epoch=2**40,
             partitions=(
-                m.LeaderAndIsr(tp=A0, leader=1, leader_epoch=3, isr=(1, 2), zk_version=8, replicas=(2, 1)),
+                m.LeaderAndIsr(
+                    tp=A0, leader=1, leader_epoch=3, isr=(1, 2), zk_version=8, replicas=(2, 1), topic_id=2**40
+                ),
                 m.LeaderAndIsr(tp=B7, leader=-1, leader_epoch=4, isr=(), zk_version=0, replicas=(3,)),
             ),
         ),
@@ -85,7 +94,11 @@ PEER: dict[int, tuple[m.Request, m.Response]] = {
     ),
     versions.STOP_REPLICA: (
         m.StopReplicaRequest(
-            controller_id=2, controller_epoch=5, ack_timeout_ms=1500, broker_epoch=2**40, partitions=(A0, B7)
+            controller_id=2,
+            controller_epoch=5,
+            ack_timeout_ms=1500,
+            broker_epoch=2**40,
+            partitions=(m.StopReplica(tp=A0, topic_id=2**33), m.StopReplica(tp=B7, leader_epoch=4, topic_id=7)),
         ),
         m.StopReplicaResponse(error=ErrorCode.NONE, errors=((B7, ErrorCode.NONE),)),
     ),

@@ -54,8 +54,8 @@ class TestBadInput:
         ("key", "version", "words"),
         [
             (0, 2, "produce v2; expected v3 to v8"),
-            (1, 12, "fetch v12; expected v4 to v11"),
-            (23, 4, "offset_for_leader_epoch v4; expected v0 to v3"),
+            (1, 13, "fetch v13; expected v4 to v12"),
+            (23, 5, "offset_for_leader_epoch v5; expected v0 to v4"),
             (22, 0, "api key 22; expected one of 0, 1, 2"),
             (-1, 0, "api key -1"),
         ],
@@ -117,7 +117,7 @@ class TestBadInput:
             decode_request(frame, split_batches=split_produced)
 
     def test_tagged_field_that_nobody_knows_is_a_wire_error(self) -> None:
-        """kio cannot skip unknown tagged fields; ApiVersions v3 is the only flexible request here."""
+        """kio cannot skip unknown tagged fields, and no client that this broker serves sends any."""
         frame = struct.pack(">hhih", 18, 3, 1, -1) + b"\x01\x00\x00"
         with pytest.raises(WireError, match="Unknown tagged field"):
             decode_request(frame, split_batches=split_produced)

@@ -75,7 +75,7 @@ def test_varint_beyond_the_bytes_is_a_wire_error(place: int, varint: bytes) -> N
     start = struct.pack(">hhih", versions.API_VERSIONS, 3, 1, -1)
     assert decode_request(start + b"".join(parts), split_batches=split_produced).answer is not None
     parts[place] = varint
-    with pytest.raises(WireError, match=r"api_versions v3: .*expected a whole message"):
+    with pytest.raises(WireError, match=r"api_versions v3(:| in).*expected a whole message"):
         decode_request(start + b"".join(parts), split_batches=split_produced)
 
 

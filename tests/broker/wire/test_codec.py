@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 
+from harness.fabric.bodies import epoch_answers, epoch_questions, fetch_body
 from targets.broker.core import messages as m
 from targets.broker.core.messages import ErrorCode
 from targets.broker.log import split_produced, split_stored
@@ -62,13 +63,17 @@ class TestBetweenBrokers:
 
     def test_every_lacking_field_is_carried_by_some_version(self) -> None:
         """Some version carries each field; otherwise the two tests above could compare only placeholders."""
-        assert request_carries("current_leader_epoch", versions.FETCH) == list(range(9, 12))
-        assert request_carries("log_start_offset", versions.FETCH) == list(range(5, 12))
-        assert request_carries("current_leader_epoch", versions.LIST_OFFSETS) == [4, 5]
-        assert request_carries("current_leader_epoch", versions.OFFSET_FOR_LEADER_EPOCH) == [2, 3]
-        assert request_carries("replica_id", versions.OFFSET_FOR_LEADER_EPOCH) == [3]
-        assert request_carries("broker_epoch", versions.LEADER_AND_ISR) == [1]
-        assert request_carries("broker_epoch", versions.STOP_REPLICA) == [1]
+        assert request_carries("current_leader_epoch", versions.FETCH) == list(range(9, 13))
+        assert request_carries("log_start_offset", versions.FETCH) == list(range(5, 13))
+        assert request_carries("current_leader_epoch", versions.LIST_OFFSETS) == [4, 5, 6]
+        assert request_carries("current_leader_epoch", versions.OFFSET_FOR_LEADER_EPOCH) == [2, 3, 4]
+        assert request_carries("replica_id", versions.OFFSET_FOR_LEADER_EPOCH) == [3, 4]
+        assert request_carries("broker_epoch", versions.LEADER_AND_ISR) == [1, 2]
+        assert request_carries("broker_epoch", versions.STOP_REPLICA) == [1, 2]
+        assert request_carries("leader_epoch", versions.STOP_REPLICA) == [2]
+        newest = {versions.FETCH: 12, versions.LIST_OFFSETS: 6, versions.OFFSET_FOR_LEADER_EPOCH: 4}
+        for key, version in {**newest, versions.LEADER_AND_ISR: 2, versions.STOP_REPLICA: 2}.items():
+            assert request_carries("topic_id", key) == [version]
 
     def test_response_to_another_request_is_a_wire_error(self) -> None:
         request, response = PEER[versions.STOP_REPLICA]
@@ -102,6 +107,29 @@ def request_carries(name: str, key: int) -> list[int]:
         for version in range(ROWS[key].first, ROWS[key].last + 1)
         if name in {field.name for field in fields_below(request_type(key, version))}
     ]
+
+
+class TestWatchedLinks:
+    """What watches the links reads the versions that carry a topic's id, and skips the id."""
+
+    def test_fetch_with_a_topics_id(self) -> None:
+        request, _ = PEER[versions.FETCH]
+        frame = bytes(encode_request(request, version=12, correlation_id=9, client_id="x"))
+        found, size = fetch_body(frame, 4 + 11, 12)
+        places = (((A0.topic, A0.partition), 9), (("a", 1), 9), ((B7.topic, B7.partition), 9))
+        assert (3, True, places, ()) == (found.replica_id, found.full, found.offsets, found.forgotten)
+        assert 4 + 11 + size == len(frame) - len(b"\x01\x00")  # the rack id and the last tagged fields
+
+    def test_epoch_question_with_a_topics_id_and_its_answer(self) -> None:
+        request, response = PEER[versions.OFFSET_FOR_LEADER_EPOCH]
+        frame = bytes(encode_request(request, version=4, correlation_id=9, client_id="x"))
+        asked, _ = epoch_questions(frame, 4 + 11, 4)
+        assert [(A0.topic, 0, 4), (B7.topic, 1, 0)] == [
+            (each.topic, each.leader_epoch, each.current_leader_epoch) for each in asked
+        ]
+        body = body_of(encode_response(incoming(versions.OFFSET_FOR_LEADER_EPOCH, 4), response))
+        told, _ = epoch_answers(body, 4, 4)
+        assert [(0, 0, 21), (3, -1, -1)] == [(each.error, each.leader_epoch, each.end_offset) for each in told]
 
 
 class TestGoldenBytes:
@@ -191,11 +219,20 @@ class TestGoldenBytes:
     def test_stop_replica_and_its_response(self) -> None:
         """Source: Kafka Replication Design V3, StopReplicaRequest."""
         request = m.StopReplicaRequest(
-            controller_id=2, controller_epoch=5, ack_timeout_ms=1500, broker_epoch=2**40, partitions=(B7,)
+            controller_id=2,
+            controller_epoch=5,
+            ack_timeout_ms=1500,
+            broker_epoch=2**40,
+            partitions=(m.StopReplica(tp=B7, leader_epoch=3, topic_id=6),),
         )
-        for version, broker_epoch in ((0, b""), (1, struct.pack(">q", 2**40))):
+        registration = struct.pack(">q", 2**40)
+        for version, broker_epoch, more in (
+            (0, b"", b""),
+            (1, registration, b""),
+            (2, registration, struct.pack(">iq", 3, 6)),
+        ):
             golden = struct.pack(">hhih1s", 5, version, 9, 1, b"x") + struct.pack(">iii", 1500, 2, 5)
-            golden += broker_epoch + struct.pack(">ih1si", 1, 1, b"b", 7)
+            golden += broker_epoch + struct.pack(">ih1si", 1, 1, b"b", 7) + more
             assert golden == body_of(encode_request(request, version=version, correlation_id=9, client_id="x"))
         response = m.StopReplicaResponse(error=ErrorCode.NONE, errors=((B7, ErrorCode.NONE),))
         assert struct.pack(">ihih1sih", 77, 0, 1, 1, b"b", 7, 0) == body_of(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import struct
+from datetime import timedelta
 
 import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 
 from targets.broker.log import split_produced
-from targets.broker.wire import decode_request, encode_request, versions
-from targets.broker.wire.entities import request_type
-from tests.broker.wire.kio_side import body_of, kio_response, without
+from targets.broker.wire import WireError, decode_request, encode_request, versions
+from targets.broker.wire.entities import fill, request_type
+from tests.broker.wire.kio_side import body_of, kio_response, request_frame, without
 from tests.broker.wire.samples import PEER
 
 
@@ -42,3 +43,23 @@ def fetch_in_session(session: int, epoch: int, version: int = 7) -> bytes:
     # Skip the header, replica id, max wait, min bytes, max bytes and isolation level.
     struct.pack_into(">ii", frame, 10 + 4 + 4 + 4 + 4 + 1, session, epoch)
     return bytes(frame)
+
+
+def test_follower_that_begins_a_session_is_refused() -> None:
+    """Between brokers v12 is spoken without sessions."""
+    entity = request_type(versions.FETCH, 12)
+    sent = fill(
+        entity,
+        replica_id=1,
+        max_wait=timedelta(0),
+        min_bytes=0,
+        max_bytes=1,
+        isolation_level=0,
+        session_id=5,
+        session_epoch=1,
+        topics=(),
+        forgotten_topics_data=(),
+        rack_id="",
+    )
+    with pytest.raises(WireError, match="fetch v12: session epoch 1; expected -1"):
+        decode_request(request_frame(versions.FETCH, 12, sent), split_batches=split_produced)

@@ -37,12 +37,24 @@ def test_api_versions_lists_the_table(version: int) -> None:
 def test_api_versions_lists_only_what_the_protocol_knows() -> None:
     sent = fill(request_type(versions.API_VERSIONS, 0))
     frame = request_frame(versions.API_VERSIONS, 0, sent)
-    for protocol, newest in (("hw", None), ("kip101", 0), ("kip279", 1), ("kip320", 2), ("kip380", 3)):
+    for protocol, newest in (("hw", None), ("kip101", 0), ("kip279", 1), ("kip320", 2)):
         for rows in (peer_rows(protocol, PROTOCOLS[protocol]), client_rows(protocol, PROTOCOLS[protocol])):
             answer = decode_request(frame, split_batches=split_produced, rows=rows).answer
             assert answer is not None
             told = {row.api_key: row.max_version for row in kio_response(answer, 18, 0).api_keys}
             assert newest == told.get(versions.OFFSET_FOR_LEADER_EPOCH)
+
+
+def test_only_brokers_are_told_the_versions_that_carry_a_topics_id() -> None:
+    frame = request_frame(versions.API_VERSIONS, 0, fill(request_type(versions.API_VERSIONS, 0)))
+    for rows, newest in ((peer_rows, [12, 6, 4]), (client_rows, [11, 5, 3])):
+        answer = decode_request(
+            frame, split_batches=split_produced, rows=rows("kip380", PROTOCOLS["kip380"])
+        ).answer
+        assert answer is not None
+        told = {row.api_key: row.max_version for row in kio_response(answer, 18, 0).api_keys}
+        keys = (versions.FETCH, versions.LIST_OFFSETS, versions.OFFSET_FOR_LEADER_EPOCH)
+        assert newest == [told[key] for key in keys]
 
 
 def test_question_for_versions_is_what_every_broker_answers() -> None:
@@ -58,7 +70,7 @@ def test_question_for_versions_is_what_every_broker_answers() -> None:
 
 @pytest.mark.parametrize(
     ("theirs", "common"),
-    [((0, 9), 9), ((0, 11), 11), ((0, 99), 11), ((4, 4), 4), ((0, 3), -1), ((12, 14), -1)],
+    [((0, 9), 9), ((0, 11), 11), ((0, 99), 12), ((4, 4), 4), ((0, 3), -1), ((13, 14), -1)],
 )
 def test_common_version_is_the_newest_that_both_know(theirs: tuple[int, int], common: int) -> None:
     assert common == common_version(versions.FETCH, ROWS, {versions.FETCH: theirs})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from checkers.facts.activity import Counts, count
+from checkers.facts.activity import Counts, activity_of, count
 from checkers.rules.vacuous import vacuous
 from harness.model import Op, OpType, Source
 from tests.events.filled import filled
@@ -88,3 +88,18 @@ def test_run_proves_nothing_without_an_acknowledged_record_or_a_fault_that_bit()
     (unhurt,) = vacuous(ops_of(RANDOM, acked("m1"), *restart))
     assert "No fault of the schedule bit." == unhurt.sentence
     assert [] == vacuous(ops_of(RANDOM, acked("m1"), *kill))
+
+
+def test_polls_that_were_answered_are_counted_with_their_records() -> None:
+    records = [[0, "m1.0"], [1, "m1.1"]]
+    polls = [
+        (Source.CLIENT, type_, "poll", {"records": shown} if type_ is OpType.OK else {})
+        for type_, shown in (
+            (OpType.INVOKE, None),
+            (OpType.OK, records),
+            (OpType.OK, records[1:]),
+            (OpType.FAIL, None),
+        )
+    ]
+    found = activity_of(ops_of(*polls))
+    assert (2, 3) == (found.polls, found.records_read)

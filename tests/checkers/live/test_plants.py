@@ -34,6 +34,8 @@ SEEN: Final = {
     # On real machines events race, and a record that was appended before a power loss may be lost.
     "a member lacks what is committed": (2, 5),
     "two leaders are seen only in who appends": (1, 6),
+    # It does not look at polls: it sees that a record is lost, in the final read.
+    "readers see different records at one offset": (1, 3),
 }
 # A plant in which each rule fires, by its first violation.
 FIRST: Final = {

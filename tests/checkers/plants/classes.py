@@ -265,6 +265,60 @@ CLIENTS: Final[dict[str, tuple[Pair, ...]]] = {
     ),
 }
 
+READERS: Final[dict[str, tuple[Pair, ...]]] = {
+    "a record that was read is gone": (
+        "read-and-gone-kafka",
+        "read-and-gone-with-acks-1-kafka",
+        "read-another-than-the-log-has",
+        "read-another-than-the-log-has-sim",
+    ),
+    "a record is read before it is committed": (
+        "read-above-its-own-mark-kafka",
+        "read-above-the-leaders-mark",
+        "read-what-was-never-committed",
+        "read-from-a-follower",
+        "read-before-a-member-copied-it",
+    ),
+    "a consumer skips": ("poll-skips", "poll-skips-kafka", "poll-skips-sim"),
+    "a consumer goes back": ("poll-goes-back", "poll-goes-back-kafka", "poll-goes-back-sim"),
+    "readers see different records at one offset": (
+        "readers-differ",
+        "readers-differ-kafka",
+        "readers-differ-sim",
+    ),
+    "readers see a value at two offsets": ("polled-twice", "polled-twice-kafka", "polled-twice-sim"),
+    "readers see what nobody sent": (
+        "polled-and-never-sent",
+        "polled-and-never-sent-kafka",
+        "polled-and-never-sent-sim",
+    ),
+    "readers see what surely failed": (
+        "polled-though-it-failed",
+        "polled-though-it-failed-kafka",
+        "polled-though-it-failed-sim",
+    ),
+    "readers see a record at another offset than it was acknowledged at": (
+        "polled-elsewhere-than-acknowledged",
+        "polled-elsewhere-than-acknowledged-kafka",
+        "polled-elsewhere-than-acknowledged-sim",
+    ),
+    "readers see a producer's records in another order": (
+        "polled-in-another-order-kafka",
+        "polled-in-another-order-sim",
+        "polled-in-another-order-sim-2",
+    ),
+    "a leader tells readers a high watermark, and then a lower one": (
+        "polled-mark-falls",
+        "polled-mark-falls-kafka",
+        "polled-mark-falls-sim",
+    ),
+    "a leader tells readers a high watermark beyond its log": (
+        "polled-mark-beyond-the-log",
+        "polled-mark-beyond-the-log-kafka",
+        "polled-mark-beyond-the-log-sim",
+    ),
+}
+
 HISTORIES: Final[dict[str, tuple[Pair, ...]]] = {
     "half of the acknowledgements are gone": (
         "whole-half-of-the-oks-gone",
@@ -288,6 +342,16 @@ HISTORIES: Final[dict[str, tuple[Pair, ...]]] = {
 
 CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     name: tuple((pair, f"{pair}-lawful") if isinstance(pair, str) else pair for pair in pairs)
-    for group in (ACKNOWLEDGEMENTS, CONTROLLERS, LEADERSHIP, ISR, HIGH_WATERMARKS, LOGS, CLIENTS, HISTORIES)
+    for group in (
+        ACKNOWLEDGEMENTS,
+        CONTROLLERS,
+        LEADERSHIP,
+        ISR,
+        HIGH_WATERMARKS,
+        LOGS,
+        CLIENTS,
+        READERS,
+        HISTORIES,
+    )
     for name, pairs in group.items()
 }

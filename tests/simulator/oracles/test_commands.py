@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from targets.broker.core import replicas
-from targets.broker.core.messages import ErrorCode, LeaderAndIsr, LeaderAndIsrRequest, StopReplicaRequest
+from targets.broker.core.messages import (
+    ErrorCode,
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    StopReplica,
+    StopReplicaRequest,
+)
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, post, replica_of, sentence_of, watched
@@ -26,7 +32,9 @@ def lead(world: World, leader: str, epoch: int, **fields: Any) -> LeaderAndIsrRe
 
 
 def stop(**fields: Any) -> StopReplicaRequest:
-    request = StopReplicaRequest(controller_id=3, controller_epoch=1, ack_timeout_ms=1, partitions=(TP,))
+    request = StopReplicaRequest(
+        controller_id=3, controller_epoch=1, ack_timeout_ms=1, partitions=(StopReplica(tp=TP),)
+    )
     return replace(request, **fields)
 
 

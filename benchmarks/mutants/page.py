@@ -1,0 +1,50 @@
+"""docs/mutants.md: every mutant and the rule that it breaks, without what a search found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from benchmarks.mutants import MUTANTS, WITHOUT
+from benchmarks.mutants.mutant import CATEGORIES, CORE
+from harness.docs import markdown
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+
+
+def page() -> str:
+    """Return docs/mutants.md, from the tables of mutants."""
+    mutants = list(MUTANTS.values())
+    of_class = Counter(mutant.category for mutant in mutants)
+    parts = [
+        f"Each mutant is one bug of one to three lines in a module of `{CORE}`.\n"
+        "It is no rule of [rules.md](rules.md) put back: it is a bug that a release had, or that is written in "
+        "haste.\n"
+        "[search.md](search.md#the-gauntlet) says how they are searched.",
+        markdown.table(
+            ("class", "is about", "mutants"),
+            [(f"`{each}`", about, of_class[each]) for each, about in CATEGORIES.items()],
+        ),
+    ]
+    for module in sorted({mutant.module for mutant in mutants}):
+        rows = [
+            (f"`{each.name}`", f"`{each.category}`", f"{each.sentence}{_equivalent(each.equivalent)}", each.breaks)
+            for each in mutants
+            if each.module == module
+        ]
+        parts += [f"## {module}", markdown.table(("mutant", "class", "the broken broker", "breaks"), rows)]
+    parts += [
+        "## Modules without mutants",
+        markdown.table(("module", "why"), [(f"`{name}`", why) for name, why in WITHOUT.items()]),
+    ]
+    return markdown.page("Mutants", "benchmarks/mutants", *parts)
+
+
+def write_page() -> None:
+    """Write docs/mutants.md."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def _equivalent(why: str) -> str:
+    return f" *Equivalent:* {why}." if why else ""
