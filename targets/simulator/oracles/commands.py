@@ -3,8 +3,9 @@ What a broker does on a command: it obeys one that is in force, and no other cha
 
 A command is in force unless its controller epoch is older than one that this process obeyed before or, where
 registrations are told apart, it is addressed to an older registration. Of one in force, a partition's part counts
-only if its leader epoch is higher than the replica's own; to delete the replica, if it is not lower.
-Source:  Kafka Replication Design V3, C and "Potential optimizations" 1; KIP-380, KIP-570.
+only if its leader epoch is higher than the replica's own; to delete the replica, if neither that nor the topic's id
+is lower.
+Source:  Kafka Replication Design V3, C and "Potential optimizations" 1; KIP-380, KIP-516, KIP-570.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     ErrorCode,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
@@ -128,8 +130,11 @@ def _stopped(
         seen.replica is not before.replica,
         next((part for part in request.partitions if part.tp == tp), None),
     )
-    if named is not None and 0 <= named.leader_epoch < before.epoch:
-        late = late or f"it was in epoch {before.epoch} already"
+    if named is not None and before.replica is not None and not late:
+        if 0 <= named.leader_epoch < before.epoch:
+            late = f"it was in epoch {before.epoch} already"
+        elif NO_TOPIC_ID < named.topic_id < before.replica.topic_id:
+            late = "it is of a newer topic"
     if gone and (late or named is None):
         return f"deletes its replica of {tp}{_though(late) or ', which the command does not name'}"
     return f"keeps its replica of {tp}" if named is not None and obeyed and not late and not gone else ""

@@ -109,8 +109,9 @@ class Office:
                 self._judge_decision(name, oracle, _state(part))
 
     def _judge_decision(self, name: str, oracle: PartitionOracle, state: PartitionState) -> None:
-        seen = oracle.replicas.seen[name]
-        leads = seen.replica is not None and seen.role is Role.LEADER and seen.epoch == state.leader_epoch
+        broker = self._world.nodes[name].broker
+        replica = None if broker is None else broker.state.replicas.get(oracle.tp)
+        leads = replica is not None and replica.role is Role.LEADER and replica.leader_epoch == state.leader_epoch
         if not (leads and state.leader == self._world.ids[name]):
             self._judge_use(name, [oracle.tp], state.controller_epoch, "asks ZooKeeper to write a leader and ISR")
 

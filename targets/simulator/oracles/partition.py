@@ -5,6 +5,8 @@ Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
 without it. If such a replica leads, the record is excused from then on: the end checkers, which follow every copy,
 decide whether its loss was permitted. No other record is excused.
+A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
+looked at any more.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
          it outlives a leader that dies; PrefixMatch is our own.
 """
@@ -13,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Role
 from targets.broker.core.zookeeper import ZkNode, decode_state, leader_and_isr_path
 from targets.simulator.oracles.records import HOLE, Records
@@ -43,6 +46,10 @@ class PartitionOracle:
         self._isr: tuple[str, ...] = ()
         self._leaders: dict[int, str] = {}
         self._excused: set[int] = set()
+        # Of the topic: its id, whether it is deleted, and what was committed in those of its name before.
+        self._topic_id = NO_TOPIC_ID
+        self._deleted = False
+        self._past: set[int] = set()
         for name in world.nodes:
             before = self.replicas.look(name, started=False)
             if before is not None:
@@ -69,21 +76,37 @@ class PartitionOracle:
     def on_state(self) -> None:
         """Read the partition's state in ZooKeeper, and check the replicas that may be elected."""
         node = self._world.zookeeper.tree.nodes.get(self._path)
-        if isinstance(node, ZkNode):
-            names = (self._world.name_of(member) for member in decode_state(node).isr)
-            before, self._isr = self._isr, tuple(name for name in names if name is not None)
-            self.replicas.look_at_dead()
-            for member in self._isr:
-                # A member that joins must have all; unless the write was in flight when it lost power (KIP-903).
-                if member not in before and self.replicas.seen[member].replica is not None:
-                    self.replicas.taken[member].clear()
-            self._judge_isr(self._isr)
+        if not isinstance(node, ZkNode):
+            # The topic is deleted: its replicas go one by one.
+            self._isr, self._deleted = (), True
+            return
+        state = decode_state(node)
+        if self._deleted or (self._topic_id != NO_TOPIC_ID and not is_same_topic(self._topic_id, state.topic_id)):
+            self._renew(state.topic_id)
+        self._topic_id = state.topic_id or self._topic_id
+        names = (self._world.name_of(member) for member in state.isr)
+        before, self._isr = self._isr, tuple(name for name in names if name is not None)
+        self.replicas.look_at_dead()
+        for member in self._isr:
+            # A member that joins must have all; unless the write was in flight when it lost power (KIP-903).
+            if member not in before and self.replicas.seen[member].replica is not None:
+                self.replicas.taken[member].clear()
+        self._judge_isr(self._isr)
+
+    def _renew(self, topic_id: int) -> None:
+        """Forget what was committed: the topic was deleted and created again."""
+        self._past.update(self.committed)
+        self.committed.clear()
+        self._excused.clear()
+        self._leaders.clear()
+        self._deleted = False
+        self.replicas.renew(topic_id)
 
     def on_acknowledged(self, offset: int, value: str) -> None:
         """Check that a record that a client was told to be committed is, at that offset."""
         number = self.records.number_of(value)
         found = self.committed[offset] if offset < len(self.committed) else None
-        if number is not None and (found == number or self.is_excused(number)):
+        if number is not None and (found == number or number in self._past or self.is_excused(number)):
             return
         instead = "nothing" if found is None else self.records.name(found)
         text = f"{value} was acknowledged at offset {offset}, where {instead} is committed"

@@ -74,7 +74,7 @@ class Produced:
         found = self._pop(name, request)
         for result in response.results:
             appended, oracle = found.get(result.tp), self._oracles.get(result.tp)
-            if oracle is None or result.error is not ErrorCode.NONE:
+            if oracle is None or result.error is not ErrorCode.NONE or oracle.replicas.is_of_older_topic(name):
                 continue
             said = f"{oracle.replicas.place(name)} answers a producer that its records are at {result.base_offset}"
             if appended is None or not appended.held or appended.base != result.base_offset:

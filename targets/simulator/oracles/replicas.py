@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Replica, Role
 from targets.simulator.log import SimLog
 from targets.simulator.oracles.records import Records
@@ -64,6 +65,12 @@ class Seen:
             and replica.leader == self.leader
         )
 
+    def forget(self) -> None:
+        """Become as before the first look; `watch` keeps a reference to this object."""
+        fresh = Seen()
+        for name in self.__slots__:
+            setattr(self, name, getattr(fresh, name))
+
     def now(self) -> Before:
         """Return the state as of the last look, to compare with a later one."""
         return Before(self.replica, self.role, self.epoch, self.leader, self.high_watermark)
@@ -89,6 +96,7 @@ class Replicas:
         self._world = world
         self._tp = tp
         self._records = records
+        self._topic_id = NO_TOPIC_ID
 
     def look(self, name: str, *, started: bool) -> Before | None:
         """
@@ -100,6 +108,8 @@ class Replicas:
         seen, node = self.seen[name], self._world.nodes[name]
         replica = None if node.process is None else node.process.broker.state.replicas.get(self._tp)
         log = node.disk.logs.get(self._tp)
+        if log is not None and not is_same_topic(log.topic_id, self._topic_id):
+            replica, log = None, None
         if seen.is_still(replica, log):
             return None
         seen.was = before = seen.now()
@@ -113,6 +123,19 @@ class Replicas:
             seen.role, seen.phase, seen.leader = replica.role, replica.phase, replica.leader
             seen.epoch, seen.high_watermark = replica.leader_epoch, replica.high_watermark
         return before
+
+    def renew(self, topic_id: int) -> None:
+        """Look anew at all nodes, and from now on only at replicas of this topic: it was created again."""
+        self._topic_id = topic_id
+        for name, seen in self.seen.items():
+            self.taken[name].clear()
+            seen.forget()
+            self.look(name, started=False)
+
+    def is_of_older_topic(self, name: str) -> bool:
+        """Return True if a node's replica belongs to a deleted topic of this name: it has not heard yet."""
+        log = self._world.nodes[name].disk.logs.get(self._tp)
+        return log is not None and not is_same_topic(log.topic_id, self._topic_id)
 
     def look_at_dead(self) -> None:
         """Note what power losses took before any check: a power loss makes no step."""

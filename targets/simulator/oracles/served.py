@@ -20,7 +20,7 @@ def judge_served(
 ) -> None:
     """Check one partition of an answer to a consumer, after the look at the node that gave it."""
     asked = next((part for part in request.partitions if part.tp == oracle.tp), None)
-    if asked is None:
+    if asked is None or oracle.replicas.is_of_older_topic(name):
         return
     for result in response.results:
         if result.tp == oracle.tp and result.error is ErrorCode.NONE:

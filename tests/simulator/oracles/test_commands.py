@@ -105,6 +105,29 @@ def test_command_of_no_newer_leader_epoch_that_is_obeyed_is_named(
     assert f"becomes follower of log-0 in epoch {epoch}, though it was in epoch 0 already" in said(oracles)
 
 
+@pytest.mark.parametrize(("late", "why"), [
+    (StopReplica(tp=TP, leader_epoch=0), "it was in epoch 4 already"),
+    (StopReplica(tp=TP, topic_id=1), "it is of a newer topic"),
+])  # fmt: skip
+def test_replica_that_a_late_command_deletes_is_named(
+    monkeypatch: pytest.MonkeyPatch, late: StopReplica, why: str
+) -> None:
+    """Source: KIP-516, KIP-570."""
+
+    def deletes(_original: Any, core: Any, asked: StopReplica) -> ErrorCode:
+        replicas.stop_replica(core, asked.tp)
+        return ErrorCode.NONE
+
+    for broken in (False, True):
+        world, oracles = watched()
+        post(world, "B", lead(world, "C", 4))
+        assert 1 < replica_of(world, "B").topic_id
+        if broken:
+            patch(monkeypatch, replicas, "_stop", deletes)
+        post(world, "B", stop(partitions=(late,)))
+        assert (f"deletes its replica of log-0, though {why}" in said(oracles)) is broken
+
+
 def test_replica_that_is_kept_against_a_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for request, what in (
         (stop(), "StopReplica of controller epoch 1, keeps its replica of log-0"),

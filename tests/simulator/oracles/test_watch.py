@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from harness.model import ORACLES, Kind, Verdict
@@ -12,12 +14,14 @@ from targets.broker.core import fetches
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Replica
 from targets.simulator.client import SimClient
+from targets.simulator.operations import CreateTopic, DeleteTopic
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.world import World
+from tests.simulator import test_topics
 from tests.simulator.oracles.many import spec_of_many
 from tests.simulator.oracles.planted import acknowledged, fetch, patch, post, tamper
-from tests.simulator.worlds import TP, WAIT_S, cluster, leads
+from tests.simulator.worlds import TP, WAIT_S, boot, cluster, leads
 
 SIDE = TopicPartition("side", 0)
 
@@ -109,3 +113,32 @@ def test_consumers_of_a_run_are_watched_in_every_partition(monkeypatch: pytest.M
     patch(monkeypatch, fetches, "_limit", ends)
     found = [each for seed in range(6) for each in play(seed).anomalies if each.kind is Kind.ORACLE_SERVED]
     assert {"log", "side", "t"} == {anomaly.topic for anomaly in found}
+
+
+# --- topics that are deleted and created again -----------------------------------------------------------------
+def test_topic_that_is_created_again_is_watched_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Source: KIP-516. Where topics have ids, what is left of the old one is no replica of the new one."""
+    found: list[Oracles] = []
+
+    def boot_and_watch(world: World) -> None:
+        boot(world)
+        found.append(Oracles(world, [TP]))
+
+    monkeypatch.setattr(test_topics, "boot", boot_and_watch)
+    for seed in range(30):
+        assert [] == test_topics.Story(seed, "kip380").play()
+        assert {} == found[-1].violations
+
+
+def test_violation_in_a_topic_that_was_created_again_is_named() -> None:
+    world, oracles = two()
+    for perform in (partial(DeleteTopic, topic="side"), partial(CreateTopic, topic="side", assignments=[[2, 3]])):
+        test_topics.perform(world, perform)
+    assert world.until(lambda: leads(world, "B", SIDE), WAIT_S)
+    SimClient(world).produce("side", 0, "s2", ["s2.0"], acks=-1)
+    world.run(0.5)
+    oracles.listen(acknowledged(0, "s1.0", topic="side"))
+    assert {} == oracles.violations, "s1.0 was acknowledged in the topic before"
+    world.nodes["C"].disk.logs[SIDE].truncate_to(0, world.rules.leo_after_cut)
+    world.run(0.2)
+    assert "s2.0 was committed at offset 0 and is not on C" in oracles.violations[Rule.COMMITTED, SIDE].sentence
