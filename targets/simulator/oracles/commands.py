@@ -3,8 +3,8 @@ What a broker does on a command: it obeys one that is in force, and no other cha
 
 A command is in force unless its controller epoch is older than one that this process obeyed before or, where
 registrations are told apart, it is addressed to an older registration. Of one in force, a partition's part counts
-only if its leader epoch is higher than the replica's own; to delete the replica, if neither that nor the topic's id
-is lower.
+only if its leader epoch is higher than the replica's own; to delete the replica, if neither that nor the id of the
+topic is lower.
 Source:  Kafka Replication Design V3, C and "Potential optimizations" 1; KIP-380, KIP-516, KIP-570.
 """
 
