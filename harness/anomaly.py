@@ -91,6 +91,10 @@ class Kind(StrEnum):
     ORACLE_ACKNOWLEDGED = "oracle-acknowledged"
     ORACLE_LEADERS = "oracle-leaders"
     ORACLE_HIGH_WATERMARK = "oracle-high-watermark"
+    ORACLE_FOLLOWER_HIGH_WATERMARK = "oracle-follower-high-watermark"
+    ORACLE_SERVED = "oracle-served"
+    ORACLE_CHECKPOINT = "oracle-checkpoint"
+    ORACLE_OFFICE = "oracle-office"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -101,6 +105,10 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_ACKNOWLEDGED,
         Kind.ORACLE_LEADERS,
         Kind.ORACLE_HIGH_WATERMARK,
+        Kind.ORACLE_FOLLOWER_HIGH_WATERMARK,
+        Kind.ORACLE_SERVED,
+        Kind.ORACLE_CHECKPOINT,
+        Kind.ORACLE_OFFICE,
     }
 )
 

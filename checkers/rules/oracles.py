@@ -30,8 +30,9 @@ KINDS: Final = (
     ),
     Definition(
         kind=Kind.ORACLE_ACKNOWLEDGED,
-        formula="at ok(produce r, acks=all, o): the record committed at o is not r",
-        words="The simulator saw an acknowledgement of a record that was not committed there.",
+        formula="at ok(produce r, acks=all, o): the record committed at o is not r; or at a step: n answers "
+        "ok, o, and log(n) has not r at o or, with acks=all, high-watermark(n) <= r or |ISR(n)| < min_isr",
+        words="The simulator saw an acknowledgement of a record that was not there, or not committed.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",
         source="Kafka's acks",
@@ -47,11 +48,48 @@ KINDS: Final = (
     Definition(
         kind=Kind.ORACLE_HIGH_WATERMARK,
         formula="at a step: high-watermark(n) while n leads in epoch e is lower than at an earlier step in e, or "
-        "above the end of log(n)",
-        words="The simulator saw a leader's high watermark that fell within its epoch, or above its log.",
+        "outside log(n)",
+        words="The simulator saw a leader's high watermark that fell within its epoch, or outside its log.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",
         source="Kafka Replication Design V3, F; KAFKA-8400",
+    ),
+    Definition(
+        kind=Kind.ORACLE_FOLLOWER_HIGH_WATERMARK,
+        formula="at a step: n does not lead, and high-watermark(n) is outside log(n), or log(n) below it "
+        "has another record than the one committed there, which no power loss took",
+        words="The simulator saw a high watermark of a follower above what it holds of the committed records.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, G",
+    ),
+    Definition(
+        kind=Kind.ORACLE_SERVED,
+        formula="at a step: n answers a consumer's fetch and does not lead; or with a high watermark that is "
+        "not its own; or with a record that is not the committed one, not below that, or not the next",
+        words="The simulator saw a consumer that was served what is not committed, or what does not come next.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, C; KAFKA-9807",
+    ),
+    Definition(
+        kind=Kind.ORACLE_CHECKPOINT,
+        formula="at a step: the entries of checkpoint(n) do not rise, or one is past the end of log(n), or a "
+        "batch of e is where the last entry at or below it is another epoch's",
+        words="The simulator saw an epoch checkpoint that contradicted its log.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="KIP-101, steps 3, 4.4 and 4.7.1",
+    ),
+    Definition(
+        kind=Kind.ORACLE_OFFICE,
+        formula="at a step: n commands or decides though it was told that its session lost the office; or "
+        "leaderAndISR is written by neither the winner of the newest controller epoch nor the leader, "
+        "who changes ISR alone; or a broker obeys a command of an older controller, registration or leader epoch",
+        words="The simulator saw a change by who is not in office, or a broker that obeyed it.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, C and D; KAFKA-6082; KIP-380",
     ),
 )
 
@@ -68,7 +106,7 @@ def oracles(ops: Sequence[Op]) -> list[Anomaly]:
             kind=Kind(f"oracle-{seen.rule}"),
             topic=topic,
             partition=partition,
-            ranges=((seen.offset, seen.offset + 1),),
+            ranges=((seen.offset, seen.offset + 1),) if seen.offset >= 0 else (),
             nodes=seen.nodes,
             sentence=seen.sentence,
             proof=(op.index,),

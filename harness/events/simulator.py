@@ -15,10 +15,10 @@ class OracleViolation(Event):
 
     PROCESS: ClassVar[str] = "simulator"
 
-    rule: str = field(metadata=key("`committed`, `prefix` or `acknowledged`"))
+    rule: str = field(metadata=key("as `committed` for the anomaly `oracle-committed`"))
     step: int
     nodes: tuple[str, ...] = field(metadata=key("names of nodes"))
-    offset: int
+    offset: int = field(metadata=key("-1 if it is about no offset"))
     sentence: str
     topic: str | None = field(
         default=None, metadata=key("absent in older histories, and if it is about no partition")

@@ -76,7 +76,7 @@ class SimEnvironment:
         found = _Simulated(world=world)
         if spec.random:
             faults = ZooKeeperFaults(world)
-            oracles = Oracles(world, TopicPartition(cluster.topic, cluster.partition))
+            oracles = Oracles(world, (TopicPartition(*partition.place) for partition in cluster.partitions))
             history.listeners += [faults.listen, oracles.listen]
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles)
         self._runs[str(history.path)] = found

@@ -43,12 +43,14 @@ class Tree:
         watches: (kind, path) -> the watchers' numbers.
         fire: called with (watcher, kind, path) for each watch that fires.
         changed: called with the path of every node that was created, changed or deleted.
+        wrote: called with every write that was performed and its session, before anyone else learns of it.
     """
 
     def __init__(self, fire: Callable[[int, str, str], None]) -> None:
         self.nodes: dict[str, ZkNode] = {}
         self.zxid = 0
         self.changed: list[Callable[[str], None]] = []
+        self.wrote: list[Callable[[Sequence[ZkWrite], int], None]] = []
         self._children: dict[str, dict[str, None]] = {"": {}}
         self._watches: dict[tuple[str, str], dict[int, None]] = {}
         self._fire = fire
@@ -101,6 +103,8 @@ class Tree:
                 for path, before in reversed(undo):
                     self._put(path, before)
                 return error
+        for witness in self.wrote:
+            witness(parts, session)
         for part in parts:
             if not isinstance(part, ZkCheck):
                 self._announce(part.path, parent=not isinstance(part, ZkSet))

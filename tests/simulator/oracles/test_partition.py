@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from harness.model import Op, OpType, Source
-from targets.broker.core.state import Replica, Role
+from targets.broker.core import follower
+from targets.broker.core.state import Role
 from targets.simulator.client import SimClient
-from targets.simulator.log import SimLog
 from targets.simulator.oracles import Oracles, Rule
-from targets.simulator.records import make_batch
-from targets.simulator.world import World
-from tests.events.filled import filled
-from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, settled, state
-
-
-def watched(protocol: str = "kip380") -> tuple[World, Oracles]:
-    """Return a world of three replicas with two committed batches, and oracles that watched both commits."""
-    world = cluster(protocol, replicas=("A", "B", "C"))
-    oracles = Oracles(world, TP)
-    client = SimClient(world)
-    client.produce(TOPIC, 0, "m1", ["m1.0", "m1.1"], acks=-1)
-    client.produce(TOPIC, 0, "m2", ["m2.0"], acks=-1)
-    assert world.until(lambda: settled(world), WAIT_S)
-    world.run(0.2)
-    assert {} == oracles.violations
-    return world, oracles
-
-
-def log_of(world: World, name: str) -> SimLog:
-    return world.nodes[name].disk.logs[TP]
-
-
-def tamper(world: World, name: str, value: str) -> None:
-    """Replace the records of a replica's first batch, which no broker does."""
-    log = log_of(world, name)
-    first = log.segments[0].batches[0]
-    other = make_batch([value] * (first.last_offset + 1), timestamp_ms=1)
-    log.segments[0].batches[0] = replace(first, payload=other.payload)
-    log.changes += 1
+from tests.simulator.oracles.planted import (
+    acknowledged,
+    fetch,
+    log_of,
+    patch,
+    post,
+    produce,
+    replica_of,
+    sentence_of,
+    tamper,
+    watched,
+)
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, state
 
 
 def test_oracles_say_nothing_of_elections_kills_and_returns() -> None:
@@ -60,7 +40,7 @@ def test_committed_record_that_an_electable_replica_lost_is_named() -> None:
     world, oracles = watched()
     log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
     world.run(0.2)
-    found = oracles.violations[Rule.COMMITTED]
+    found = oracles.violations[Rule.COMMITTED, TP]
     assert (("B",), 2) == (found.nodes, found.offset)
     assert "m2.0 was committed at offset 2 and is not on B (follower of A in epoch 0), where its log ends" in (
         found.sentence
@@ -75,7 +55,7 @@ def test_committed_record_may_be_missing_where_nobody_can_elect_the_replica() ->
     assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
     log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
     world.run(0.2)
-    assert Rule.COMMITTED not in oracles.violations
+    assert (Rule.COMMITTED, TP) not in oracles.violations
 
 
 def test_record_that_a_power_cut_took_is_excused() -> None:
@@ -93,14 +73,14 @@ def test_record_that_went_without_a_power_cut_is_not_excused_by_one_elsewhere() 
     world.nodes["C"].lose_power()
     log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
     world.run(0.2)
-    assert ("B",) == oracles.violations[Rule.COMMITTED].nodes
+    assert ("B",) == oracles.violations[Rule.COMMITTED, TP].nodes
 
 
 def test_leader_that_commits_another_record_in_place_of_a_committed_one_is_named() -> None:
     world, oracles = watched()
     tamper(world, "A", "other")
     world.run(0.2)
-    found = oracles.violations[Rule.COMMITTED]
+    found = oracles.violations[Rule.COMMITTED, TP]
     assert (("A",), 0) == (found.nodes, found.offset)
     assert "commits other at offset 0, where m1.0 was committed before" in found.sentence
 
@@ -109,7 +89,7 @@ def test_follower_that_fetches_and_differs_is_named_with_both_records() -> None:
     world, oracles = watched()
     tamper(world, "C", "stray")
     world.run(0.2)
-    found = oracles.violations[Rule.PREFIX]
+    found = oracles.violations[Rule.PREFIX, TP]
     assert (("A", "C"), 0) == (found.nodes, found.offset)
     assert "C fetches from A" in found.sentence
     assert "stray against m1.0" in found.sentence
@@ -123,7 +103,7 @@ def test_follower_that_has_not_cut_its_log_yet_may_differ() -> None:
     tamper(world, "C", "stray")
     world.nodes["C"].boot()
     world.run(0.3)
-    assert Rule.PREFIX not in oracles.violations
+    assert (Rule.PREFIX, TP) not in oracles.violations
 
 
 @pytest.mark.parametrize(("offset", "value", "sentence"), [
@@ -136,7 +116,7 @@ def test_acknowledgement_of_what_is_not_committed_there_is_named(offset: int, va
     oracles.listen(acknowledged(2, "m2.0"))
     assert {} == oracles.violations
     oracles.listen(acknowledged(offset, value))
-    assert sentence in oracles.violations[Rule.ACKNOWLEDGED].sentence
+    assert sentence in oracles.violations[Rule.ACKNOWLEDGED, TP].sentence
 
 
 def test_acknowledgement_with_acks_1_promises_nothing() -> None:
@@ -145,17 +125,11 @@ def test_acknowledgement_with_acks_1_promises_nothing() -> None:
     assert {} == oracles.violations
 
 
-def replica_of(world: World, name: str) -> Replica:
-    process = world.nodes[name].process
-    assert process is not None
-    return process.broker.state.replicas[TP]
-
-
 def test_leader_whose_high_watermark_falls_within_its_epoch_is_named() -> None:
     world, oracles = watched()
     replica_of(world, "A").high_watermark = 2
     world.run(0.2)
-    found = oracles.violations[Rule.HIGH_WATERMARK]
+    found = oracles.violations[Rule.HIGH_WATERMARK, TP]
     assert (("A",), 2) == (found.nodes, found.offset)
     assert "the high watermark of A, leader in epoch 0, is 2, and was 3 before" in found.sentence
 
@@ -164,7 +138,7 @@ def test_leader_whose_high_watermark_is_above_its_log_is_named() -> None:
     world, oracles = watched()
     replica_of(world, "A").high_watermark = 7
     world.run(0.2)
-    assert "is 7, above the end of its log, 3" in oracles.violations[Rule.HIGH_WATERMARK].sentence
+    assert "is 7, above the end of its log, 3" in oracles.violations[Rule.HIGH_WATERMARK, TP].sentence
 
 
 def test_follower_may_have_a_lower_high_watermark_than_before() -> None:
@@ -174,11 +148,61 @@ def test_follower_may_have_a_lower_high_watermark_than_before() -> None:
     assert {} == oracles.violations
 
 
+def test_leader_whose_high_watermark_is_below_its_log_is_named() -> None:
+    world, oracles = watched()
+    world.nodes["A"].disk.logs[TP]._start = 4
+    replica_of(world, "A").leader_epoch = 1
+    world.run(0.2)
+    assert "is 3, below the start of its log, 4" in sentence_of(oracles, Rule.HIGH_WATERMARK)
+
+
+@pytest.mark.parametrize("role", [Role.FOLLOWER, Role.NONE])
+@pytest.mark.parametrize("high", [7, -1])
+def test_replica_whose_high_watermark_is_outside_its_log_is_named_whatever_its_role(role: Role, high: int) -> None:
+    world, oracles = watched()
+    replica_of(world, "B").role = role
+    replica_of(world, "B").high_watermark = high
+    post(world, "B", fetch(0))
+    assert f"is {high}, outside its log, which spans 0 to 3" in sentence_of(oracles, Rule.FOLLOWER_HIGH_WATERMARK)
+    assert ("B",) == oracles.violations[Rule.FOLLOWER_HIGH_WATERMARK, TP].nodes
+
+
+def test_follower_that_takes_the_leaders_high_watermark_past_its_own_log_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(_original: object, _core: object, replica: object, leaders: int) -> None:
+        replica.high_watermark = leaders  # type: ignore[attr-defined]
+
+    world, oracles = watched()
+    patch(monkeypatch, follower, "_follow_high_watermark", broken)
+    log_of(world, "C").truncate_to(2, world.rules.leo_after_cut)
+    world.run(0.6)
+    assert "is 3, outside its log, which spans 0 to 2" in sentence_of(oracles, Rule.FOLLOWER_HIGH_WATERMARK)
+
+
+def test_follower_with_another_record_below_its_high_watermark_is_named() -> None:
+    world, oracles = watched()
+    tamper(world, "C", "stray")
+    world.run(0.2)
+    found = oracles.violations[Rule.FOLLOWER_HIGH_WATERMARK, TP]
+    assert (("C",), 0) == (found.nodes, found.offset)
+    assert "is 3; it holds stray at offset 0, where m1.0 was committed" in found.sentence
+
+
+def test_follower_whose_power_loss_brought_an_old_record_back_is_excused() -> None:
+    world, oracles = watched()
+    world.nodes["C"].lose_power()
+    world.nodes["C"].disk.high_watermarks[TP] = 3
+    world.nodes["C"].boot()
+    world.run(0.5)
+    assert {} == oracles.violations
+
+
 def test_second_leader_of_an_epoch_is_named_with_the_first() -> None:
     world, oracles = watched()
     replica_of(world, "B").role = Role.LEADER
     world.run(0.2)
-    found = oracles.violations[Rule.LEADERS]
+    found = oracles.violations[Rule.LEADERS, TP]
     assert ("A", "B") == found.nodes
     assert "B leads in epoch 0, in which A led" in found.sentence
 
@@ -187,16 +211,16 @@ def test_first_violation_of_a_rule_is_the_one_that_is_kept() -> None:
     world, oracles = watched()
     log_of(world, "B").truncate_to(2, world.rules.leo_after_cut)
     world.run(0.2)
-    first = oracles.violations[Rule.COMMITTED]
+    first = oracles.violations[Rule.COMMITTED, TP]
     log_of(world, "C").truncate_to(0, world.rules.leo_after_cut)
     world.run(0.2)
-    assert first is oracles.violations[Rule.COMMITTED]
+    assert first is oracles.violations[Rule.COMMITTED, TP]
 
 
 def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
     """Source: KIP-101, Scenario 1: the follower restarts while its high watermark lags."""
     world = cluster("hw", replicas=("A", "B"))
-    oracles = Oracles(world, TP)
+    oracles = Oracles(world, [TP])
     client = SimClient(world)
     client.produce(TOPIC, 0, "m1", ["m1.0"], acks=-1)
     world.run(0.3)
@@ -206,18 +230,16 @@ def test_hw_cuts_a_committed_record_and_is_found_at_that_step() -> None:
     world.nodes["B"].kill()
     world.nodes["B"].boot()
     assert world.until(lambda: bool(oracles.violations), WAIT_S)
-    assert "m2.0 was committed at offset 1 and is not on B" in oracles.violations[Rule.COMMITTED].sentence
+    assert "m2.0 was committed at offset 1 and is not on B" in oracles.violations[Rule.COMMITTED, TP].sentence
     assert leads(world, "A")
 
 
-def acknowledged(offset: int, value: str, acks: int = -1) -> Op:
-    told = {"topic": TOPIC, "partition": 0, "acks": acks, "offset": offset, "value": value}
-    return Op(
-        index=0,
-        time_ns=0,
-        source=Source.CLIENT,
-        process="c",
-        type=OpType.OK,
-        f="produce",
-        value=filled(Source.CLIENT, "produce", told),
-    )
+def test_rules_hold_while_consumers_and_producers_of_all_kinds_work() -> None:
+    world, oracles = watched()
+    for acks in (1, -1):
+        post(world, "A", produce(f"n{acks}.0", f"n{acks}.1", acks=acks))
+        world.run(0.1)
+        for offset in range(6):
+            post(world, "A", fetch(offset))
+            post(world, "B", fetch(offset))
+    assert {} == oracles.violations

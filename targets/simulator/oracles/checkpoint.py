@@ -1,0 +1,95 @@
+"""
+The epoch checkpoint agrees with its log, at every step.
+
+Entries rise, none begins past the log's end, and the last entry at or below a batch is of the batch's epoch.
+Without newest_epoch_wins a new epoch that contradicts older entries is ignored: the rules then promise this only
+if an epoch is recorded with its first batch.
+Source:  KIP-101, steps 3, 4.4 and 4.7.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from targets.broker.core.messages import Batch
+from targets.broker.core.state import Config
+from targets.simulator.log import Entries, Segment, SimLog
+from targets.simulator.oracles.partition import PartitionOracle
+from targets.simulator.oracles.violation import Rule
+
+
+def is_promised(config: Config) -> bool:
+    """Return True if the checkpoint must agree with the log under these rules and this message format."""
+    rules = config.rules
+    return rules.epochs and config.stamp_epochs and (rules.newest_epoch_wins or not rules.epoch_assigned_on_lead)
+
+
+@dataclass(slots=True)
+class _Mark:
+    """How far a log was checked: what is before its last segment's batches up to here cannot have changed."""
+
+    entries: Entries | None = None
+    segment: Segment | None = None
+    count: int = 0
+    last: Batch | None = None
+
+    def covers(self, log: SimLog) -> bool:
+        """Return True if the log has only grown since, in the same segment and under the same entries."""
+        segment = log.segments[-1]
+        if self.entries is not log.epochs or self.segment is not segment or self.count > len(segment.batches):
+            return False
+        return self.last is None or segment.batches[self.count - 1] is self.last
+
+
+class Checkpoints:
+    """The checkpoint of one partition on one node."""
+
+    def __init__(self, oracle: PartitionOracle, name: str) -> None:
+        """Start with nothing checked."""
+        self._oracle = oracle
+        self._name = name
+        self._mark = _Mark()
+
+    def judge(self) -> None:
+        """Check the replica, after a look found it changed."""
+        seen, mark = self._oracle.replicas.seen[self._name], self._mark
+        log = seen.log
+        if seen.replica is None or log is None or not log.segments:
+            return
+        segment, covered = log.segments[-1], mark.covers(log)
+        new: Sequence[Batch] = segment.batches[mark.count :] if covered else log.batches
+        if new or not covered:
+            wrong = contradiction(log.epochs or (), new, log.end_offset)
+            if wrong is not None:
+                text = f"the epoch checkpoint of {self._oracle.replicas.place(self._name)} {wrong[1]}"
+                self._oracle.violated(Rule.CHECKPOINT, (self._name,), wrong[0], text)
+        mark.entries, mark.segment, mark.count = log.epochs, segment, len(segment.batches)
+        mark.last = segment.batches[-1] if segment.batches else None
+
+
+def contradiction(entries: Entries, batches: Sequence[Batch], end: int) -> tuple[int, str] | None:
+    """
+    Return the first offset at which entries contradict each other, a batch or the log's end, and how.
+
+    Args:
+        batches: some or all of the log, in order.
+    """
+    for (epoch, start), (after, its_start) in pairwise(entries):
+        if after <= epoch or its_start < start:
+            return its_start, f"does not rise: {after}@{its_start} follows {epoch}@{start}"
+    if entries and entries[-1][1] > end:
+        return end, f"has {entries[-1][0]}@{entries[-1][1]}, past the end of its log, {end}"
+    at, epoch = 0, -1
+    for batch in batches:
+        while at < len(entries) and entries[at][1] <= batch.base_offset:
+            epoch = entries[at][0]
+            at += 1
+        if 0 <= batch.leader_epoch != epoch:
+            says = f"epoch {epoch}" if epoch >= 0 else "no epoch"
+            return (
+                batch.base_offset,
+                f"has {says} at {batch.base_offset}, where a batch of {batch.leader_epoch} is",
+            )
+    return None

@@ -1,0 +1,112 @@
+"""
+What is told to producers: the records are where the answer says, and with acks=all they are committed.
+
+A produce to several partitions is answered once, when its last partition is decided: each must have been
+committed, by enough replicas, at some step until then.
+Source:  Kafka's acks and min.insync.replicas; Kafka Replication Design V3, G.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from targets.broker.core.messages import ErrorCode, ProduceRequest, ProduceResponse, Request, TopicPartition
+from targets.broker.core.state import Role
+from targets.simulator.oracles.partition import PartitionOracle
+from targets.simulator.oracles.violation import Rule
+from targets.simulator.world import World
+
+ACKS_ALL: Final = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class _Appended:
+    """
+    A produce's records in one partition.
+
+    Attributes:
+        base: where they should be, as they were appended last.
+        held: the log has them there.
+        committed: a step has ended in which the high watermark was past them and the ISR large enough.
+    """
+
+    base: int
+    end: int
+    held: bool
+    committed: bool = False
+
+
+class Produced:
+    """The produces that nodes have appended and not answered."""
+
+    def __init__(self, world: World, oracles: Mapping[TopicPartition, PartitionOracle]) -> None:
+        """Start without a produce."""
+        self._world = world
+        self._oracles = oracles
+        self._open: dict[str, list[tuple[ProduceRequest, dict[TopicPartition, _Appended]]]] = {
+            name: [] for name in world.nodes
+        }
+
+    def on_received(self, name: str, request: ProduceRequest) -> None:
+        """Note where the records of a produce are, after the step that received it."""
+        found: dict[TopicPartition, _Appended] = {}
+        for part in request.partitions:
+            oracle = self._oracles.get(part.tp)
+            seen = None if oracle is None else oracle.replicas.seen[name]
+            if oracle is not None and seen is not None and seen.log is not None:
+                numbers = oracle.records.of_batches(part.batches)
+                end = seen.log.end_offset
+                base = end - len(numbers)
+                found[part.tp] = _Appended(base=base, end=end, held=seen.records[base:end] == numbers)
+        self._open[name].append((request, found))
+
+    def on_change(self, name: str) -> None:
+        """Note which produces are committed now, after a step in which a replica of the node changed."""
+        for request, found in self._open[name]:
+            if request.acks == ACKS_ALL:
+                for tp, appended in found.items():
+                    appended.committed = appended.committed or self._is_committed(name, tp, appended)
+
+    def on_answered(self, name: str, request: ProduceRequest, response: ProduceResponse) -> None:
+        """Check what a producer was told."""
+        found = self._pop(name, request)
+        for result in response.results:
+            appended, oracle = found.get(result.tp), self._oracles.get(result.tp)
+            if oracle is None or result.error is not ErrorCode.NONE or oracle.replicas.is_of_older_topic(name):
+                continue
+            said = f"{oracle.replicas.place(name)} answers a producer that its records are at {result.base_offset}"
+            if appended is None or not appended.held or appended.base != result.base_offset:
+                text = f"{said}, where its log has others"
+                oracle.violated(Rule.ACKNOWLEDGED, (name,), result.base_offset, text)
+            elif request.acks == ACKS_ALL and not appended.committed:
+                text = f"{said} and committed, {self._lacks(name, result.tp, appended)}"
+                oracle.violated(Rule.ACKNOWLEDGED, (name,), result.base_offset, text)
+
+    def forget(self, name: str, waiting: Iterable[Request]) -> None:
+        """Drop the produces of a node that get no answer any more."""
+        if not self._open[name]:
+            return
+        kept = {id(request) for request in waiting}
+        self._open[name] = [each for each in self._open[name] if id(each[0]) in kept]
+
+    def _is_committed(self, name: str, tp: TopicPartition, appended: _Appended) -> bool:
+        seen, config = self._oracles[tp].replicas.seen[name], self._world.nodes[name].config
+        if seen.replica is None or seen.role is not Role.LEADER:
+            return False
+        return seen.high_watermark >= appended.end and len(seen.replica.isr) >= config.min_isr
+
+    def _lacks(self, name: str, tp: TopicPartition, appended: _Appended) -> str:
+        """Return why the records are not committed as this node knows it."""
+        seen, min_isr = self._oracles[tp].replicas.seen[name], self._world.nodes[name].config.min_isr
+        if seen.replica is None or seen.role is not Role.LEADER:
+            return "and does not lead"
+        if seen.high_watermark < appended.end:
+            return f"while its high watermark is {seen.high_watermark}, and they end at {appended.end}"
+        return f"while its ISR has {len(seen.replica.isr)} members; expected min_isr={min_isr} at least"
+
+    def _pop(self, name: str, request: ProduceRequest) -> dict[TopicPartition, _Appended]:
+        waiting = self._open[name]
+        index = next((at for at, (each, _) in enumerate(waiting) if each is request), None)
+        return {} if index is None else waiting.pop(index)[1]

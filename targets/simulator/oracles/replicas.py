@@ -1,0 +1,165 @@
+"""
+The replicas of one partition as they were at the last look, node by node.
+
+A look is quick where nothing has changed, as at most steps.
+A record that a log lost while its node had no process went with the power: the node need not have it, until it
+copies the record again or joins the ISR without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from targets.broker.core.fences import is_same_topic
+from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
+from targets.broker.core.state import Phase, Replica, Role
+from targets.simulator.log import SimLog
+from targets.simulator.oracles.records import Records
+from targets.simulator.world import World
+
+
+class Before(NamedTuple):
+    """What a replica was before a step; replica is None where there was none."""
+
+    replica: Replica | None
+    role: Role
+    epoch: int
+    leader: int
+    high_watermark: int
+
+
+@dataclass(slots=True)
+class Seen:
+    """
+    A node's replica at the last look.
+
+    Attributes:
+        records: the number of the record at every offset.
+        replica: None while the node has no process, or no replica.
+        was: what it was before the last look that found a change.
+        moved: the number of the core's step at that look.
+    """
+
+    log: SimLog | None = None
+    changes: int = -1
+    records: list[int] = field(default_factory=list)
+    replica: Replica | None = None
+    role: Role = Role.NONE
+    epoch: int = -1
+    leader: int = -1
+    phase: Phase = Phase.FAILED
+    high_watermark: int = 0
+    was: Before | None = None
+    moved: int = -1
+
+    def is_still(self, replica: Replica | None, log: SimLog | None) -> bool:
+        """Return True if nothing that a rule uses has changed; called at every step, for every partition."""
+        if replica is not self.replica or log is not self.log or (log is not None and log.changes != self.changes):
+            return False
+        return replica is None or (
+            replica.high_watermark == self.high_watermark
+            and replica.phase is self.phase
+            and replica.leader_epoch == self.epoch
+            and replica.role is self.role
+            and replica.leader == self.leader
+        )
+
+    def forget(self) -> None:
+        """Become as before the first look; `watch` keeps a reference to this object."""
+        fresh = Seen()
+        for name in self.__slots__:
+            setattr(self, name, getattr(fresh, name))
+
+    def now(self) -> Before:
+        """Return the state as of the last look, to compare with a later one."""
+        return Before(self.replica, self.role, self.epoch, self.leader, self.high_watermark)
+
+    def before(self, core_step: int) -> Before:
+        """Return the state before a core's step, if that is the last one that was looked at."""
+        return self.was if self.was is not None and self.moved == core_step else self.now()
+
+
+class Replicas:
+    """
+    The nodes' replicas of one partition.
+
+    Attributes:
+        seen: by node.
+        taken: by node, the records that a power loss took from it.
+    """
+
+    def __init__(self, world: World, tp: TopicPartition, records: Records) -> None:
+        """Start without a look."""
+        self.seen = {name: Seen() for name in world.nodes}
+        self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self._world = world
+        self._tp = tp
+        self._records = records
+        self._topic_id = NO_TOPIC_ID
+
+    def look(self, name: str, *, started: bool) -> Before | None:
+        """
+        Read a node's replica; return what it was before, None if nothing has changed.
+
+        Args:
+            started: the node's process has just opened its disk.
+        """
+        seen, node = self.seen[name], self._world.nodes[name]
+        replica = None if node.process is None else node.process.broker.state.replicas.get(self._tp)
+        log = node.disk.logs.get(self._tp)
+        if log is not None and not is_same_topic(log.topic_id, self._topic_id):
+            replica, log = None, None
+        if seen.is_still(replica, log):
+            return None
+        seen.was = before = seen.now()
+        seen.moved = self._world.core_steps
+        if log is not seen.log or (log is not None and log.changes != seen.changes):
+            self._look_at_log(name, log, cut_off=started or node.process is None)
+        seen.replica = replica
+        if replica is None:
+            seen.role, seen.phase = Role.NONE, Phase.FAILED
+        else:
+            seen.role, seen.phase, seen.leader = replica.role, replica.phase, replica.leader
+            seen.epoch, seen.high_watermark = replica.leader_epoch, replica.high_watermark
+        return before
+
+    def renew(self, topic_id: int) -> None:
+        """Look anew at all nodes, and from now on only at replicas of this topic: it was created again."""
+        self._topic_id = topic_id
+        for name, seen in self.seen.items():
+            self.taken[name].clear()
+            seen.forget()
+            self.look(name, started=False)
+
+    def is_of_older_topic(self, name: str) -> bool:
+        """Return True if a node's replica belongs to a deleted topic of this name: it has not heard yet."""
+        log = self._world.nodes[name].disk.logs.get(self._tp)
+        return log is not None and not is_same_topic(log.topic_id, self._topic_id)
+
+    def look_at_dead(self) -> None:
+        """Note what power losses took before any check: a power loss makes no step."""
+        for name in self.seen:
+            if self._world.nodes[name].process is None:
+                self.look(name, started=False)
+
+    def _look_at_log(self, name: str, log: SimLog | None, *, cut_off: bool) -> None:
+        seen, taken = self.seen[name], self.taken[name]
+        before = seen.records
+        seen.log, seen.changes = log, -1 if log is None else log.changes
+        seen.records = [] if log is None else self._records.of_log(log)
+        if cut_off:
+            taken.update(before)
+        if taken:
+            taken.difference_update(seen.records)
+
+    # --- words -----------------------------------------------------------------------------------------------
+    def place(self, name: str) -> str:
+        """Return a node with its role, for sentences."""
+        seen = self.seen[name]
+        if seen.replica is None:
+            return f"{name} (down)"
+        if seen.role is Role.LEADER:
+            return f"{name} (leader in epoch {seen.epoch}, high watermark {seen.high_watermark})"
+        leader = self._world.name_of(seen.leader)
+        return f"{name} ({seen.role.value} of {leader} in epoch {seen.epoch})"

@@ -1,0 +1,171 @@
+"""
+Oracles: invariants of every step of a world, each checked where its data has changed.
+
+    committed       every record that was once below the high watermark of a broker that claims leadership is on
+                    every electable replica (ZooKeeper's ISR), and no other record is committed at its offset
+    prefix          a follower that has truncated its log and fetches from a leader in that leader's epoch agrees
+                    with it below both ends
+    acknowledged    a record that was acknowledged with acks=all is committed at that very offset, by enough
+                    replicas; with acks=1 it is at least in the leader's log there
+    leaders         one broker leads in one epoch
+    high-watermark  that of a leader does not fall within its epoch, and lies within its log
+    follower-high-watermark
+                    that of any other replica lies within its log, and the records below it are the committed ones
+    served          what a consumer is served is committed, whole, in order and below the high watermark, and comes
+                    from a broker that leads by its own state
+    checkpoint      the epoch checkpoint rises and has the epoch of every batch
+    office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
+                    broker obeys only commands that are in force
+
+Every partition is watched. Only the first violation of a rule in a partition is kept; its consequences are not
+recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from harness.events import Produce
+from harness.model import Op, OpType, Source
+from targets.broker.core.events import Effect, Event, Hungup, Received, Send, Start, ZkAnswered, ZkAsk, ZkSession
+from targets.broker.core.messages import (
+    FetchRequest,
+    FetchResponse,
+    LeaderAndIsrRequest,
+    ProduceRequest,
+    ProduceResponse,
+    StopReplicaRequest,
+    TopicPartition,
+)
+from targets.broker.core.state import Replica
+from targets.broker.core.zookeeper import leader_and_isr_path
+from targets.simulator.oracles.calls import Calls, Told
+from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
+from targets.simulator.oracles.commands import Commands
+from targets.simulator.oracles.office import Office
+from targets.simulator.oracles.partition import PartitionOracle
+from targets.simulator.oracles.produced import ACKS_ALL, Produced
+from targets.simulator.oracles.served import judge_served
+from targets.simulator.oracles.violation import Rule, Violation, Violations
+from targets.simulator.world import World
+
+# What the oracles of offices and of answers heed, of the events and effects of a step.
+_OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
+_BY_OFFICE: Final = frozenset((Send, ZkAsk))
+_OF_CALLS: Final = frozenset((Received, Hungup, Start))
+_NONE: Final[Mapping[TopicPartition, Replica]] = {}
+
+
+class Oracles:
+    """
+    The rules, checked on the partitions of one world.
+
+    listen(op) receives the world's history; without it clients' acknowledgements are not checked.
+    """
+
+    def __init__(self, world: World, places: Iterable[TopicPartition]) -> None:
+        """Start to watch these partitions."""
+        self._world = world
+        self._violations = Violations(world)
+        self._partitions = {tp: PartitionOracle(world, tp, self._violations) for tp in places}
+        self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
+        self._of_node = {
+            name: [
+                (
+                    tp,
+                    oracle.replicas.seen[name],
+                    oracle,
+                    Checkpoints(oracle, name) if is_promised(node.config) else None,
+                )
+                for tp, oracle in self._partitions.items()
+            ]
+            for name, node in world.nodes.items()
+        }
+        self._calls = Calls(world.nodes)
+        self._produced = Produced(world, self._partitions)
+        self._office = Office(world, self._partitions)
+        self._commands = Commands(world, self._partitions)
+        world.watchers.append(self._on_step)
+        world.zookeeper.tree.changed.append(self._on_zookeeper)
+
+    @property
+    def violations(self) -> Mapping[tuple[Rule, TopicPartition], Violation]:
+        """The first violation of each rule in each partition, in the order of steps."""
+        return self._violations.found
+
+    def listen(self, op: Op) -> None:
+        """Note the client answers in an op of the history."""
+        if op.source is not Source.CLIENT or op.type is not OpType.OK:
+            return
+        match op.event:
+            case Produce(acks=acks, offset=int(offset), value=value) if acks == ACKS_ALL:
+                oracle = self._partitions.get(TopicPartition(op.event.topic, op.event.partition))
+                if oracle is not None:
+                    oracle.on_acknowledged(offset, value)
+
+    # --- every step ------------------------------------------------------------------------------------------
+    def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
+        """Look first, so that what the step committed counts for what it answered; most steps change nothing."""
+        kind = type(event)
+        if kind in _OF_OFFICE:
+            self._office.on_event(name, event)
+        for effect in effects:
+            if type(effect) in _BY_OFFICE:
+                self._office.on_effect(name, effect)
+        changed = self._look(name, started=kind is Start)
+        if kind in _OF_CALLS:
+            self._note(name, event)
+        if changed:
+            self._produced.on_change(name)
+        if self._calls.waiting[name]:
+            told = self._calls.told(name, effects)
+            if told:
+                self._judge(name, told)
+
+    def _look(self, name: str, *, started: bool) -> bool:
+        """Check the partitions that have changed on a node; return True if there is one."""
+        node, changed = self._world.nodes[name], False
+        replicas = _NONE if node.process is None else node.process.broker.state.replicas
+        logs = node.disk.logs
+        for tp, seen, oracle, checkpoint in self._of_node[name]:
+            if not seen.is_still(replicas.get(tp), logs.get(tp)):
+                changed = True
+                oracle.on_step(name, started=started)
+                if checkpoint is not None:
+                    checkpoint.judge()
+        return changed
+
+    def _note(self, name: str, event: Event) -> None:
+        """Note what later answers are judged by."""
+        self._calls.note(name, event)
+        if isinstance(event, Received):
+            if isinstance(event.request, ProduceRequest) and event.request.acks:
+                self._produced.on_received(name, event.request)
+        else:
+            self._produced.forget(name, self._calls.waiting[name].values())
+        if isinstance(event, Start):
+            self._commands.on_start(name)
+
+    def _judge(self, name: str, told: Sequence[Told]) -> None:
+        """Check what a step answered."""
+        core_step = self._world.core_steps
+        for request, response in told:
+            if isinstance(request, FetchRequest) and isinstance(response, FetchResponse):
+                for part in request.partitions:
+                    if part.tp in self._partitions:
+                        judge_served(self._partitions[part.tp], name, core_step, request, response)
+            elif isinstance(request, ProduceRequest) and isinstance(response, ProduceResponse):
+                self._produced.on_answered(name, request, response)
+        commands = [
+            (request, response)
+            for request, response in told
+            if isinstance(request, LeaderAndIsrRequest | StopReplicaRequest)
+        ]
+        if commands and self._world.nodes[name].process is not None:
+            self._commands.on_answered(name, commands)
+
+    def _on_zookeeper(self, path: str) -> None:
+        oracle = self._of_path.get(path)
+        if oracle is not None:
+            oracle.on_state()
