@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
-from harness.events import EVENTS, Source
-from harness.events.broker import Printed
+from harness.events import EVENTS, OpType, Printed, Source, Truncate
+from harness.events.codec import decode
 from targets.broker.core.events import (
     Answer,
     Answered,
@@ -75,7 +75,7 @@ class Coverage:
                 counts["event", type(event)] += 1
         for effect in effects:
             if isinstance(effect, Observe):
-                counts["observe", effect.f, effect.value.get("reason") if effect.f == "truncate" else None] += 1
+                counts["observe", effect.f, _reason(effect)] += 1
             elif isinstance(effect, Answer):
                 for code in _errors(effect.response):
                     counts["answer", code] += 1
@@ -87,6 +87,14 @@ class Coverage:
     def named(self) -> Mapping[str, int]:
         """Return the counts by name, in the order of names."""
         return dict(sorted((_name(key), count) for key, count in self._counts.items()))
+
+
+def _reason(effect: Observe) -> str | None:
+    """Return why a log was truncated; None for any other observation."""
+    if effect.f != "truncate":
+        return None
+    event = decode(Source.BROKER, effect.f, OpType.INFO, effect.value)
+    return event.reason if isinstance(event, Truncate) else None
 
 
 def _errors(response: Any) -> Iterator[ErrorCode]:
