@@ -42,6 +42,8 @@ def activity_of(ops: Sequence[Op]) -> Activity:
         coverage=counts.coverage,
         polls=counts.polls,
         records_read=counts.records_read,
+        records_sent=counts.records_sent,
+        bytes_sent=counts.bytes_sent,
     )
 
 
@@ -98,6 +100,8 @@ class Counts:
         coverage: what the simulator counted of its cores.
         polls: the number of polls that were answered.
         records_read: the number of records that they showed, each as often as it was shown.
+        records_sent: the number of acknowledged records.
+        bytes_sent: the bytes of their values.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -106,6 +110,8 @@ class Counts:
     acked: int = 0
     polls: int = 0
     records_read: int = 0
+    records_sent: int = 0
+    bytes_sent: int = 0
     steps: int = 0
     virtual_ns: int = 0
     skipped: int = 0
@@ -116,7 +122,11 @@ class Counts:
 
     def add(self, op: Op) -> None:
         """Count one op."""
-        match op.event:
+        event = op.event
+        if isinstance(event, Produce) and op.type is OpType.OK:
+            self.records_sent += 1
+            self.bytes_sent += len(event.value)
+        match event:
             case Injection(name=name, nodes=nodes):
                 if nature_of(op).effect is Effect.NONE:
                     self._harmless.add(name)

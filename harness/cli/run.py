@@ -29,6 +29,7 @@ from harness.search.single import play_one
 from harness.search.tally_tables import say
 from harness.suite.options import Options, configure_options, configure_stop
 from harness.suite.version import commit
+from workloads import WORKLOADS
 
 LOCAL: Final = "local"
 PROTOCOL: Final = "kip380"
@@ -59,6 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     text = "also play the seeds on our broker under this protocol, and compare"
     add("--compare-with", metavar="PROTOCOL", help=text)
+    add("--workload", choices=WORKLOADS, help="these clients, in place of those that a seed draws")
     add(ALIKE, action="store_true", help="draw schedules that every target can play, Apache Kafka among them")
     add("--beside", dest="compare_with", metavar="PROTOCOL", help=argparse.SUPPRESS)  # its name until 0.1
     add("--stop-at-first", action="store_true", help="stop at the first finding")
@@ -115,6 +117,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
         power_tier=arguments.power_tier,
         schedule=arguments.schedule,
+        workload=arguments.workload or "",
         alike=arguments.alike or bool(arguments.compare_with),
         stop_at_violation=arguments.stop_at_violation,
     )
@@ -132,5 +135,9 @@ def _refuse(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--schedule {arguments.schedule}: expected no --nemesis, which draws another schedule")
     if other and (arguments.time is not None or arguments.nemesis or arguments.stop_at_first):
         raise UsageError(f"--compare-with {other}: expected no --time, --nemesis or --stop-at-first")
+    if arguments.schedule and arguments.workload:
+        raise UsageError(
+            f"--schedule {arguments.schedule}: expected no --workload, since a schedule names its clients"
+        )
     if other and arguments.stop_at_violation:
         raise UsageError(f"--compare-with {other}: expected no {STOP_AT_VIOLATION}: whole schedules are compared")

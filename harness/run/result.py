@@ -36,6 +36,8 @@ class Activity:
         coverage: how often the simulated cores did each kind of thing (targets/simulator/coverage.py).
         polls: polls of consumers that were answered.
         records_read: records that they showed, each as often as it was shown.
+        records_sent: records of all producers that were acknowledged, whatever their acks.
+        bytes_sent: the bytes of their values.
     """
 
     asked: Mapping[str, int] = field(default_factory=dict)
@@ -48,6 +50,8 @@ class Activity:
     coverage: Mapping[str, int] = field(default_factory=dict)
     polls: int = 0
     records_read: int = 0
+    records_sent: int = 0
+    bytes_sent: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

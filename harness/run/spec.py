@@ -41,6 +41,7 @@ class RunSpec:
         schedule: the file that a random run plays instead of the schedule of its seed, or "".
         make: the target of the Makefile that plays the scenario alone, or "".
         power_tier: the way to lose power that was asked for, or None for the best that the host has.
+        workload: the workload whose clients work in place of those that the seed drew, or "".
         must_play: lines of steps that a replay must not skip, or it proves nothing; () for any other run.
         alike: whether an election is asked for only if every target could grant it, Apache Kafka included.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
@@ -57,6 +58,7 @@ class RunSpec:
     schedule: str = ""
     make: str = ""
     power_tier: str | None = None
+    workload: str = ""
     must_play: tuple[int, ...] = ()
     alike: bool = False
     stop_at_violation: bool = False
@@ -99,6 +101,7 @@ def _run_command(spec: RunSpec) -> str:
     words += [] if spec.power_tier is None else ["--power-tier", spec.power_tier]
     words += ["--seed", str(spec.seed)]
     words += ["--schedule", spec.schedule] if spec.schedule else []
+    words += ["--workload", spec.workload] if spec.workload else []
     words += [ALIKE] if spec.alike and spec.target == BROKER else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +12,15 @@ from harness.model import UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
-from harness.registry import load
+from harness.registry import load, pick
 from harness.run.spec import BROKER, RunSpec
 from harness.scenario.file import Scenario, draw
+from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
 from targets import TARGETS
+from workloads import WORKLOADS
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
@@ -40,6 +42,7 @@ class RandomRuns:
         nemeses: names from harness/random_schedule/profile.py.
         schedule: a file that is played instead of each seed's own schedule, or None. A written scenario, which has
             no records for the end of a random run, is played as written: each of its steps must be applicable.
+        workload: a name of WORKLOADS, whose clients work in place of those that a seed draws; "" for the latter.
         alike: whether schedules are those that every target can play, Apache Kafka among them; a target other than
             our broker always gets these.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
@@ -52,6 +55,7 @@ class RandomRuns:
     nemeses: tuple[str, ...] = (ALL,)
     power_tier: str | None = None
     schedule: Path | None = None
+    workload: str = ""
     alike: bool = False
     stop_at_violation: bool = False
 
@@ -80,6 +84,8 @@ class RandomRuns:
                 scenario that expects nothing of the variant.
         """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
+        if self.workload:
+            scenario = _with_workload(scenario, self.workload, seed)
         spec = RunSpec(
             target=self.target,
             host=self.host,
@@ -91,6 +97,7 @@ class RandomRuns:
             nemeses=() if is_written(scenario) else self.nemeses,
             schedule=str(self.schedule) if self.schedule else "",
             power_tier=self.power_tier,
+            workload=self.workload,
             alike=self._is_alike,
             stop_at_violation=self.stop_at_violation,
         )
@@ -107,3 +114,11 @@ class RandomRuns:
     @property
     def _is_alike(self) -> bool:
         return self.alike or self.target != BROKER
+
+
+def _with_workload(schedule: Scenario, name: str, seed: int) -> Scenario:
+    """Return the schedule with a workload's clients; the lines of its steps follow from its text."""
+    clients = pick("workload", WORKLOADS, name).clients(tuple(schedule.places), seed=seed)
+    first = first_step_line(len(schedule.further), clients)
+    steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
+    return replace(schedule, clients=clients, steps=steps)

@@ -19,6 +19,7 @@ class Tally:
         kinds: the number of seeds by kind of anomaly.
         asked: the number of requested faults by kind.
         bit: the number of faults that took effect by kind.
+        polls, records_read, records_sent, bytes_sent: what clients did, as in Activity.
         skipped: steps that were not applicable when their turn came.
         coverage: how often the simulated cores did each kind of thing.
         findings: the results with a finding.
@@ -29,6 +30,10 @@ class Tally:
     kinds: Counter[Kind] = field(default_factory=Counter)
     asked: Counter[str] = field(default_factory=Counter)
     bit: Counter[str] = field(default_factory=Counter)
+    polls: int = 0
+    records_read: int = 0
+    records_sent: int = 0
+    bytes_sent: int = 0
     skipped: int = 0
     coverage: Counter[str] = field(default_factory=Counter)
     findings: list[RunResult] = field(default_factory=list)
@@ -47,6 +52,10 @@ class Tally:
         self.kinds.update({anomaly.kind for anomaly in result.anomalies})
         self.asked.update(done.asked)
         self.bit.update(done.bit)
+        self.polls += done.polls
+        self.records_read += done.records_read
+        self.records_sent += done.records_sent
+        self.bytes_sent += done.bytes_sent
         self.skipped += done.skipped
         self.coverage.update(done.coverage)
         self.elections += done.elections

@@ -69,6 +69,12 @@ def print_tally(tally: Tally, console: Console, *, wall_s: float) -> None:
         f"{tally.elections} elections, {tally.acked} records acknowledged by all, {tally.skipped} steps skipped "
         "as not applicable"
     )
+    if tally.polls:
+        seconds = tally.virtual_s or tally.seconds or 1.0
+        rates = (tally.polls, tally.records_read, tally.records_sent, tally.bytes_sent)
+        texts = ("polls answered", "records read", "records acknowledged", "bytes acknowledged")
+        per = ", ".join(f"{text} {rate / seconds:,.0f}" for text, rate in zip(texts, rates, strict=True))
+        say(console, f"per second of {'virtual time' if tally.virtual_s else 'all runs'}: {per}")
     if tally.coverage:
         reached = REACHABLE & tally.coverage.keys()
         say(console, f"{len(reached)} of {len(REACHABLE)} kinds of events and effects of the core were reached")
