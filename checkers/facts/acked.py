@@ -101,9 +101,9 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
         return None
     found = copies_of(ops).written(acked.offset, acked.invoked, acked.index)
     if len(found) > 1:
-        # Two leaders may write at one offset at one time. Final logs show which append was another record's.
-        others = _other_origins(ops, acked)
-        found = [op for op in found if op.index not in others] or found
+        # Two leaders may write at one offset at one time. Final logs show which append was whose.
+        own, others = _origins(ops, acked)
+        found = [op for op in found if op.index in own] or [op for op in found if op.index not in others] or found
     if len(found) > 1 and acked.by_all:
         # What was acknowledged with acks=all is what its leader had committed by then.
         passed = [(op, commit_of(ops, acked.offset, op.index)) for op in found]
@@ -111,14 +111,16 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
     return found[-1] if found else None
 
 
-def _other_origins(ops: Sequence[Op], acked: Acked) -> set[int | None]:
+def _origins(ops: Sequence[Op], acked: Acked) -> tuple[set[int | None], set[int | None]]:
+    """Return the origins of what final logs hold at the record's offset: of the record itself, and of others."""
+    own: set[int | None] = set()
     others: set[int | None] = set()
     for node, changes in copies_of(ops).changes(acked.offset).items():
         log = final_logs(ops).get(node)
         held = log.records.get(acked.offset) if log else None
-        if held is not None and held.value != acked.value:
-            others.add(changes[-1].origin)
-    return others
+        if held is not None:
+            (own if held.value == acked.value else others).add(changes[-1].origin)
+    return own, others
 
 
 def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -> Promise:
