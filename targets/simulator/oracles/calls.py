@@ -16,7 +16,7 @@ from targets.broker.core.messages import (
 )
 
 Told: TypeAlias = tuple[Request, Response]
-_COMMANDS: Final = frozenset((LeaderAndIsrRequest, StopReplicaRequest))
+COMMANDS: Final = frozenset((LeaderAndIsrRequest, StopReplicaRequest))
 
 
 class Calls:
@@ -56,4 +56,4 @@ class Calls:
 def _is_judged(request: Request) -> bool:
     if isinstance(request, FetchRequest):
         return request.replica_id < 0
-    return request.acks != 0 if isinstance(request, ProduceRequest) else type(request) in _COMMANDS
+    return request.acks != 0 if isinstance(request, ProduceRequest) else type(request) in COMMANDS

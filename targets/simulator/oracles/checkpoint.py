@@ -28,19 +28,27 @@ def is_promised(config: Config) -> bool:
 
 @dataclass(slots=True)
 class _Mark:
-    """How far a log was checked: what is before its last segment's batches up to here cannot have changed."""
+    """How far a log was checked: what is before this batch of this segment cannot have changed."""
 
     entries: Entries | None = None
     segment: Segment | None = None
+    index: int = 0
     count: int = 0
     last: Batch | None = None
 
-    def covers(self, log: SimLog) -> bool:
-        """Return True if the log has only grown since, in the same segment and under the same entries."""
-        segment = log.segments[-1]
-        if self.entries is not log.epochs or self.segment is not segment or self.count > len(segment.batches):
-            return False
-        return self.last is None or segment.batches[self.count - 1] is self.last
+    def since(self, log: SimLog) -> list[Batch] | None:
+        """Return what the log has grown by since, under the same entries; None if it did not only grow."""
+        if self.entries is not log.epochs or self.index >= len(log.segments):
+            return None
+        segment = log.segments[self.index]
+        if self.segment is not segment or self.count > len(segment.batches):
+            return None
+        if self.last is not None and segment.batches[self.count - 1] is not self.last:
+            return None
+        new = segment.batches[self.count :]
+        for later in log.segments[self.index + 1 :]:
+            new += later.batches
+        return new
 
 
 class Checkpoints:
@@ -58,15 +66,14 @@ class Checkpoints:
         log = seen.log
         if seen.replica is None or log is None or not log.segments:
             return
-        segment, covered = log.segments[-1], mark.covers(log)
-        new: Sequence[Batch] = segment.batches[mark.count :] if covered else log.batches
-        if new or not covered:
-            wrong = contradiction(log.epochs or (), new, log.end_offset)
+        since, segment = mark.since(log), log.segments[-1]
+        if since is None or since:
+            wrong = contradiction(log.epochs or (), log.batches if since is None else since, log.end_offset)
             if wrong is not None:
                 text = f"the epoch checkpoint of {self._oracle.replicas.place(self._name)} {wrong[1]}"
                 self._oracle.violated(Rule.CHECKPOINT, (self._name,), wrong[0], text)
-        mark.entries, mark.segment, mark.count = log.epochs, segment, len(segment.batches)
-        mark.last = segment.batches[-1] if segment.batches else None
+        mark.entries, mark.segment, mark.index = log.epochs, segment, len(log.segments) - 1
+        mark.count, mark.last = len(segment.batches), segment.batches[-1] if segment.batches else None
 
 
 def contradiction(entries: Entries, batches: Sequence[Batch], end: int) -> tuple[int, str] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from targets.broker.core.events import Effect, Event, Send, Start, ZkAnswered, ZkAsk, ZkSession
+from targets.broker.core.events import Event, Send, Start, ZkAnswered, ZkAsk, ZkSession
 from targets.broker.core.messages import LeaderAndIsrRequest, StopReplicaRequest, TopicPartition
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import (
@@ -88,19 +88,21 @@ class Office:
         return "it has read that the office is not its own" if epoch <= self._deposed[name] else ""
 
     # --- what a node does ------------------------------------------------------------------------------------
-    def on_effect(self, name: str, effect: Effect) -> None:
-        """Check a command to a broker, and a controller's decision for ZooKeeper."""
-        if isinstance(effect, Send) and isinstance(effect.request, LeaderAndIsrRequest | StopReplicaRequest):
-            request = effect.request
+    def on_send(self, name: str, sent: Send) -> None:
+        """Check a command to a broker."""
+        request = sent.request
+        if isinstance(request, LeaderAndIsrRequest | StopReplicaRequest):
             what = type(request).__name__.removesuffix("Request")
             tps = [part.tp for part in request.partitions]
             self._judge_use(name, tps, request.controller_epoch, f"sends {what}")
-        elif isinstance(effect, ZkAsk):
-            for op in effect.ops:
-                if isinstance(op, ZkExists) and op.path == CONTROLLER:
-                    self._looks[name].add(effect.tag)
-                elif isinstance(op, ZkMulti):
-                    self._judge_multi(name, op)
+
+    def on_ask(self, name: str, asked: ZkAsk) -> None:
+        """Check a controller's decision for ZooKeeper, and note a question who holds the office."""
+        for op in asked.ops:
+            if isinstance(op, ZkMulti):
+                self._judge_multi(name, op)
+            elif isinstance(op, ZkExists) and op.path == CONTROLLER:
+                self._looks[name].add(asked.tag)
 
     def _judge_multi(self, name: str, multi: ZkMulti) -> None:
         for part in multi.ops:

@@ -40,7 +40,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.state import Replica
 from targets.broker.core.zookeeper import leader_and_isr_path
-from targets.simulator.oracles.calls import Calls, Told
+from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.office import Office
@@ -50,9 +50,8 @@ from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.world import World
 
-# What the oracles of offices and of answers heed, of the events and effects of a step.
+# The events that the oracles of offices and of answers heed.
 _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
-_BY_OFFICE: Final = frozenset((Send, ZkAsk))
 _OF_CALLS: Final = frozenset((Received, Hungup, Start))
 _NONE: Final[Mapping[TopicPartition, Replica]] = {}
 
@@ -111,9 +110,19 @@ class Oracles:
         if kind in _OF_OFFICE:
             self._office.on_event(name, event)
         for effect in effects:
-            if type(effect) in _BY_OFFICE:
-                self._office.on_effect(name, effect)
-        changed = self._look(name, started=kind is Start)
+            if type(effect) is ZkAsk:
+                self._office.on_ask(name, effect)
+            elif type(effect) is Send and type(effect.request) in COMMANDS:
+                self._office.on_send(name, effect)
+        node, changed = self._world.nodes[name], False
+        replicas = _NONE if node.process is None else node.process.broker.state.replicas
+        logs = node.disk.logs
+        for tp, seen, oracle, checkpoint in self._of_node[name]:
+            if not seen.is_still(replicas.get(tp), logs.get(tp)):
+                changed = True
+                oracle.on_step(name, started=kind is Start)
+                if checkpoint is not None:
+                    checkpoint.judge()
         if kind in _OF_CALLS:
             self._note(name, event)
         if changed:
@@ -122,19 +131,6 @@ class Oracles:
             told = self._calls.told(name, effects)
             if told:
                 self._judge(name, told)
-
-    def _look(self, name: str, *, started: bool) -> bool:
-        """Check the partitions that have changed on a node; return True if there is one."""
-        node, changed = self._world.nodes[name], False
-        replicas = _NONE if node.process is None else node.process.broker.state.replicas
-        logs = node.disk.logs
-        for tp, seen, oracle, checkpoint in self._of_node[name]:
-            if not seen.is_still(replicas.get(tp), logs.get(tp)):
-                changed = True
-                oracle.on_step(name, started=started)
-                if checkpoint is not None:
-                    checkpoint.judge()
-        return changed
 
     def _note(self, name: str, event: Event) -> None:
         """Note what later answers are judged by."""
