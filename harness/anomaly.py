@@ -95,6 +95,7 @@ class Kind(StrEnum):
     ORACLE_SERVED = "oracle-served"
     ORACLE_CHECKPOINT = "oracle-checkpoint"
     ORACLE_OFFICE = "oracle-office"
+    ORACLE_ANSWERS = "oracle-answers"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -109,6 +110,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_SERVED,
         Kind.ORACLE_CHECKPOINT,
         Kind.ORACLE_OFFICE,
+        Kind.ORACLE_ANSWERS,
     }
 )
 

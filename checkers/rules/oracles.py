@@ -91,6 +91,17 @@ KINDS: Final = (
         unchecked="Real processes have no oracles.",
         source="Kafka Replication Design V3, C and D; KAFKA-6082; KIP-380",
     ),
+    Definition(
+        kind=Kind.ORACLE_ANSWERS,
+        formula="an answer lacks a partition that was asked, or metadata one of a topic, or metadata names a "
+        "leader that it does not list as live; or a fetch is answered after its wait, before it without a record, "
+        "or at its end with records that were there before; or a produce after its timeout, or as timed out "
+        "before it",
+        words="The simulator saw an answer that was not whole, or that came too late or too early.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Apache Kafka's protocol; DelayedFetch and DelayedProduce",
+    ),
 )
 
 

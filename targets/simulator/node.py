@@ -196,6 +196,7 @@ class Node:
 
     Attributes:
         process: None while the node is down.
+        resumed_ns: when it was resumed last.
         ended: why the process ended by itself, "" if it did not.
     """
 
@@ -205,6 +206,7 @@ class Node:
         self.config = config
         self.process: Process | None = None
         self.paused = False
+        self.resumed_ns = 0
         self.ended = ""
         self.printed: list[str] = []
         self._world = world
@@ -254,6 +256,7 @@ class Node:
     def resume(self) -> None:
         """Resume, with everything that arrived meanwhile."""
         self.paused = False
+        self.resumed_ns = self._world.clock.now_ns
         while self._backlog and not self.paused:
             self._backlog.popleft()()
 

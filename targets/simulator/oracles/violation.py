@@ -23,6 +23,7 @@ class Rule(StrEnum):
     SERVED = "served"
     CHECKPOINT = "checkpoint"
     OFFICE = "office"
+    ANSWERS = "answers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

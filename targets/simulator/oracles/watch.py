@@ -14,6 +14,8 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     served          what a consumer is served is committed, whole, in order and below the high watermark, and comes
                     from a broker that leads by its own state
     checkpoint      the epoch checkpoint rises and has the epoch of every batch
+    answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
+                    are records, to any request at the end of its wait
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
                     broker obeys only commands that are in force
 
@@ -48,6 +50,7 @@ from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
 from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.violation import Rule, Violation, Violations
+from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
 
 # The events that the oracles of offices and of answers heed.
@@ -85,6 +88,7 @@ class Oracles:
         self._produced = Produced(world, self._partitions)
         self._office = Office(world, self._partitions)
         self._commands = Commands(world, self._partitions)
+        self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
 
@@ -134,28 +138,29 @@ class Oracles:
 
     def _note(self, name: str, event: Event) -> None:
         """Note what later answers are judged by."""
-        self._calls.note(name, event)
+        self._calls.note(name, event, self._world.clock.now_ns)
         if isinstance(event, Received):
             if isinstance(event.request, ProduceRequest) and event.request.acks:
                 self._produced.on_received(name, event.request)
         else:
-            self._produced.forget(name, self._calls.waiting[name].values())
+            self._produced.forget(name, [request for request, _ in self._calls.waiting[name].values()])
         if isinstance(event, Start):
             self._commands.on_start(name)
 
     def _judge(self, name: str, told: Sequence[Told]) -> None:
         """Check what a step answered."""
         core_step = self._world.core_steps
-        for request, response in told:
+        for request, response, received_ns in told:
+            self._waits.on_answered(name, request, response, received_ns)
             if isinstance(request, FetchRequest) and isinstance(response, FetchResponse):
-                for part in request.partitions:
+                for part in request.partitions if request.replica_id < 0 else ():
                     if part.tp in self._partitions:
                         judge_served(self._partitions[part.tp], name, core_step, request, response)
             elif isinstance(request, ProduceRequest) and isinstance(response, ProduceResponse):
                 self._produced.on_answered(name, request, response)
         commands = [
             (request, response)
-            for request, response in told
+            for request, response, _ in told
             if isinstance(request, LeaderAndIsrRequest | StopReplicaRequest)
         ]
         if commands and self._world.nodes[name].process is not None:

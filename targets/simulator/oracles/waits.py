@@ -1,0 +1,141 @@
+"""
+Answers are whole and come in time: each names all partitions that were asked, no wait is longer or shorter than
+it may be, and a fetch that waits is answered once there are records.
+
+Source:  Kafka's DelayedFetch and DelayedProduce: done when there is enough, or when the time is up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from targets.broker.core.messages import (
+    ErrorCode,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    MetadataResponse,
+    OffsetForLeaderEpochRequest,
+    ProduceRequest,
+    ProduceResponse,
+    Request,
+    Response,
+    TopicPartition,
+)
+from targets.broker.core.zookeeper import BROKER_TOPICS, decode_assignment, topic_path
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.oracles.violation import Rule, Violations
+from targets.simulator.world import World
+
+# Timers are exact in virtual time; this is for a step that has several of them.
+SLACK_NS: Final = NS_PER_MS
+
+
+class Waits:
+    """Judges when and how completely requests are answered, whatever they ask."""
+
+    def __init__(self, world: World, violations: Violations, main: TopicPartition) -> None:
+        """Report what is about no partition with the main one."""
+        self._world = world
+        self._violations = violations
+        self._main = main
+
+    def on_answered(self, name: str, request: Request, response: Response, received_ns: int) -> None:
+        """Judge an answer and its time."""
+        if isinstance(response, MetadataResponse):
+            self._metadata(name, response)
+            return
+        self._whole(name, request, response)
+        if isinstance(request, FetchRequest) and isinstance(response, FetchResponse):
+            self._fetch(name, request, response, received_ns)
+        elif isinstance(request, ProduceRequest) and isinstance(response, ProduceResponse):
+            self._produce(name, request, response, received_ns)
+
+    # --- completeness ----------------------------------------------------------------------------------------
+    def _whole(self, name: str, request: Request, response: Response) -> None:
+        asked, told = _asked(request), _told(response)
+        if asked is not None and told is not None and sorted(asked) != sorted(told):
+            missing = [str(tp) for tp in asked if tp not in told]
+            lacks = f"lacks {', '.join(missing)}" if missing else f"has {', '.join(map(str, told))}"
+            of = ", ".join(map(str, asked))
+            text = f"{name} answers a {type(request).__name__} of {of}, and the answer {lacks}"
+            self._violated(name, asked[0] if asked else self._main, text)
+
+    def _metadata(self, name: str, response: MetadataResponse) -> None:
+        """Check that leaders are among the brokers of the answer, and that no partition of a topic is left out."""
+        live = {broker.broker_id for broker in response.brokers}
+        nodes = self._world.zookeeper.tree.nodes
+        topics = {path.rpartition("/")[2] for path in nodes if path.rpartition("/")[0] == BROKER_TOPICS}
+        for topic in response.topics:
+            for found in topic.partitions:
+                if found.leader >= 0 and found.leader not in live:
+                    text = (
+                        f"{name} names broker {found.leader} as leader of {found.tp}, and does not list it as live"
+                    )
+                    self._violated(name, found.tp, text)
+            if topic.topic not in topics:
+                continue
+            if topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                self._violated(
+                    name, self._main, f"{name} does not know topic {topic.topic}, which is in ZooKeeper"
+                )
+            elif topic.error is ErrorCode.NONE:
+                there = decode_assignment(nodes[topic_path(topic.topic)].data)
+                told = {found.tp.partition for found in topic.partitions}
+                if missing := sorted(there.keys() - told):
+                    text = f"{name}'s metadata of {topic.topic} lacks partition {', '.join(map(str, missing))}"
+                    self._violated(name, TopicPartition(topic.topic, missing[0]), text)
+
+    # --- time ------------------------------------------------------------------------------------------------
+    def _fetch(self, name: str, request: FetchRequest, response: FetchResponse, received_ns: int) -> None:
+        if not request.partitions or request.max_wait_ms <= 0:
+            return
+        wait_ns, waited_ns = request.max_wait_ms * NS_PER_MS, self._world.clock.now_ns - received_ns
+        if any(result.error is not ErrorCode.NONE for result in response.results):
+            return
+        size = sum(batch.size for result in response.results for batch in result.batches)
+        about = f"a fetch that may wait {request.max_wait_ms} ms"
+        if self._is_late(name, received_ns, wait_ns):
+            self._violated(name, request.partitions[0].tp, f"{name} answers {about} after {_ms(waited_ns)}")
+        elif not size and waited_ns < wait_ns and request.min_bytes > 0:
+            text = f"{name} answers {about} without a record after {_ms(waited_ns)}"
+            self._violated(name, request.partitions[0].tp, text)
+        elif size and request.min_bytes <= 1 and waited_ns == wait_ns:
+            text = f"{name} answers {about} at its end, with records that were there before"
+            self._violated(name, request.partitions[0].tp, text)
+
+    def _produce(self, name: str, request: ProduceRequest, response: ProduceResponse, received_ns: int) -> None:
+        wait_ns, waited_ns = request.timeout_ms * NS_PER_MS, self._world.clock.now_ns - received_ns
+        about = f"a produce that may wait {request.timeout_ms} ms"
+        late = self._is_late(name, received_ns, wait_ns)
+        early = waited_ns < wait_ns and any(r.error is ErrorCode.REQUEST_TIMED_OUT for r in response.results)
+        if request.partitions and (late or early):
+            what = "as timed out " if early else ""
+            self._violated(name, request.partitions[0].tp, f"{name} answers {about} {what}after {_ms(waited_ns)}")
+
+    def _is_late(self, name: str, received_ns: int, wait_ns: int) -> bool:
+        """Return True if an answer comes later than its wait; a paused node's timers fire when it resumes."""
+        due_ns = max(received_ns + wait_ns, self._world.nodes[name].resumed_ns)
+        return self._world.clock.now_ns > due_ns + SLACK_NS
+
+    def _violated(self, name: str, tp: TopicPartition, text: str) -> None:
+        self._violations.add(Rule.ANSWERS, tp, (name,), -1, text)
+
+
+def _asked(request: Any) -> list[TopicPartition] | None:
+    """Return the partitions that a request asks for, None if its answer need not name them."""
+    if isinstance(request, OffsetForLeaderEpochRequest):
+        return [question.tp for question in request.questions]
+    if isinstance(request, FetchRequest | ProduceRequest | ListOffsetsRequest):
+        return [part.tp for part in request.partitions]
+    return None
+
+
+def _told(response: Any) -> list[TopicPartition] | None:
+    parts = getattr(response, "results", None)
+    parts = getattr(response, "answers", None) if parts is None else parts
+    return None if parts is None else [part.tp for part in parts]
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / NS_PER_MS:.1f} ms"
