@@ -96,6 +96,7 @@ class Kind(StrEnum):
     ORACLE_CHECKPOINT = "oracle-checkpoint"
     ORACLE_OFFICE = "oracle-office"
     ORACLE_ANSWERS = "oracle-answers"
+    ORACLE_REST = "oracle-rest"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -111,6 +112,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_CHECKPOINT,
         Kind.ORACLE_OFFICE,
         Kind.ORACLE_ANSWERS,
+        Kind.ORACLE_REST,
     }
 )
 

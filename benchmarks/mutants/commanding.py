@@ -128,8 +128,8 @@ MUTANTS: Final = (
         breaks="V3 B (on_topic_change 2): every deleted partition is stopped",
         edits=(
             (
-                "for first in range(0, len(partitions), STOPPED",
-                "for first in range(0, min(1, len(partitions)), STOPPED",
+                "for first in range(0, len(partitions), most",
+                "for first in range(0, min(1, len(partitions)), most",
             ),
         ),
     ),

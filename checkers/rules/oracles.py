@@ -102,6 +102,16 @@ KINDS: Final = (
         unchecked="Real processes have no oracles.",
         source="Apache Kafka's protocol; DelayedFetch and DelayedProduce",
     ),
+    Definition(
+        kind=Kind.ORACLE_REST,
+        formula="at the end of a healed run: n takes itself for the controller and is not, or is and does not "
+        "know it; or has decisions, commands or an ISR write left, or a timer that is overdue; or its role, epoch "
+        "or ISR is not ZooKeeper's; or its high watermark is not its log's end, or not in its checkpoint",
+        words="The simulator saw a broker that had forgotten something, although all was healed and at rest.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, A, C and G: what must follow each change",
+    ),
 )
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from harness.docs import markdown
-from targets.broker.core.controller import WRITES_IN_FLIGHT_MAX
-from targets.broker.core.state import ASK_OPS_MAX
-from targets.broker.core.topics import DELETES_TOGETHER_MAX
+from targets.broker.core.state import ASK_OPS_MAX, DELETES_TOGETHER_MAX, WRITES_IN_FLIGHT_MAX
 from targets.broker.files import KEPT_BACK
 from targets.broker.inbound import ITEMS_MAX, TURN_REQUESTS_MAX, WORK_MAX
 from targets.broker.limits import ROWS, Limits

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness import events
 from harness.cluster.client import Client
@@ -32,7 +33,7 @@ from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
-from targets.simulator.zookeeper_faults import ZooKeeperFaults, random_world
+from targets.simulator.zookeeper_faults import ZooKeeperFaults, random_together, random_world
 from targets.simulator.zookeeper_view import SimZooKeeperView
 
 SIMULATOR = "simulator"
@@ -89,6 +90,8 @@ class SimEnvironment:
     def record_evidence(self, cluster: Cluster) -> None:
         """Record the oracles' violations, the ZooKeeper faults, and the world's duration."""
         run = self._runs.pop(str(cluster.history.path))
+        if run.oracles is not None:
+            run.oracles.end()
         violations = run.oracles.violations.values() if run.oracles else ()
         for violation in sorted(violations, key=lambda each: each.step):
             cluster.record(SIMULATOR, OpType.INFO, violation.event())
@@ -117,12 +120,15 @@ class SimEnvironment:
 
     def _world(self, spec: RunSpec) -> World:
         make = random_world if spec.random else World
+        settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
+        if spec.random and spec.scenario.further:
+            settings["together"] = random_together(spec.seed)
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,
             rules=from_text(spec.rules),
             ids=spec.draw.ids,
-            settings=settings_of(spec.scenario.settings),
+            settings=settings,
             segment_bytes=spec.scenario.settings.segment_bytes or SEGMENT_BYTES,
             trace=self._trace,
         )

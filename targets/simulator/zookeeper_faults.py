@@ -17,6 +17,7 @@ from harness.events import Step
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
+from targets.broker.core.state import Together
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
@@ -60,6 +61,18 @@ def random_world(
         randomness=Randomness(latency=chance.choice(LATENCIES)),
         trace=trace,
     )
+
+
+def random_together(seed: int) -> Together:
+    """
+    Return how much the brokers of a run of several partitions do at once: in many runs little.
+
+    What they do bit by bit with thousands of partitions they then do so with a few.
+    """
+    chance = Random(f"together {seed}")
+    if chance.random() < 0.5:
+        return Together()
+    return Together(ask_ops_max=chance.choice((2, 5, 250)), writes_max=chance.choice((1, 2)), stops_max=1)
 
 
 class ZooKeeperFaults:

@@ -27,8 +27,6 @@ CONTROLLER_CHANNEL = "controller"
 ACK_TIMEOUT_MS = 30_000
 # A broker that answers nothing keeps its commands; with more than this it counts as dead.
 QUEUE_COMMANDS_MAX = 1_000
-# Replicas that one command deletes; each takes a broker about a millisecond.
-STOPPED_TOGETHER_MAX = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +88,13 @@ def stop_replicas(
                 for tp, replicas in sorted(gone.items())
                 if broker in replicas
             )
-            for first in range(0, len(partitions), STOPPED_TOGETHER_MAX):
+            most = core.config.together.stops_max
+            for first in range(0, len(partitions), most):
                 request = StopReplicaRequest(
                     controller_id=core.config.broker_id,
                     controller_epoch=core.state.controller.epoch,
                     ack_timeout_ms=ACK_TIMEOUT_MS,
-                    partitions=partitions[first : first + STOPPED_TOGETHER_MAX],
+                    partitions=partitions[first : first + most],
                     broker_epoch=_broker_epoch(core, broker),
                 )
                 _enqueue(core, broker, request)

@@ -47,9 +47,6 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 
-# Decisions in flight to ZooKeeper at once; each becomes a command to every replica.
-WRITES_IN_FLIGHT_MAX = 100
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitNames:
@@ -315,7 +312,7 @@ def _send_writes(core: Core) -> None:
     A decision that waits here is never forgotten: the next reading begins when all are sent.
     """
     controller = core.state.controller
-    while controller.writes and controller.writing < WRITES_IN_FLIGHT_MAX:
+    while controller.writes and controller.writing < core.config.together.writes_max:
         continuation, write = controller.writes.popleft()
         controller.writing += 1
         core.ask(continuation, write)

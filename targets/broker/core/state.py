@@ -34,8 +34,32 @@ from targets.broker.limits import Limits
 NS_PER_MS = 1_000_000
 # Operations of one ask, a multi's counted one by one; the client for ZooKeeper takes some 0.1 ms for each.
 ASK_OPS_MAX = 250
+# A controller's decisions in flight to ZooKeeper at once; each becomes a command to every replica.
+WRITES_IN_FLIGHT_MAX = 100
+# Replicas that one command deletes; each takes a broker about a millisecond.
+STOPPED_TOGETHER_MAX = 50
+# Paths of one multi: with the longest name some 300 bytes each, of the 1 MB that ZooKeeper takes in one request.
+DELETES_TOGETHER_MAX = 1_000
 # Bytes of records that an answer may hold where memory is no concern.
 UNBOUNDED = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """
+    How much is done at once; the rest follows. Small numbers show in small worlds what else thousands would need.
+
+    Attributes:
+        ask_ops_max: operations of one ask, a multi's counted one by one.
+        writes_max: a controller's decisions in flight.
+        stops_max: partitions of one StopReplica.
+        deletes_max: nodes that one multi of a topic's deletion deletes.
+    """
+
+    ask_ops_max: int = ASK_OPS_MAX
+    writes_max: int = WRITES_IN_FLIGHT_MAX
+    stops_max: int = STOPPED_TOGETHER_MAX
+    deletes_max: int = DELETES_TOGETHER_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +83,7 @@ class Config:
     controller_backoff_ms: int = 500
     register_backoff_ms: int = 500
     limits: Limits = field(default_factory=Limits)
+    together: Together = field(default_factory=Together)
     flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
 
 
@@ -282,7 +307,7 @@ class Core:
         Many are sent part by part, each once the part before is answered: sending takes time, and others must be
         served meanwhile. Other asks may come between the parts.
         """
-        if _weight(ops) <= ASK_OPS_MAX:
+        if _weight(ops) <= self.config.together.ask_ops_max:
             tag = self.number()
             self.state.pending[tag] = continuation
             self.effects.append(ZkAsk(tag=tag, ops=ops))
@@ -293,7 +318,8 @@ class Core:
         """Send the next part of a long ask."""
         part = [rest.left.pop()]
         weight = _weight(part)
-        while rest.left and (weight := weight + _weight(rest.left[-1:])) <= ASK_OPS_MAX:
+        most = self.config.together.ask_ops_max
+        while rest.left and (weight := weight + _weight(rest.left[-1:])) <= most:
             part.append(rest.left.pop())
         tag = self.number()
         self.state.pending[tag] = rest

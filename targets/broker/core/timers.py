@@ -29,6 +29,10 @@ class Timers:
     def __iter__(self) -> Iterator[TimerKey]:
         return iter(list(self._at))
 
+    def times(self) -> Iterator[tuple[TimerKey, int]]:
+        """Yield each timer with its time, in no order."""
+        return iter(list(self._at.items()))
+
     def __len__(self) -> int:
         return len(self._at)
 

@@ -36,8 +36,6 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 
-# Paths of one multi: with the longest name some 300 bytes each, of the 1 MB that ZooKeeper takes in one request.
-DELETES_TOGETHER_MAX = 1_000
 # Of a list in an error's text.
 NAMED_MAX = 20
 LOST = "the connection to ZooKeeper was lost"
@@ -220,8 +218,9 @@ def on_partitions_to_delete(
     names: list[str] = []
     for topic in [topic for topic, error in errors.items() if error[0] is ErrorCode.NONE]:
         below = [*paths[topic], topic_path(topic)]
-        for first in range(0, len(below), DELETES_TOGETHER_MAX):
-            together = below[first : first + DELETES_TOGETHER_MAX]
+        most = core.config.together.deletes_max
+        for first in range(0, len(below), most):
+            together = below[first : first + most]
             writes.append(ZkMulti(ops=tuple(ZkDelete(path=path) for path in together)))
             names.append(topic)
     after = AwaitTopicsWrite(

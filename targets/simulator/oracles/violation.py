@@ -24,6 +24,7 @@ class Rule(StrEnum):
     CHECKPOINT = "checkpoint"
     OFFICE = "office"
     ANSWERS = "answers"
+    REST = "rest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     checkpoint      the epoch checkpoint rises and has the epoch of every batch
     answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
                     are records, to any request at the end of its wait
+    rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
                     broker obeys only commands that are in force
 
@@ -28,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from harness.events import Produce
+from harness.events import Healed, Produce
 from harness.model import Op, OpType, Source
 from targets.broker.core.events import Effect, Event, Hungup, Received, Send, Start, ZkAnswered, ZkAsk, ZkSession
 from targets.broker.core.messages import (
@@ -48,6 +49,7 @@ from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
+from targets.simulator.oracles.rest import left_over
 from targets.simulator.oracles.served import judge_served
 from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
@@ -89,6 +91,7 @@ class Oracles:
         self._office = Office(world, self._partitions)
         self._commands = Commands(world, self._partitions)
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
+        self._healed = False
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
 
@@ -98,7 +101,9 @@ class Oracles:
         return self._violations.found
 
     def listen(self, op: Op) -> None:
-        """Note the client answers in an op of the history."""
+        """Note the client answers in an op of the history, and whether the run was healed."""
+        if op.source is Source.RUNNER and isinstance(op.event, Healed):
+            self._healed = op.type is OpType.OK
         if op.source is not Source.CLIENT or op.type is not OpType.OK:
             return
         match op.event:
@@ -106,6 +111,14 @@ class Oracles:
                 oracle = self._partitions.get(TopicPartition(op.event.topic, op.event.partition))
                 if oracle is not None:
                     oracle.on_acknowledged(offset, value)
+
+    def end(self) -> None:
+        """Judge the world at rest, if the run was healed; the runner has waited until nothing moved."""
+        if not self._healed:
+            return
+        callers = {name: self._calls.waiting[name].keys() for name in self._world.nodes}
+        for name, tp, text in left_over(self._world, self._partitions, callers):
+            self._violations.add(Rule.REST, tp or next(iter(self._partitions)), (name,), -1, text)
 
     # --- every step ------------------------------------------------------------------------------------------
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:

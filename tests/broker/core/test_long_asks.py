@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from targets.broker.core.commands import STOPPED_TOGETHER_MAX
-from targets.broker.core.controller import WRITES_IN_FLIGHT_MAX
 from targets.broker.core.events import ZkAnswered, ZkAsk
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -22,8 +20,12 @@ from targets.broker.core.messages import (
     TopicErrors,
     TopicPartition,
 )
-from targets.broker.core.state import ASK_OPS_MAX
-from targets.broker.core.topics import DELETES_TOGETHER_MAX
+from targets.broker.core.state import (
+    ASK_OPS_MAX,
+    DELETES_TOGETHER_MAX,
+    STOPPED_TOGETHER_MAX,
+    WRITES_IN_FLIGHT_MAX,
+)
 from targets.broker.core.zookeeper import ZkError, ZkMulti, leader_and_isr_path, topic_path
 from targets.broker.limits import Limits
 from tests.broker.core.bench import Bench, answers

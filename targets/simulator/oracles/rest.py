@@ -1,0 +1,95 @@
+"""
+A world at rest: once all is healed and nobody has anything left to do, every broker agrees with ZooKeeper and with
+its disk, and nothing is left over.
+
+This is judged once, at the end of a run that was healed: what is wrong here is what a broker forgot to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from targets.broker.core.events import Caller
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Replica, Role, State
+from targets.broker.core.timers import TimerKey
+from targets.broker.core.zookeeper import CONTROLLER, PartitionState, decode_state, leader_and_isr_path
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.node import Node
+from targets.simulator.world import World
+
+# Timers are exact in virtual time.
+SLACK_NS: Final = NS_PER_MS
+
+
+def left_over(
+    world: World, tps: Collection[TopicPartition], open_calls: Mapping[str, Collection[Caller]]
+) -> Iterator[tuple[str, TopicPartition | None, str]]:
+    """
+    Yield (node, partition, text) for all that is not at rest; the partition is None if it is about none.
+
+    Args:
+        open_calls: by node, the callers that still wait for an answer.
+    """
+    states = {tp: _state(world, tp) for tp in tps}
+    for name, node in world.nodes.items():
+        if node.broker is None:
+            continue
+        state = node.broker.state
+        for text in (*_office(world, name, state), *_waits(state, open_calls[name]), *_timers(world, state)):
+            yield name, None, f"{name} {text}"
+        for tp, there in states.items():
+            replica = state.replicas.get(tp)
+            if replica is not None and there is not None:
+                for text in _replica(node, replica, there):
+                    yield name, tp, f"{name} {text}"
+
+
+def _state(world: World, tp: TopicPartition) -> PartitionState | None:
+    node = world.zookeeper.tree.nodes.get(leader_and_isr_path(tp))
+    return None if node is None else decode_state(node)
+
+
+def _office(world: World, name: str, state: State) -> Iterator[str]:
+    session = world.zookeeper.sessions.get(world.zookeeper.session_of(CONTROLLER))
+    holder = "nobody" if session is None else session.owner
+    controller = state.controller
+    if controller.active != (holder == name):
+        text = "takes itself for the controller" if controller.active else "does not know that it is controller"
+        yield f"{text}, and {holder} holds the office"
+    if controller.active and (controller.writing or controller.writes):
+        yield f"waits for {controller.writing} decisions, and has {len(controller.writes)} left to write"
+    if controller.active and (late := sorted(b for b, c in controller.channels.items() if c.queue)):
+        yield f"has commands left for {', '.join(map(str, late))}"
+
+
+def _waits(state: State, callers: Collection[Caller]) -> Iterator[str]:
+    for what, waits in (("fetch", state.fetches), ("produce", state.produces)):
+        for waiting in waits.requests.values():
+            if waiting.caller not in callers:
+                yield f"lets a {what} wait whose caller is gone"
+                return
+
+
+def _timers(world: World, state: State) -> Iterator[str]:
+    now_ns = world.clock.now_ns
+    overdue: list[TimerKey] = [key for key, at_ns in state.timers.times() if at_ns < now_ns - SLACK_NS]
+    if overdue:
+        yield f"has let the time of {overdue[0]} pass"
+
+
+def _replica(node: Node, replica: Replica, there: PartitionState) -> Iterator[str]:
+    about = f"of {replica.tp}"
+    leads = there.leader == node.config.broker_id
+    if (replica.role is Role.LEADER) != leads or replica.leader_epoch != there.leader_epoch:
+        yield f"is {replica.role.value} {about} in epoch {replica.leader_epoch}, and ZooKeeper has {there}"
+        return
+    if leads and (set(replica.isr) != set(there.isr) or replica.isr_asked is not None or replica.isr_blocked):
+        yield f"has the ISR {replica.isr} {about}, asked for {replica.isr_asked}, and ZooKeeper has {there.isr}"
+    if replica.high_watermark != replica.log.end_offset:
+        end = replica.log.end_offset
+        yield f"has the high watermark {replica.high_watermark} {about}, whose log ends at {end}"
+    written = node.disk.high_watermarks.get(replica.tp, 0)
+    if written != replica.high_watermark:
+        yield f"has checkpointed {written} {about}, and its high watermark is {replica.high_watermark}"

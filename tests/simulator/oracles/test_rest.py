@@ -1,0 +1,107 @@
+"""Once all is healed nothing is left over: what a broker forgot is named, whatever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from targets.broker.core.events import Caller
+from targets.broker.core.state import State, WaitingFetch
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.oracles.rest import left_over
+from targets.simulator.world import World
+from tests.simulator.oracles.planted import fetch, replica_of, watched
+from tests.simulator.worlds import TP
+
+CALLER = Caller(connection=1, number=1)
+
+
+def texts(world: World) -> list[str]:
+    """Return what is not at rest; nobody waits for an answer."""
+    callers: dict[str, set[Caller]] = {name: set() for name in world.nodes}
+    return [text for _, _, text in left_over(world, [TP], callers)]
+
+
+def at_rest() -> World:
+    """Return a world in which every follower has learned the last high watermark and checkpointed it."""
+    world, _ = watched()
+    world.run(1.0)
+    for node in world.nodes.values():  # a follower's own fetches wait; their callers are not of this test
+        assert node.broker is not None
+        for number in list(node.broker.state.fetches.requests):
+            node.broker.state.fetches.pop(number)
+    return world
+
+
+def state_of(world: World, name: str) -> State:
+    broker = world.nodes[name].broker
+    assert broker is not None
+    return broker.state
+
+
+def test_world_at_rest_has_nothing_left_over() -> None:
+    assert [] == texts(at_rest())
+
+
+def controller_of(world: World) -> str:
+    return next(name for name in world.nodes if state_of(world, name).controller.active)
+
+
+def _two_controllers(world: World) -> None:
+    other = next(name for name in world.nodes if name != controller_of(world))
+    state_of(world, other).controller.active = True
+
+
+def _forgets(world: World) -> None:
+    state_of(world, controller_of(world)).controller.active = False
+
+
+def _writes(world: World) -> None:
+    state_of(world, controller_of(world)).controller.writing = 1
+
+
+def _late_timer(world: World) -> None:
+    state_of(world, "A").timers.set(("late",), world.clock.now_ns - 5 * NS_PER_MS)
+
+
+def _waits(world: World) -> None:
+    state_of(world, "A").fetches.add(99, WaitingFetch(caller=CALLER, request=fetch(0)))
+
+
+def _isr(world: World) -> None:
+    replica_of(world, "A").isr_asked = (1, 2)
+
+
+def _epoch(world: World) -> None:
+    replica_of(world, "B").leader_epoch -= 1
+
+
+def _high_watermark(world: World) -> None:
+    replica_of(world, "B").high_watermark -= 1
+
+
+def _checkpoint(world: World) -> None:
+    world.nodes["B"].disk.high_watermarks[TP] = 0
+
+
+@pytest.mark.parametrize(
+    ("forget", "expected"),
+    [
+        (_two_controllers, "takes itself for the controller, and"),
+        (_forgets, "does not know that it is controller"),
+        (_writes, "waits for 1 decisions"),
+        (_late_timer, "has let the time of ('late',) pass"),
+        (_waits, "lets a fetch wait whose caller is gone"),
+        (_isr, "asked for (1, 2)"),
+        (_epoch, "is follower of log-0 in epoch -1"),
+        (_high_watermark, "has the high watermark 2 of log-0, whose log ends at 3"),
+        (_checkpoint, "has checkpointed 0 of log-0, and its high watermark is 3"),
+    ],
+    ids=lambda each: each.__name__ if callable(each) else "",
+)
+def test_what_a_broker_forgot_is_named(forget: Callable[[Any], None], expected: str) -> None:
+    world = at_rest()
+    forget(world)
+    assert any(expected in text for text in texts(world)), texts(world)
