@@ -208,8 +208,6 @@ def _stop_deleted(
         if tp not in assignments or topic_ids[tp.topic] != ids_before[tp.topic]
     }
     controller.assignments, controller.topic_ids = assignments, topic_ids
-    for tp in gone:
-        controller.uncertain.pop(tp, None)
     commands.stop_replicas(core, gone, ids_before)
 
 
@@ -347,7 +345,7 @@ def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState |
     if not isinstance(tried, AwaitStateWrite) or found is None:
         return
     # Do not compare the ISR: the new leader may have read this state at its start and changed the ISR since.
-    # Nor the id: an older release's leader leaves it out, and what is gone is forgotten.
+    # Nor the id: an older release's leader leaves it out, and a state of another topic is not found here.
     if (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch):
         _announce(core, replace(tried, state=found))
 
