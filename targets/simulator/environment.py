@@ -8,7 +8,9 @@ random world: the seed decides latencies and ZooKeeper faults, and oracles watch
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,12 @@ from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
-from targets.simulator.zookeeper_faults import ZooKeeperFaults, random_together, random_world
+from targets.simulator.zookeeper_faults import (
+    ZooKeeperFaults,
+    random_late_share,
+    random_together,
+    random_world,
+)
 from targets.simulator.zookeeper_view import SimZooKeeperView
 
 SIMULATOR = "simulator"
@@ -119,10 +126,11 @@ class SimEnvironment:
         self._runs.clear()
 
     def _world(self, spec: RunSpec) -> World:
-        make = random_world if spec.random else World
         settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
+        make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
             settings["together"] = random_together(spec.seed)
+            make = partial(random_world, late_share=random_late_share(spec.seed))
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,

@@ -67,6 +67,7 @@ class Setting(Protocol):
     core_steps: int
     session_timeout_ms: int
     is_random: bool
+    late_share: float
 
     def emit(self, name: str, f: str, value: Mapping[str, Any]) -> None:
         """Record a broker's event."""
@@ -94,6 +95,7 @@ class Process:
             network=world.network,
             timeout_ms=world.session_timeout_ms,
             is_random=world.is_random,
+            late_share=world.late_share,
             post=self.post,
         )
         self.inbounds = Inbounds(world.network, self.post)
@@ -301,5 +303,7 @@ class Node:
             process.zookeeper.on_ping_due(*rest)
         elif what == "redial":
             process.zookeeper.connect()
+        elif what == "late":
+            process.zookeeper.on_late()
         else:
             process.outbounds.on_late(*rest)

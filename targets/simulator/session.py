@@ -26,6 +26,8 @@ RETRY_NS: Final = 50 * NS_PER_MS
 RETRY_NS_MAX: Final = 500 * NS_PER_MS
 # How often a random world splits an ask, so that another client's write may come in between.
 SPLIT_SHARE: Final = 0.2
+# How long what a process hears of ZooKeeper waits in it at most, in a random world in which it does.
+LATE_NS_MAX: Final = 60 * NS_PER_MS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,7 +44,8 @@ class ZkClient:
     The connection of one process to ZooKeeper.
 
     Args:
-        timer: the first fields of this process's planned events: (what, node, life).
+        late_share: how often an answer or a watch waits in the process, and all behind it, while the news of
+            another session do not: every answer has the session in which it was made.
         post: receives the core's events.
     """
 
@@ -55,6 +58,7 @@ class ZkClient:
         network: Network,
         timeout_ms: int,
         is_random: bool,
+        late_share: float = 0.0,
         post: Callable[[Event], None],
     ) -> None:
         self.announced = 0
@@ -65,7 +69,9 @@ class ZkClient:
         # A ping is sent after a third of the timeout, and counts as missed after two thirds.
         self._ping_ns = timeout_ms * NS_PER_MS // 3
         self._is_random = is_random
-        self._post = post
+        self._late_share = late_share
+        self._late: list[Event] = []
+        self._post_now = post
         self._pipe: Pipe | None = None
         self._session = 0
         self._connected = False
@@ -156,7 +162,24 @@ class ZkClient:
     def _announce(self, session: int) -> None:
         if session != self.announced:
             self.announced = session
-            self._post(ZkSession(session=session))
+            self._post_now(ZkSession(session=session))
+
+    def _post(self, event: ZkAnswered | ZkFired) -> None:
+        """Pass an answer or a watch on, or let it wait behind others."""
+        if self._late:
+            self._late.append(event)
+        elif self._late_share and self._clock.random.random() < self._late_share:
+            self._late.append(event)
+            delay_ns = int(self._clock.random.random() * LATE_NS_MAX)
+            self._clock.after(delay_ns, ("late", self._name, self._life))
+        else:
+            self._post_now(event)
+
+    def on_late(self) -> None:
+        """Pass on all that waits, in order."""
+        late, self._late = self._late, []
+        for event in late:
+            self._post_now(event)
 
     # --- asking ----------------------------------------------------------------------------------------------
     def ask(self, tag: int, ops: tuple[ZkOp, ...]) -> None:

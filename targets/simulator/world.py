@@ -43,9 +43,14 @@ class Randomness:
 
     Latency is drawn for every frame between its bounds, so that connections overtake each other. A power loss
     takes any part of what was not flushed, and an ask to ZooKeeper may be split.
+
+    Attributes:
+        late_share: how often what a process hears of ZooKeeper waits in it for a while, overtaken by the news of
+            another session; everything behind it waits too.
     """
 
     latency: Latency = LATENCY
+    late_share: float = 0.0
 
 
 class Sink(Protocol):
@@ -89,6 +94,7 @@ class World:
         self.ids = dict(ids)
         self._names = {broker_id: name for name, broker_id in self.ids.items()}
         self.is_random = randomness is not None
+        self.late_share = randomness.late_share if randomness else 0.0
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms

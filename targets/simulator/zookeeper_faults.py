@@ -34,6 +34,8 @@ LATENCIES: Final = (
 # Short enough that a dead process' session expires before the wait for the healed cluster ends.
 SESSION_TIMEOUT_MS: Final = 1_500
 FAULTY_SHARE: Final = 0.4
+# In half of the runs of several partitions, how often what a process hears of ZooKeeper waits in it.
+LATE_SHARE: Final = 0.03
 FAULTS_MAX: Final = 5
 CALL: Final = "zookeeper faults"
 
@@ -46,6 +48,7 @@ def random_world(
     ids: Mapping[str, int],
     settings: Mapping[str, Any],
     segment_bytes: int = SEGMENT_BYTES,
+    late_share: float = 0.0,
     trace: Trace | None = None,
 ) -> World:
     """Create the world of a seed; it has no sink yet, and no node runs."""
@@ -58,7 +61,7 @@ def random_world(
         settings=settings,
         segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
-        randomness=Randomness(latency=chance.choice(LATENCIES)),
+        randomness=Randomness(latency=chance.choice(LATENCIES), late_share=late_share),
         trace=trace,
     )
 
@@ -73,6 +76,11 @@ def random_together(seed: int) -> Together:
     if chance.random() < 0.5:
         return Together()
     return Together(ask_ops_max=chance.choice((2, 5, 250)), writes_max=chance.choice((1, 2)), stops_max=1)
+
+
+def random_late_share(seed: int) -> float:
+    """Return how often what a process hears of ZooKeeper waits in it, in a run of several partitions."""
+    return Random(f"late {seed}").choice((0.0, LATE_SHARE))
 
 
 class ZooKeeperFaults:
