@@ -97,6 +97,7 @@ class Kind(StrEnum):
     ORACLE_OFFICE = "oracle-office"
     ORACLE_ANSWERS = "oracle-answers"
     ORACLE_REST = "oracle-rest"
+    ORACLE_DUE = "oracle-due"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -113,6 +114,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_OFFICE,
         Kind.ORACLE_ANSWERS,
         Kind.ORACLE_REST,
+        Kind.ORACLE_DUE,
     }
 )
 

@@ -112,6 +112,16 @@ KINDS: Final = (
         unchecked="Real processes have no oracles.",
         source="Kafka Replication Design V3, A, C and G: what must follow each change",
     ),
+    Definition(
+        kind=Kind.ORACLE_DUE,
+        formula="after a step: a leader's ISR has changed, and all its members have more than its high watermark; "
+        "or a request of a closed connection still waits; or a timer is due and was not fired; or an ask to "
+        "ZooKeeper is larger than its limit",
+        words="The simulator saw a step that did not do what it must do at once.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, F and G",
+    ),
 )
 
 

@@ -303,7 +303,7 @@ class Node:
             process.zookeeper.on_ping_due(*rest)
         elif what == "redial":
             process.zookeeper.connect()
-        elif what == "late":
+        elif what == "heard":
             process.zookeeper.on_late()
         else:
             process.outbounds.on_late(*rest)

@@ -171,7 +171,7 @@ class ZkClient:
         elif self._late_share and self._clock.random.random() < self._late_share:
             self._late.append(event)
             delay_ns = int(self._clock.random.random() * LATE_NS_MAX)
-            self._clock.after(delay_ns, ("late", self._name, self._life))
+            self._clock.after(delay_ns, ("heard", self._name, self._life))
         else:
             self._post_now(event)
 

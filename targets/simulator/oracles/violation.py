@@ -25,6 +25,7 @@ class Rule(StrEnum):
     OFFICE = "office"
     ANSWERS = "answers"
     REST = "rest"
+    DUE = "due"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,8 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     checkpoint      the epoch checkpoint rises and has the epoch of every batch
     answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
                     are records, to any request at the end of its wait
+    due             what a step must do at once it does: the high watermark moves with the ISR, what a closed
+                    connection waited for is dropped, timers fire, and no ask to ZooKeeper is larger than it may be
     rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
                     broker obeys only commands that are in force
@@ -31,7 +33,18 @@ from typing import Final
 
 from harness.events import Healed, Produce
 from harness.model import Op, OpType, Source
-from targets.broker.core.events import Effect, Event, Hungup, Received, Send, Start, ZkAnswered, ZkAsk, ZkSession
+from targets.broker.core.events import (
+    Effect,
+    Event,
+    Hungup,
+    Received,
+    Send,
+    Start,
+    Tick,
+    ZkAnswered,
+    ZkAsk,
+    ZkSession,
+)
 from targets.broker.core.messages import (
     FetchRequest,
     FetchResponse,
@@ -41,11 +54,12 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
     TopicPartition,
 )
-from targets.broker.core.state import Replica
+from targets.broker.core.state import Replica, State
 from targets.broker.core.zookeeper import leader_and_isr_path
 from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
+from targets.simulator.oracles.due import Due
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
@@ -57,6 +71,7 @@ from targets.simulator.world import World
 
 # The events that the oracles of offices and of answers heed.
 _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
+_OF_DUE: Final = frozenset((Hungup, Tick, ZkAnswered))
 _OF_CALLS: Final = frozenset((Received, Hungup, Start))
 _NONE: Final[Mapping[TopicPartition, Replica]] = {}
 
@@ -91,6 +106,7 @@ class Oracles:
         self._office = Office(world, self._partitions)
         self._commands = Commands(world, self._partitions)
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
+        self._due = Due(world, self._partitions.keys())
         self._healed = False
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
@@ -129,6 +145,8 @@ class Oracles:
         for effect in effects:
             if type(effect) is ZkAsk:
                 self._office.on_ask(name, effect)
+                if text := self._due.asked(name, effect):
+                    self._overdue(name, None, text)
             elif type(effect) is Send and type(effect.request) in COMMANDS:
                 self._office.on_send(name, effect)
         node, changed = self._world.nodes[name], False
@@ -140,6 +158,8 @@ class Oracles:
                 oracle.on_step(name, started=kind is Start)
                 if checkpoint is not None:
                     checkpoint.judge()
+        if kind in _OF_DUE and node.process is not None:
+            self._judge_due(name, event, node.process.broker.state)
         if kind in _OF_CALLS:
             self._note(name, event)
         if changed:
@@ -148,6 +168,17 @@ class Oracles:
             told = self._calls.told(name, effects)
             if told:
                 self._judge(name, told)
+
+    def _judge_due(self, name: str, event: Event, state: State) -> None:
+        """Check what a step had to do at once."""
+        for tp, text in self._due.wrong(name, event, state):
+            self._overdue(name, tp, text)
+        if isinstance(event, ZkAnswered):
+            for tp, text in self._due.behind(name, state):
+                self._overdue(name, tp, text)
+
+    def _overdue(self, name: str, tp: TopicPartition | None, text: str) -> None:
+        self._violations.add(Rule.DUE, tp or next(iter(self._partitions)), (name,), -1, text)
 
     def _note(self, name: str, event: Event) -> None:
         """Note what later answers are judged by."""

@@ -1,0 +1,68 @@
+"""
+What a step must do at once: move a high watermark with its ISR, drop what a closed connection waited for, fire
+every timer that is due, and ask ZooKeeper for no more at once than its limit.
+
+Source:  Kafka Replication Design V3, G: the high watermark advances whenever the ISR or a log end in it changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from targets.broker.core.events import Event, Hungup, Tick, ZkAsk
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Replica, Role, State
+from targets.broker.core.zookeeper import ZkMulti
+from targets.simulator.world import World
+
+
+class Due:
+    """Judges single steps of one world's cores."""
+
+    def __init__(self, world: World, tps: Collection[TopicPartition]) -> None:
+        """Start with no ISR seen."""
+        self._world = world
+        self._tps = tps
+        self._isrs: dict[tuple[str, TopicPartition], tuple[int, ...]] = {}
+
+    def asked(self, name: str, effect: ZkAsk) -> str:
+        """Return what is wrong with an ask, "" if nothing: a single operation may be larger than the limit."""
+        weight = sum(len(op.ops) if isinstance(op, ZkMulti) else 1 for op in effect.ops)
+        most = self._world.nodes[name].config.together.ask_ops_max
+        if weight <= most or len(effect.ops) == 1:
+            return ""
+        return f"{name} asks ZooKeeper for {weight} operations at once, and may for {most}"
+
+    def wrong(self, name: str, event: Event, state: State) -> Iterator[tuple[TopicPartition | None, str]]:
+        """Yield what a step left undone, with the partition that it is about."""
+        if isinstance(event, Hungup):
+            for what, waits in (("fetch", state.fetches), ("produce", state.produces)):
+                callers = [waiting.caller for waiting in waits.requests.values()]
+                if any(caller.connection == event.connection for caller in callers):
+                    yield None, f"{name} lets a {what} wait whose connection is closed"
+        elif isinstance(event, Tick):
+            now_ns = self._world.clock.now_ns
+            late = sorted(str(key) for key, at_ns in state.timers.times() if at_ns <= now_ns)
+            if late:
+                yield None, f"{name} has not done what was due: {late[0]}"
+
+    def behind(self, name: str, state: State) -> Iterator[tuple[TopicPartition, str]]:
+        """Yield leaders whose ISR has changed, and whose high watermark is below all that the ISR has."""
+        for tp in self._tps:
+            replica = state.replicas.get(tp)
+            if replica is None or replica.role is not Role.LEADER or self._isrs.get((name, tp)) == replica.isr:
+                continue
+            self._isrs[name, tp] = replica.isr
+            least = _least(replica, state.config.broker_id)
+            if least > replica.high_watermark:
+                text = f"has the high watermark {replica.high_watermark}, and its ISR {replica.isr} has all below"
+                yield tp, f"{name}, leader in epoch {replica.leader_epoch}, {text} {least}"
+
+
+def _least(replica: Replica, own: int) -> int:
+    """Return the least log end in the ISR, as its leader knows it."""
+    members = {*replica.isr, *(replica.isr_asked or ())}
+    known = {member: replica.progress[member].end for member in members if member in replica.progress}
+    return min(
+        (replica.log.end_offset if member == own else known.get(member, -1) for member in members), default=-1
+    )
