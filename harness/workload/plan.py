@@ -25,11 +25,12 @@ class Place(NamedTuple):
 
 
 class Lookup(StrEnum):
-    """Which offset a consumer asks for: the first, the last that it may read, or the first of some time."""
+    """Which offset a consumer asks for: the first, the last to read, the first of some time, an epoch's end."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
     TIME = "time"
+    EPOCH = "epoch"
 
 
 class Via(StrEnum):

@@ -11,6 +11,7 @@ from harness.model import OpType
 from harness.workload.plan import Lookup, Place, Via
 from harness.workload.script import Ask, ConsumerScript
 from targets.broker.core.messages import (
+    EpochQuestion,
     ErrorCode,
     FetchPartition,
     FetchRequest,
@@ -18,6 +19,7 @@ from targets.broker.core.messages import (
     FetchResult,
     ListOffsetsPartition,
     ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
     TopicPartition,
 )
 from targets.simulator.caller import Caller, Outcome
@@ -112,10 +114,19 @@ class SimConsumer:
         every = self._script.plan.via is Via.EVERY
         node = nodes[self._polls % len(nodes)] if every and nodes else self._metadata.leader(place)
         if node is not None:
+            if wanted is Lookup.EPOCH:
+                self._ask_epochs(node)
+                return
             timestamp = TIMESTAMPS.get(wanted, EPOCH_MS + self._world.clock.now_ns // NS_PER_MS - TIME_BACK_MS)
             asked = ListOffsetsPartition(tp=TopicPartition(*place), timestamp=timestamp)
             request = ListOffsetsRequest(replica_id=-1, partitions=(asked,))
             self._caller.ask(node, request, PATIENCE_NS, lambda _: None)
+
+    def _ask_epochs(self, node: str) -> None:
+        """Ask where the first epoch ends in every partition, as a consumer does that checks for truncation."""
+        places = self._script.plan.places
+        questions = tuple(EpochQuestion(tp=TopicPartition(*place), leader_epoch=0) for place in places)
+        self._caller.ask(node, OffsetForLeaderEpochRequest(questions=questions), PATIENCE_NS, lambda _: None)
 
     # --- answers ---------------------------------------------------------------------------------------------
     def _answered(self, node: str, asks: list[Ask], outcome: Outcome) -> None:

@@ -59,8 +59,17 @@ class Produced:
                 numbers = oracle.records.of_batches(part.batches)
                 end = seen.log.end_offset
                 base = end - len(numbers)
+                self._judge_refused(name, oracle, request, held=seen.records[base:end] == numbers)
                 found[part.tp] = _Appended(base=base, end=end, held=seen.records[base:end] == numbers)
         self._open[name].append((request, found))
+
+    def _judge_refused(self, name: str, oracle: PartitionOracle, request: ProduceRequest, *, held: bool) -> None:
+        """Check that a produce with acks=all is refused before it is appended, if the ISR is too small."""
+        seen, min_isr = oracle.replicas.seen[name], self._world.nodes[name].config.min_isr
+        leads = seen.replica is not None and seen.role is Role.LEADER
+        if held and leads and request.acks == ACKS_ALL and len(seen.replica.isr if seen.replica else ()) < min_isr:
+            text = f"{oracle.replicas.place(name)} appends a produce with acks=all, and its ISR is below {min_isr}"
+            oracle.violated(Rule.ACKNOWLEDGED, (name,), -1, text)
 
     def on_change(self, name: str) -> None:
         """Note which produces are committed now, after a step in which a replica of the node changed."""

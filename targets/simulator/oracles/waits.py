@@ -14,6 +14,7 @@ from targets.broker.core.messages import (
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     MetadataResponse,
     OffsetForLeaderEpochRequest,
     ProduceRequest,
@@ -22,6 +23,7 @@ from targets.broker.core.messages import (
     Response,
     TopicPartition,
 )
+from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import BROKER_TOPICS, decode_assignment, topic_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.oracles.violation import Rule, Violations
@@ -50,6 +52,8 @@ class Waits:
             self._fetch(name, request, response, received_ns)
         elif isinstance(request, ProduceRequest) and isinstance(response, ProduceResponse):
             self._produce(name, request, response, received_ns)
+        elif isinstance(response, ListOffsetsResponse) and getattr(request, "replica_id", 0) < 0:
+            self._offsets(name, response)
 
     # --- completeness ----------------------------------------------------------------------------------------
     def _whole(self, name: str, request: Request, response: Response) -> None:
@@ -103,6 +107,20 @@ class Waits:
         elif size and request.min_bytes <= 1 and waited_ns == wait_ns:
             text = f"{name} answers {about} at its end, with records that were there before"
             self._violated(name, request.partitions[0].tp, text)
+
+    def _offsets(self, name: str, response: ListOffsetsResponse) -> None:
+        """Check that a consumer is told offsets by a leader, and none above its high watermark."""
+        broker = self._world.nodes[name].broker
+        for result in response.results if broker is not None else ():
+            replica = broker.state.replicas.get(result.tp) if broker is not None else None
+            if replica is None or result.error is not ErrorCode.NONE:
+                continue
+            if replica.role is not Role.LEADER:
+                self._violated(name, result.tp, f"{name} tells a consumer an offset, and does not lead")
+            elif result.offset > replica.high_watermark:
+                high = replica.high_watermark
+                text = f"{name} tells a consumer offset {result.offset}, above its high watermark {high}"
+                self._violated(name, result.tp, text)
 
     def _produce(self, name: str, request: ProduceRequest, response: ProduceResponse, received_ns: int) -> None:
         wait_ns, waited_ns = request.timeout_ms * NS_PER_MS, self._world.clock.now_ns - received_ns

@@ -16,7 +16,8 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     checkpoint      the epoch checkpoint rises and has the epoch of every batch
     answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
                     are records, to any request at the end of its wait
-    due             what a step must do at once it does: the high watermark moves with the ISR, what a closed
+    due             what a step must do at once it does: who lags leaves the ISR in time, and nobody else; the high
+                    watermark moves with the ISR, what a closed
                     connection waited for is dropped, timers fire, and no ask to ZooKeeper is larger than it may be
     rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
@@ -60,6 +61,7 @@ from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.due import Due
+from targets.simulator.oracles.lag import Lag
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
@@ -71,7 +73,7 @@ from targets.simulator.world import World
 
 # The events that the oracles of offices and of answers heed.
 _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
-_OF_DUE: Final = frozenset((Hungup, Tick, ZkAnswered))
+_OF_DUE: Final = frozenset((Hungup, Received, Tick, ZkAnswered))
 _OF_CALLS: Final = frozenset((Received, Hungup, Start))
 _NONE: Final[Mapping[TopicPartition, Replica]] = {}
 
@@ -107,6 +109,7 @@ class Oracles:
         self._commands = Commands(world, self._partitions)
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
+        self._lag = Lag(world, self._partitions.keys())
         self._healed = False
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
@@ -175,6 +178,14 @@ class Oracles:
             self._overdue(name, tp, text)
         if isinstance(event, ZkAnswered):
             for tp, text in self._due.behind(name, state):
+                self._overdue(name, tp, text)
+        elif isinstance(event, Received):
+            if isinstance(event.request, FetchRequest) and event.request.replica_id >= 0:
+                self._lag.on_fetch(name, state, event.request)
+            elif isinstance(event.request, LeaderAndIsrRequest):
+                self._lag.look(name, state)
+        elif isinstance(event, Tick):
+            for tp, text in self._lag.wrong(name, self._world.nodes[name], state):
                 self._overdue(name, tp, text)
 
     def _overdue(self, name: str, tp: TopicPartition | None, text: str) -> None:
