@@ -81,6 +81,8 @@ class Kind(StrEnum):
     WRONG_LEADER = "wrong-leader"
     WRONG_ISR = "wrong-isr"
     WRONG_HIGH_WATERMARK = "wrong-high-watermark"
+    WRONG_TOPIC = "wrong-topic"
+    OLD_GENERATION = "old-generation"
     STUCK = "stuck"
     EXITED = "exited"
     UNREADABLE = "unreadable"
@@ -91,6 +93,7 @@ class Kind(StrEnum):
     ORACLE_ACKNOWLEDGED = "oracle-acknowledged"
     ORACLE_LEADERS = "oracle-leaders"
     ORACLE_HIGH_WATERMARK = "oracle-high-watermark"
+    ORACLE_GENERATION = "oracle-generation"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -101,6 +104,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_ACKNOWLEDGED,
         Kind.ORACLE_LEADERS,
         Kind.ORACLE_HIGH_WATERMARK,
+        Kind.ORACLE_GENERATION,
     }
 )
 
@@ -137,6 +141,8 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.WRONG_LEADER: Verdict.INVALID,
     Kind.WRONG_ISR: Verdict.INVALID,
     Kind.WRONG_HIGH_WATERMARK: Verdict.INVALID,
+    Kind.WRONG_TOPIC: Verdict.INVALID,
+    Kind.OLD_GENERATION: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,
     Kind.EXITED: Verdict.INVALID,
     Kind.UNREADABLE: Verdict.UNKNOWN,
