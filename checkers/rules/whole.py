@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, key_of, names_place, setup_of
+from checkers.facts.view import at, is_churned, key_of, names_place, setup_of
 from checkers.rules.values import strange_values
 from harness.events import (
     Commanded,
@@ -302,7 +302,8 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
     setup = setup_of(ops)
     if setup is None:
         return
-    if not ops.by_key.get((Source.ZOOKEEPER, "leaderAndISR")):
+    # A churned topic may go before it has a state.
+    if not ops.by_key.get((Source.ZOOKEEPER, "leaderAndISR")) and not is_churned(ops):
         yield "ZooKeeper's state of the partition was never seen", ()
     if setup.target != _TELLING or not ops.by_key.get((Source.BROKER, "started")):
         return  # a comparison with Apache Kafka leaves out the events of both

@@ -64,8 +64,8 @@ class GenerationOracle:
                     step=self._world.steps,
                     nodes=(name,),
                     offset=offset,
-                    sentence=f"Step {self._world.steps}, at {now_s:.3f} s: {name} holds {value} of the topic "
-                    f"{tp.topic} with id {topic_id} in its log of {tp.topic}-{tp.partition} with id {log.topic_id}.",
+                    sentence=f"Step {self._world.steps}, at {now_s:.3f} s: {name} holds {value} of the "
+                    f"topic {tp.topic} with id {topic_id} in its log of {tp.topic}-{tp.partition} with id {log.topic_id}.",
                     topic=tp.topic,
                     partition=tp.partition,
                 )
