@@ -118,7 +118,7 @@ class _Drawing:
             if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
                 self._pass()
         width, steps = self._width, self._steps
-        if width.clients.churners:
+        if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             steps = with_stops(self._seed, steps, nodes, profile.delay_s)
         first = first_step_line(len(width.further), width.clients)

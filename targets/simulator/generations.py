@@ -65,7 +65,8 @@ class GenerationOracle:
                     nodes=(name,),
                     offset=offset,
                     sentence=f"Step {self._world.steps}, at {now_s:.3f} s: {name} holds {value} of the "
-                    f"topic {tp.topic} with id {topic_id} in its log of {tp.topic}-{tp.partition} with id {log.topic_id}.",
+                    f"topic {tp.topic} with id {topic_id} in its log of {tp.topic}-{tp.partition}, whose id is "
+                    f"{log.topic_id}.",
                     topic=tp.topic,
                     partition=tp.partition,
                 )

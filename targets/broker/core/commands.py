@@ -60,11 +60,12 @@ def inform(
     """
     Send brokers the ZooKeeper state of all their partitions, before any decision (V3 D.4).
 
-    With is_init, sent by a controller that takes office, brokers delete every replica that it does not name. A
-    broker that was not registered then is sent it when it is: topics may have been deleted under an earlier
-    controller. Without ids it is not, as a topic that its own start-up reading found may be newer. So it also names partitions without a leader yet, with epoch -1, which changes nothing. Likewise it
+    With is_init, sent by a controller that takes office, brokers delete every replica that it does not name. So
+    it also names partitions without a leader yet, with epoch -1, which changes nothing. Likewise it
     names partitions that the broker leads and waits for a new epoch of (KIP-101): with the old epoch, a new
     process would lead for a moment.
+    A broker that was not registered then is sent it once it is, as topics may have been deleted under an earlier
+    controller. Where topics have no ids it is not: its own start-up reading may have found a newer one.
     """
     awaits = core.rules.returning_leader is ReturningLeader.AWAITS
     told_all = core.state.controller.told_all
@@ -93,24 +94,25 @@ def stop_replicas(
     A broker that is not registered is told when it is again: its process may live on, and reads nothing then.
     """
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
+        mine = {tp: topic_ids[tp.topic] for tp, replicas in gone.items() if broker in replicas}
         if broker in core.state.controller.live:
-            partitions = tuple(
-                StopReplica(tp=tp, topic_id=topic_ids[tp.topic])
-                for tp, replicas in sorted(gone.items())
-                if broker in replicas
-            )
-            for first in range(0, len(partitions), STOPPED_TOGETHER_MAX):
-                request = StopReplicaRequest(
-                    controller_id=core.config.broker_id,
-                    controller_epoch=core.state.controller.epoch,
-                    ack_timeout_ms=ACK_TIMEOUT_MS,
-                    partitions=partitions[first : first + STOPPED_TOGETHER_MAX],
-                    broker_epoch=_broker_epoch(core, broker),
-                )
-                _enqueue(core, broker, request)
+            _stop(core, broker, mine)
         else:
-            missed = {tp: topic_ids[tp.topic] for tp, replicas in gone.items() if broker in replicas}
-            _note_unstopped(core, broker, missed)
+            _note_unstopped(core, broker, mine)
+
+
+def _stop(core: Core, broker: int, gone: Mapping[TopicPartition, int]) -> None:
+    """Command a broker to delete these replicas, each of the topic with this id."""
+    partitions = tuple(StopReplica(tp=tp, topic_id=topic_id) for tp, topic_id in sorted(gone.items()))
+    for first in range(0, len(partitions), STOPPED_TOGETHER_MAX):
+        request = StopReplicaRequest(
+            controller_id=core.config.broker_id,
+            controller_epoch=core.state.controller.epoch,
+            ack_timeout_ms=ACK_TIMEOUT_MS,
+            partitions=partitions[first : first + STOPPED_TOGETHER_MAX],
+            broker_epoch=_broker_epoch(core, broker),
+        )
+        _enqueue(core, broker, request)
 
 
 def _note_unstopped(core: Core, broker: int, missed: Mapping[TopicPartition, int]) -> None:
@@ -136,15 +138,15 @@ def stop_missed(
     for broker in sorted(returned):
         missed = core.state.controller.unstopped.pop(broker, {})
         gone = {
-            tp: (broker,)
+            tp: topic_id
             for tp, topic_id in missed.items()
             if topic_id != NO_TOPIC_ID or broker not in assignments.get(tp, ())
         }
-        stop_replicas(core, gone, {tp.topic: topic_id for tp, topic_id in missed.items()})
+        _stop(core, broker, gone)
 
 
 def forget_dead(core: Core) -> None:
-    """Drop the queues of brokers that are no longer registered; they read ZooKeeper when they start, or are told."""
+    """Drop the queues of brokers that are no longer registered, but note what they were to stop."""
     controller = core.state.controller
     for broker, channel in controller.channels.items():
         if broker not in controller.live:
