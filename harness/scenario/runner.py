@@ -336,11 +336,7 @@ class Play:
         self._await_churned(within_s)
 
     def _await_churned(self, within_s: float) -> None:
-        """
-        Wait until the topics that clients deleted and created again are whole as they are now.
-
-        A replica that is left of a topic that is gone is awaited too, but ends no run: it is read, and judged.
-        """
+        """Wait until churned topics are whole; a replica that is left of one that is gone is judged, no hang."""
         churned = self.cluster.churned
         with suppress(PreconditionError):
             self.cluster.await_(churned.whole, churned.lacking, within_s)
