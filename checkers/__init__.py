@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.checker import Checker
+from checkers.checker import Checker, Scope
 from checkers.rules import (
     acknowledged,
     batches,
@@ -17,6 +17,7 @@ from checkers.rules import (
     diverged,
     epochs,
     exited,
+    generations,
     high_watermark,
     holes,
     isr,
@@ -247,6 +248,15 @@ CHECKERS: Final[dict[str, Checker]] = {
         source="Kafka Replication Design V3, F and G; KAFKA-8400; KAFKA-9491",
         kinds=high_watermark.KINDS,
     ),
+    "generations": Checker(
+        name="generations",
+        needs=((Source.CLIENT,),),
+        rule=generations.generations,
+        doc="Topics that were deleted and created again, and took records of their predecessor or lost their own.",
+        source="KIP-516, Motivation; Kafka Replication Design V3, discussion 5",
+        kinds=generations.KINDS,
+        scope=Scope.CHURNED,
+    ),
     "unchecked": Checker(
         name="unchecked",
         needs=(),
@@ -259,6 +269,7 @@ CHECKERS: Final[dict[str, Checker]] = {
         name="whole",
         needs=(),
         rule=whole.whole,
+        scope=Scope.ALL,
         doc="Histories that are not whole: ops that are missing, doubled, unreadable or in the wrong place.",
         source="Jepsen: a run without evidence is unknown",
         kinds=whole.KINDS,
@@ -332,5 +343,6 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Violations that the simulator's oracles saw at some step; the final logs may not show them.",
         source="hachikuji/kafka-specification, StrongIsr",
         kinds=oracles.KINDS,
+        scope=Scope.ALL,
     ),
 }

@@ -10,14 +10,23 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from checkers.definition import Definition
 from checkers.facts.unread import unread
-from checkers.facts.view import key_of, unchecked
+from checkers.facts.view import is_churned, key_of, unchecked
 from harness.events import LineUnreadable
 from harness.model import Anomaly, HistoryError, Kind, Op, PartOps, Source, Verdict, events_of
 
 Rule = Callable[[Sequence[Op]], list[Anomaly]]
+
+
+class Scope(StrEnum):
+    """Which partitions a checker judges: those that last as long as the run, those of churned topics, or all."""
+
+    LASTING = "lasting"
+    CHURNED = "churned"
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +41,8 @@ class Checker:
         source: the document or issue that states the rule.
         kinds: the definitions of the kinds that it finds.
         of_history: it finds where the history contradicts itself; nothing is said of an op that shows a violation.
+        scope: which partitions it judges. Of a topic that clients delete and create again little is promised that
+            is promised of one that lasts.
     """
 
     name: str
@@ -41,11 +52,16 @@ class Checker:
     source: str
     kinds: tuple[Definition, ...] = ()
     of_history: bool = False
+    scope: Scope = Scope.LASTING
+
+    def judges(self, ops: Sequence[Op]) -> bool:
+        """Return True if it judges the partition that these ops are about."""
+        return self.scope is Scope.ALL or is_churned(ops) is (self.scope is Scope.CHURNED)
 
 
 def check(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
     """
-    Apply every checker to the ops of one partition.
+    Apply every checker to the ops of one partition that judges such a partition.
 
     Args:
         ops: the ops of one partition and the global ones, in index order.
@@ -56,7 +72,8 @@ def check(ops: Sequence[Op], checkers: Mapping[str, Checker]) -> list[Anomaly]:
     """
     ops = ops if isinstance(ops, PartOps) else PartOps(ops)
     sources = frozenset(op.source for op in ops)
-    found = [anomaly for checker in checkers.values() for anomaly in _apply(checker, ops, sources)]
+    judging = [checker for checker in checkers.values() if checker.judges(ops)]
+    found = [anomaly for checker in judging for anomaly in _apply(checker, ops, sources)]
     found = _unexplained(found, {name for name, checker in checkers.items() if checker.of_history})
     readable = not unread(ops) and not any(True for _ in events_of(ops, LineUnreadable))
     return found if readable else unproven(found)

@@ -81,6 +81,8 @@ class Kind(StrEnum):
     WRONG_LEADER = "wrong-leader"
     WRONG_ISR = "wrong-isr"
     WRONG_HIGH_WATERMARK = "wrong-high-watermark"
+    WRONG_TOPIC = "wrong-topic"
+    OLD_GENERATION = "old-generation"
     STUCK = "stuck"
     EXITED = "exited"
     UNREADABLE = "unreadable"
@@ -98,6 +100,7 @@ class Kind(StrEnum):
     ORACLE_ANSWERS = "oracle-answers"
     ORACLE_REST = "oracle-rest"
     ORACLE_DUE = "oracle-due"
+    ORACLE_GENERATION = "oracle-generation"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -115,6 +118,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_ANSWERS,
         Kind.ORACLE_REST,
         Kind.ORACLE_DUE,
+        Kind.ORACLE_GENERATION,
     }
 )
 
@@ -151,6 +155,8 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.WRONG_LEADER: Verdict.INVALID,
     Kind.WRONG_ISR: Verdict.INVALID,
     Kind.WRONG_HIGH_WATERMARK: Verdict.INVALID,
+    Kind.WRONG_TOPIC: Verdict.INVALID,
+    Kind.OLD_GENERATION: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,
     Kind.EXITED: Verdict.INVALID,
     Kind.UNREADABLE: Verdict.UNKNOWN,

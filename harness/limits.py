@@ -55,6 +55,7 @@ SCENARIO_TIME_S_MAX: Final = 86_400
 # A workload's clients.
 WORKLOAD_BATCH_MAX: Final = 10_000
 WORKLOAD_VALUE_BYTES_MAX: Final = 100_000
+WORKLOAD_PARTITIONS_MAX: Final = 100
 
 # A history of Jepsen's, `check --jepsen`. It is held in memory, at some 13 bytes for each of its own.
 JEPSEN_BYTES_MAX: Final = 512 * 1024 * 1024

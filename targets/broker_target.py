@@ -95,6 +95,14 @@ class BrokerTarget:
         """V3, Paths 4."""
         return zookeeper.leader_and_isr_path(TopicPartition(topic, partition))
 
+    def topic_path(self, topic: str) -> str:
+        """V3, Paths 3."""
+        return zookeeper.topic_path(topic)
+
+    def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
+        """V3, Paths 3: partition -> replicas."""
+        return zookeeper.decode_assignment(data)
+
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
         """V3, Paths 4: leader epoch, leader and ISR."""
         node = zookeeper.ZkNode(data=data, version=version, owner=0, czxid=0)

@@ -118,7 +118,7 @@ MUTANTS: Final = (
         category=Category.COMMAND,
         sentence="A new controller's first command lacks the partitions that a broker leads; it deletes them.",
         breaks="V3 D.4 and C 3: a command with INIT names every replica that is assigned there",
-        edits=(("and (is_init or tp in known)", "and tp in known"),),
+        edits=(("and (init or tp in known)", "and tp in known"),),
     ),
     Mutant(
         name="first-fifty-stopped",

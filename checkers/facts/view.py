@@ -106,10 +106,14 @@ def run_setup_of(ops: Sequence[Op]) -> Setup | None:
 def setup_of(ops: Sequence[Op]) -> Setup | None:
     """Return the set-up of the ops' partition, with its own replicas; None if the history has none."""
     setup, place = run_setup_of(ops), _own_place(ops)
-    if setup is None or not setup.further or place is None:
+    if setup is None or place is None or not (setup.further or setup.churned):
         return setup
     topic, partition = place
-    replicas = setup.further.get(f"{topic}-{partition}")
+    if topic in (setup.churned or ()):
+        # Each generation has replicas of its own.
+        nodes = tuple(setup.nodes)
+        return replace(setup, topic=topic, partition=partition, partitions=1, replicas=nodes, records={})
+    replicas = (setup.further or {}).get(f"{topic}-{partition}")
     if replicas is None:
         return setup
     # No group of records of the schedule is sent to it.
@@ -119,7 +123,18 @@ def setup_of(ops: Sequence[Op]) -> Setup | None:
 def names_place(setup: Setup, topic: str, partition: int) -> bool:
     """Return True if the run has this partition, by its set-up as recorded."""
     own = topic == setup.topic and 0 <= partition - setup.partition < setup.partitions
-    return own or f"{topic}-{partition}" in (setup.further or {})
+    return own or f"{topic}-{partition}" in (setup.further or {}) or topic in (setup.churned or ())
+
+
+@fact
+def is_churned(ops: Sequence[Op]) -> bool:
+    """Return True if the ops are about a topic that clients delete and create again."""
+    try:
+        setup = run_setup_of(ops)
+    except HistoryError:
+        return False  # checker `whole` names it
+    place = _own_place(ops)
+    return setup is not None and place is not None and place[0] in (setup.churned or ())
 
 
 def is_further(ops: Sequence[Op]) -> bool:

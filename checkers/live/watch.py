@@ -55,6 +55,7 @@ class LiveCheck:
     _exact: bool = False
     _changed: int = -1
     _names: dict[int, str] = field(default_factory=dict)
+    _churned: frozenset[str] = frozenset()
     _partitions: dict[tuple[str, int], PartitionWatch] = field(default_factory=dict)
     _replicas: Replicas = field(default_factory=Replicas)
     _calls: OrderedDict[tuple[str, str], Asked] = field(default_factory=OrderedDict)
@@ -63,8 +64,11 @@ class LiveCheck:
         """
         Follow the next op; return the violation that it shows.
 
-        An op that cannot be read shows none: it makes the run unknown, as checker `whole` says.
+        An op that cannot be read shows none: it makes the run unknown, as checker `whole` says. Nor does one of a
+        topic that clients delete and create again: its offsets and epochs begin anew each time.
         """
+        if self._churned and (place := op.place) is not None and place[0] in self._churned:
+            return None
         try:
             match op.source:
                 case Source.CLIENT:
@@ -77,6 +81,7 @@ class LiveCheck:
                     return self._state(op)
                 case Source.RUNNER if isinstance(event := op.event, Setup):
                     self._clean, self._exact = not event.unclean, event.host == _EXACT
+                    self._churned = frozenset(event.churned or ())
                     self._names = {broker: node for node, broker in event.nodes.items()}
         except HistoryError:
             pass

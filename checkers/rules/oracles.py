@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from checkers.definition import Definition
-from checkers.facts.view import is_further, key_of
+from checkers.facts.view import is_churned, is_further, key_of
 from harness.events import OracleViolation
 from harness.model import Anomaly, Kind, Op, events_of
 
@@ -122,6 +122,14 @@ KINDS: Final = (
         unchecked="Real processes have no oracles.",
         source="Kafka Replication Design V3, F and G",
     ),
+    Definition(
+        kind=Kind.ORACLE_GENERATION,
+        formula="at a step: log(n) has a record that a leader appended first to a log with another topic id",
+        words="The simulator saw a replica of a topic with records of another topic of the same name.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="KIP-516, Motivation",
+    ),
 )
 
 
@@ -143,5 +151,5 @@ def oracles(ops: Sequence[Op]) -> list[Anomaly]:
             proof=(op.index,),
         )
         for op, seen in events_of(ops, OracleViolation)
-        if seen.topic is not None or not is_further(ops)
+        if seen.topic is not None or not (is_further(ops) or is_churned(ops))
     ]

@@ -13,11 +13,13 @@ from typing import Any, Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
-from checkers.facts.view import at, key_of, names_place, setup_of
+from checkers.facts.view import at, is_churned, key_of, names_place, setup_of
 from checkers.rules.values import strange_values
 from harness.events import (
     Commanded,
     ControllerNode,
+    CreateTopic,
+    DeleteTopic,
     Done,
     Event,
     Exited,
@@ -50,6 +52,8 @@ _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
 _MAY_BE_NONE: Final = frozenset({"controller"})
 # The target whose brokers emit events, and so must have emitted some.
 _TELLING: Final = "broker"
+
+_TOPIC_FS: Final = frozenset({"create-topic", "delete-topic"})
 
 # f of a broker's event -> the ids of brokers in it.
 _IDS: Final[Mapping[str, Callable[[Any], Sequence[int]]]] = {
@@ -194,6 +198,8 @@ def _completions(ops: PartOps) -> Iterator[_Lack]:
             asked = _read
         elif f == "poll":
             asked = _polled
+        elif f in _TOPIC_FS:
+            asked = _of_topic
         elif f == "step":
             asked = _stepped
         elif source is Source.NEMESIS:
@@ -230,6 +236,10 @@ def _polled(op: Op, poll: Poll) -> _Asked:
     return op.process, poll.topic, poll.partition, poll.node, poll.position, poll.sought
 
 
+def _of_topic(op: Op, asked: CreateTopic | DeleteTopic) -> _Asked:
+    return op.process, op.f, asked.topic
+
+
 def _injected(op: Op, fault: Injection) -> _Asked:
     return op.process, fault.name, fault.nodes, fault.effect, fault.band, fault.heals
 
@@ -252,7 +262,7 @@ def _named(op: Op) -> str:
     return f"{what} at {at(op)}"
 
 
-def _odd(type_: OpType, event: Produce | Read | Poll | Injection | Step) -> str:
+def _odd(type_: OpType, event: Produce | Read | Poll | CreateTopic | DeleteTopic | Injection | Step) -> str:
     """Return how an op contradicts its own type, "" if it does not."""
     ok = type_ is OpType.OK
     error = event.error
@@ -272,7 +282,7 @@ def _odd(type_: OpType, event: Produce | Read | Poll | Injection | Step) -> str:
     elif isinstance(event, Injection):
         if ok is (event.probe is None):
             return "has no probe" if ok else "has a probe"
-    elif event.skipped:
+    elif isinstance(event, Step) and event.skipped:
         if type_ is not OpType.INFO:
             return f"was skipped: {event.skipped}"
         error = event.skipped
@@ -296,7 +306,8 @@ def _brokers(ops: PartOps) -> Iterator[_Lack]:
     setup = setup_of(ops)
     if setup is None:
         return
-    if not ops.by_key.get((Source.ZOOKEEPER, "leaderAndISR")):
+    # A churned topic may go before it has a state.
+    if not ops.by_key.get((Source.ZOOKEEPER, "leaderAndISR")) and not is_churned(ops):
         yield "ZooKeeper's state of the partition was never seen", ()
     if setup.target != _TELLING or not ops.by_key.get((Source.BROKER, "started")):
         return  # a comparison with Apache Kafka leaves out the events of both

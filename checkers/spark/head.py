@@ -13,7 +13,7 @@ from functools import cached_property
 
 from checkers.facts.isr import isr_states
 from checkers.facts.moments import margin_ns
-from checkers.facts.view import final_leader, final_logs, setup_of
+from checkers.facts.view import final_leader, final_logs, is_churned, setup_of
 from checkers.spark.rows import Span
 from harness.events import Append, Fetch, Poll, Read
 from harness.model import HistoryError, Op, OpType, events_of
@@ -124,6 +124,8 @@ def _whole(ops: Sequence[Op]) -> str:
     """Return why nothing of the partition may be left out, "" if something may."""
     if setup_of(ops) is None:
         return "the history has no set-up"
+    if is_churned(ops):
+        return "the topic was deleted and created again"
     if any(True for _ in events_of(ops, Append)):
         # Rules follow each record from append to append, and compare each acknowledgement with them.
         return "brokers report their appends"

@@ -25,14 +25,14 @@ class Workload(Protocol):
     """A workload's clients at work: each producer and consumer is one process of the history."""
 
     def stop_producing(self) -> None:
-        """Let each producer end after the outcome of what it sends now."""
+        """Let each producer and churner end after the outcome of what it asks now."""
 
     def stop(self) -> None:
         """Let each consumer end after the poll that it waits for, and each producer as `stop_producing` does."""
 
     @property
     def produced(self) -> bool:
-        """Whether every producer has ended, so that every record has its outcome."""
+        """Whether every producer and churner has ended, so that every record has its outcome."""
 
     @property
     def done(self) -> bool:
@@ -51,6 +51,10 @@ class Client(Protocol):
     @property
     def sends_once(self) -> bool:
         """Whether no record is ever sent again, so that a log has it only at the acknowledged offset."""
+
+    @property
+    def churns(self) -> bool:
+        """Whether its workloads may have churners, which create and delete topics."""
 
     def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:
         """
@@ -105,7 +109,7 @@ class Client(Protocol):
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
         """
-        Start a workload's clients, each in the background, and return them.
+        Start a workload's clients, each in the background, and return them; churners only if it `churns`.
 
         Args:
             seed: decides what each of them sends, and when.

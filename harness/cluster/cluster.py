@@ -15,21 +15,24 @@ from typing import Final
 
 from harness import limits
 from harness.cluster import probe
+from harness.cluster.churned import ChurnedTopics
 from harness.cluster.in_force import InForce
 from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperView
 from harness.cluster.partition import Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, Effect
-from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
+from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stopped, Stuck
 from harness.events.codec import key_of_kind
 from harness.history.file import History
 from harness.logdir.scan import ReplicaLog
 from harness.model import Op, OpType, PreconditionError, UsageError
-from harness.workload.plan import Place
+from harness.workload.plan import ChurnPlan, Place
 
 # The beginning of a line of a Java stack trace; dozens of them may follow the line that says what happened.
 STACK_FRAME: Final = "\tat "
-_HEARD: Final = frozenset(map(key_of_kind, (Leader, Follower, Started, Stuck, Awaiting, Printed, Commanded)))
+_HEARD: Final = frozenset(
+    map(key_of_kind, (Leader, Follower, Started, Stopped, Stuck, Awaiting, Printed, Commanded))
+)
 
 
 class RunCancelled(Exception):
@@ -47,6 +50,8 @@ class Cluster:
         addresses: node's name -> the "host:port" that clients connect to; {} if clients need none.
         further: the partitions besides the one of topic and partition, each with its replicas.
         partitions: all of them, the main one first.
+        churners: the clients that create and delete topics of their own.
+        churned: those topics; their partitions are no part of `partitions`.
         before_down: node's name -> its session and the version of the partition's state, just before a fault took
             it down.
         cancelled: set by `cancel`; every later wait and record raises RunCancelled.
@@ -69,23 +74,31 @@ class Cluster:
     before_down: dict[str, tuple[int, int]] = field(default_factory=dict)
     cancelled: bool = False
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
+    churners: tuple[ChurnPlan, ...] = ()
     partitions: tuple[Partition, ...] = field(init=False)
+    churned: ChurnedTopics = field(init=False)
     _named: Partition | None = field(init=False, default=None)
     _exited: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         places = {Place(self.topic, self.partition): self.replicas, **self.further}
-        self.partitions = tuple(
-            Partition(
-                place=place,
-                replicas=replicas,
-                host=self.host,
-                target=self.target,
-                zookeeper_view=self.zookeeper_view,
-                addresses=self.addresses,
-                exited=self._exited,
-            )
-            for place, replicas in places.items()
+        self.partitions = tuple(self._partition(place, replicas) for place, replicas in places.items())
+        self.churned = ChurnedTopics(
+            partitions=tuple(self._partition(place, ()) for churner in self.churners for place in churner.places),
+            nodes=tuple(name for name in self.ids if any(name in churner.nodes for churner in self.churners)),
+            host=self.host,
+            zookeeper_view=self.zookeeper_view,
+        )
+
+    def _partition(self, place: Place, replicas: tuple[str, ...]) -> Partition:
+        return Partition(
+            place=place,
+            replicas=replicas,
+            host=self.host,
+            target=self.target,
+            zookeeper_view=self.zookeeper_view,
+            addresses=self.addresses,
+            exited=self._exited,
         )
 
     @property
@@ -144,7 +157,7 @@ class Cluster:
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
         if refused:
             self.zookeeper_view.expire(name)
-        for partition in self.partitions:
+        for partition in (*self.partitions, *self.churned.partitions):
             partition.starts(name)
         self._exited.discard(name)
         self.host.boot(name)
@@ -257,7 +270,7 @@ class Cluster:
             self._exited.add(op.process)
             return
         place = op.place
-        for each in self.partitions:
+        for each in (*self.partitions, *self.churned.partitions):
             if place is None or each.place == place:
                 each.note(op.process, op.event)
 

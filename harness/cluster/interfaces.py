@@ -8,7 +8,7 @@ while someone waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from harness.cluster.target import PartitionTruth
@@ -135,6 +135,9 @@ class ZooKeeperView(Protocol):
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
         """Return the partition's state in ZooKeeper now, None if there is none yet."""
+
+    def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
+        """Return the nodes of each partition of a topic now; {} if there is no such topic."""
 
     def controller(self) -> str | None:
         """Return the current controller, None for no controller."""

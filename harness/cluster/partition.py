@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from harness.cluster import probe
 from harness.cluster.interfaces import Machines, ZooKeeperView
 from harness.cluster.target import PartitionTruth, Target
-from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stuck
+from harness.events import Awaiting, Commanded, Event, Follower, Leader, Printed, Started, Stopped, Stuck
 from harness.logdir.scan import ReplicaLog
 from harness.workload.plan import Place
 
@@ -108,6 +108,10 @@ class Partition:
                     self._note_moving(name)
             case Started():
                 self._leads_in.pop(name, None)
+                self._note_moving(name)
+            case Stopped():  # its topic was deleted, and epochs begin anew with the next one
+                self._leads_in.pop(name, None)
+                self._heard.pop(name, None)
                 self._note_moving(name)
             case Stuck() | Printed(what="stuck"):
                 self._stuck.add(name)

@@ -126,6 +126,12 @@ class Target(Protocol):
     def partition_path(self, topic: str, partition: int) -> str:
         """Return the path of the znode with a partition's leader and ISR, below the chroot."""
 
+    def topic_path(self, topic: str) -> str:
+        """Return the path of the znode with a topic's assignment, below the chroot."""
+
+    def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
+        """Return the broker ids of each partition in the data of a topic's znode."""
+
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
         """Return the partition's state in the data of its znode."""
 

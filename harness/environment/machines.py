@@ -254,6 +254,7 @@ def open_machines(
         topic=spec.scenario.topic,
         partition=spec.scenario.partition,
         further=spec.scenario.further,
+        churners=spec.scenario.clients.churners,
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,

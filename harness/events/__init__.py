@@ -30,7 +30,7 @@ from harness.events.broker import (
     Stuck,
     Truncate,
 )
-from harness.events.client import Poll, Produce, Read
+from harness.events.client import CreateTopic, DeleteTopic, Poll, Produce, Read
 from harness.events.fabric import (
     Close,
     Commanded,
@@ -75,9 +75,11 @@ __all__ = [
     "Commanded",
     "ControllerNode",
     "ControllerOffice",
+    "CreateTopic",
     "Cut",
     "Delay",
     "Delayed",
+    "DeleteTopic",
     "Done",
     "Double",
     "Doubled",
@@ -149,6 +151,8 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.CLIENT, "produce"): Produce,
     (Source.CLIENT, "read"): Read,
     (Source.CLIENT, "poll"): Poll,
+    (Source.CLIENT, "create-topic"): CreateTopic,
+    (Source.CLIENT, "delete-topic"): DeleteTopic,
     (Source.FABRIC, "hold"): Hold,
     (Source.FABRIC, "release"): Release,
     (Source.FABRIC, "delay"): Delay,

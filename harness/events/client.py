@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from harness.events.base import OfPartition, OpType, key
+from harness.events.base import Event, OfPartition, OpType, key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +61,28 @@ class Poll(OfPartition):
     )
     high_watermark: int | None = field(default=None, metadata=key("on ok, as the answer has it"))
     error: str = field(default="", metadata=key("on fail"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTopic(Event):
+    """A client asks for a topic; on fail there is certainly none by this, on info there may be one, even later."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    topic: str
+    assignments: tuple[tuple[str, ...], ...] = field(
+        metadata=key("the nodes of partition 0, 1, and so on; the first is to lead")
+    )
+    error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteTopic(Event):
+    """A client deletes a topic; on fail it certainly deletes none, on info it may, even later."""
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL, OpType.INFO)
+    PROCESS: ClassVar[str] = "client-N"
+
+    topic: str
+    error: str = field(default="", metadata=key("on fail and info"))

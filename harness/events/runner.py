@@ -50,6 +50,10 @@ class Setup(Event):
     further: Mapping[str, tuple[str, ...]] | None = field(
         default=None, metadata=key("the replicas of each other partition, by its name, as `orders-0`")
     )
+    churned: tuple[str, ...] | None = field(
+        default=None,
+        metadata=key("the topics that clients delete and create again; rules of partitions skip them"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
+from harness.random_schedule.stops import with_stops
 from harness.random_schedule.width import draw_width
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
@@ -120,7 +121,10 @@ class _Drawing:
             kind = chance.choices(kinds, weights)[0]
             if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
                 self._pass()
-        width = self._width
+        width, steps = self._width, self._steps
+        if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
+            nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
+            steps = with_stops(self._seed, steps, nodes, profile.delay_s)
         first = first_step_line(len(width.further), width.clients)
         return Scenario(
             name=f"seed-{self._seed}",
@@ -129,7 +133,7 @@ class _Drawing:
             replicas=self._replicas,
             nodes=self._nodes,
             records=(*self._records, *(_count(name, 1) for name in FINAL_RECORDS)),
-            steps=tuple(Step(line=line, act=act) for line, act in enumerate(self._steps, start=first)),
+            steps=tuple(Step(line=line, act=act) for line, act in enumerate(steps, start=first)),
             expectations={},
             settings=Settings(
                 min_isr=min_isr,

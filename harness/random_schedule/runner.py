@@ -140,6 +140,10 @@ class RandomPlay(Play):
             self._prove_progress(partition)
         self._let_pass(QUIET_S)
         self._await_all(within_s)
+        if cluster.churners:
+            self._await_churned(within_s)
+            self._let_pass(QUIET_S)  # for a command that is still under way
+            self._await_churned(within_s)
 
     def _await_all(self, within_s: float) -> None:
         """Wait until the cluster is whole; raise as soon as it certainly never will be."""

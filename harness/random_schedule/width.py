@@ -1,7 +1,8 @@
 """
 Draws how wide a run is: further brokers and partitions, the workload's clients, and settings of the cluster.
 
-It has a random source of its own, so that the steps of a seed are the same however wide its cluster is. Half of
+It has a random source of its own, so that the steps of a seed are the same however wide its cluster is; churners
+have another one, so that all else of a seed is the same with one and without. Half of
 the runs have one partition, as the scenarios do: the bugs of the protocol itself need no more, and are found
 sooner. In the others topics have several partitions whose leaders are spread, and faults hit every broker.
 """
@@ -9,13 +10,15 @@ sooner. In the others topics have several partitions whose leaders are spread, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
-from harness.workload.plan import ACKS_ALL, NO_CLIENTS, Clients, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import ACKS_ALL, NO_CLIENTS, ChurnPlan, Clients, ConsumerPlan, Place, ProducerPlan, Via
 
 TOPICS: Final = ("orders", "users", "clicks")
+# The topic that a churner creates and deletes.
+CHURNED: Final = "temp"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -30,6 +33,7 @@ class Breadth:
         brokers_max: the most brokers of a wide run.
         partitions_max: the most partitions of a wide run, the main one included.
         readers: the share of runs of one partition in which clients read and write besides the steps.
+        churners: the share of wide runs in which a client deletes a topic and creates it again.
         flushes: the choices for flush_messages.
         segments: the choices for segment_bytes.
     """
@@ -38,12 +42,13 @@ class Breadth:
     brokers_max: int = 5
     partitions_max: int = 8
     readers: float = 0.7
+    churners: float = 0.4
     flushes: tuple[int, ...] = (0, 0, 0, 1, 4)
     segments: tuple[int | None, ...] = (None, None, 150, 600)
 
 
 # Neither further partitions nor clients.
-NARROW: Final = Breadth(wide=0.0, readers=0.0, flushes=(0,), segments=(None,))
+NARROW: Final = Breadth(wide=0.0, readers=0.0, churners=0.0, flushes=(0,), segments=(None,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +85,11 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
     others = tuple(name for name in _LETTERS if name not in nodes)[: brokers - len(nodes)]
     everyone = (*nodes, *others)
     further = _further(chance, chance.randint(1, breadth.partitions_max - 1), everyone)
+    clients = replace(_many(chance, (main, *further)), churners=_churners(seed, breadth, everyone))
     return Width(
         others=others,
         further=further,
-        clients=_many(chance, (main, *further)),
+        clients=clients,
         flush_messages=chance.choice(breadth.flushes),
         segment_bytes=chance.choice(breadth.segments),
         wide=True,
@@ -146,6 +152,25 @@ def _consumer(chance: Random, name: str, places: Sequence[Place]) -> ConsumerPla
         seek=chance.choice((0.0, 0.0, 0.1)),
         lookups=chance.choice((0.0, 0.2)),
     )
+
+
+def _churners(seed: int, breadth: Breadth, nodes: Sequence[str]) -> tuple[ChurnPlan, ...]:
+    """Return one churner, or none; its replicas are drawn among some of the nodes, so that generations meet."""
+    chance = Random(f"churners {seed}")
+    if chance.random() >= breadth.churners:
+        return ()
+    some = chance.sample(nodes, chance.randint(min(2, len(nodes)), min(4, len(nodes))))
+    plan = ChurnPlan(
+        name="n1",
+        topic=CHURNED,
+        nodes=tuple(name for name in nodes if name in some),
+        partitions=chance.choice((1, 1, 2)),
+        replication=chance.randint(1, min(3, len(some))),
+        every_ms=chance.choice(((2, 15), (5, 40), (20, 120))),
+        records=chance.choice(((1, 1), (1, 3), (1, 8))),
+        within_ms=chance.choice((30, 120, 400)),
+    )
+    return (plan,)
 
 
 def _some(chance: Random, places: Sequence[Place]) -> tuple[Place, ...]:

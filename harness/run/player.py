@@ -209,4 +209,5 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         sends_once=sends_once and spec.scenario.clients.sends_once,
         must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
+        churned=spec.scenario.clients.churned or None,
     )

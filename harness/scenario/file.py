@@ -9,6 +9,7 @@ Scenarios: a written schedule with the outcome expected under each protocol, rea
     partition orders-0 B A
     producer p1 log-0 orders-0 acks=all,1 every_ms=5..40
     consumer c1 orders-0 via=every seek=0.1
+    churner n1 temp A B C partitions=2
     # Comment lines explain; the report shows them above the step that they introduce.
     produce m1 acks=all
     await checkpoint A = end(m1)
@@ -24,7 +25,8 @@ The seed draws the numbers of records: `m2 1..3` is 1 to 3, `m3 m2+1..m2+3` is o
 
 Steps are about the partition `log-0`. A run may have more: `partition` names one with its replicas, and a step may
 name it, as `elect A of orders-0`. `producer` and `consumer` are clients that work while the steps are played, each
-on the partitions that it names; harness/workload/plan.py has their options. In `nodes B A replicas, C controller,
+on the partitions that it names; a `churner` creates, deletes and creates again a topic of its own, with replicas
+on the nodes that it names. harness/workload/plan.py has their options. In `nodes B A replicas, C controller,
 D others` D is neither.
 
 A line with `under` is a step of the named protocols alone; a line with `unless` is a step of all others. A mutant
@@ -63,7 +65,7 @@ BROKER_ID_MAX: Final = 999
 # The partition that a scenario is about: nothing else names it.
 TOPIC: Final = "log"
 PARTITION: Final = 0
-_HEADS: Final = ("title", "source", "nodes", "records", "settings", "partition", "producer", "consumer")
+_HEADS: Final = ("title", "source", "nodes", "records", "settings", "partition", "producer", "consumer", "churner")
 _NEEDED: Final = ("title", "source", "nodes", "records")
 _ONCE: Final = ("title", "nodes")
 _CONDITIONAL: Final = ("under", "unless")
@@ -147,6 +149,7 @@ class Scenario:
     def stores(self) -> tuple[str, ...]:
         """The nodes that hold a replica of any partition, in the order of starting."""
         held = {name for replicas in self.places.values() for name in replicas}
+        held.update(name for churner in self.clients.churners for name in churner.nodes)
         return tuple(name for name in self.nodes if name in held)
 
     def under(self, names: Collection[str]) -> Scenario:

@@ -12,7 +12,7 @@ from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
 from harness.workload.plan import Clients, Place
-from harness.workload.text import read_consumer, read_partition, read_producer
+from harness.workload.text import read_churner, read_consumer, read_partition, read_producer
 
 _BOUND: Final = re.compile(r"^(?:(?P<name>[a-z]\w*)\+)?(?P<number>[0-9]+)$")
 _RECORDS: Final = re.compile(r"^(?P<name>[a-z]\w*) +(?P<low>\S+?)(?:\.\.(?P<high>\S+))?$")
@@ -93,18 +93,29 @@ def further_of(
     clients = Clients(
         producers=tuple(read_producer(where, text, places) for where, text in heads.get("producer", ())),
         consumers=tuple(read_consumer(where, text, places) for where, text in heads.get("consumer", ())),
+        churners=tuple(read_churner(where, text, places, nodes) for where, text in heads.get("churner", ())),
     )
-    names: set[str] = set()
-    for where, text in (*heads.get("producer", ()), *heads.get("consumer", ())):
-        name = text.split()[0]
-        if name in names:
-            raise UsageError(f"{where}: a second client {name!r}; expected each name once")
-        names.add(name)
+    _check_names(heads, clients)
     for place in places:
         if place.partition and Place(place.topic, place.partition - 1) not in places:
             where = heads["partition"][0][0]
             raise UsageError(f"{where}: {place} without {place.topic}-{place.partition - 1}; expected 0, 1, 2, …")
     return further, clients
+
+
+def _check_names(heads: Mapping[str, Sequence[tuple[str, str]]], clients: Clients) -> None:
+    """Check that no two clients have one name, and no two churners one topic."""
+    names: set[str] = set()
+    for where, text in (line for kind in ("producer", "consumer", "churner") for line in heads.get(kind, ())):
+        name = text.split()[0]
+        if name in names:
+            raise UsageError(f"{where}: a second client {name!r}; expected each name once")
+        names.add(name)
+    topics: set[str] = set()
+    for (where, _), churner in zip(heads.get("churner", ()), clients.churners, strict=True):
+        if churner.topic in topics:
+            raise UsageError(f"{where}: a second churner of topic {churner.topic!r}; expected each topic once")
+        topics.add(churner.topic)
 
 
 def counts_of(heads: Sequence[tuple[str, str]]) -> Iterator[Count]:

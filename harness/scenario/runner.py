@@ -133,14 +133,18 @@ class Play:
 
     def _set_up(self) -> None:
         """Start the node that is to be controller first, then the replicas; then create the topic."""
-        cluster = self.cluster
+        cluster, churners = self.cluster, self.scenario.clients.churners
+        if churners and not self.client.churns:
+            names = ", ".join(churner.name for churner in churners)
+            raise UsageError(f"churner {names}: not by this client yet; expected host sim, whose clients churn")
         controller = self.scenario.nodes[0]
         cluster.start(controller)
         cluster.await_(
             lambda: cluster.zookeeper_view.controller() == controller, lambda: f"controller is {controller}"
         )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
-        cluster.zookeeper_view.watch([partition.place for partition in cluster.partitions])
+        watched = (*cluster.partitions, *cluster.churned.partitions)
+        cluster.zookeeper_view.watch([partition.place for partition in watched])
         for topic, assignments in self._topics().items():
             self.client.create_topic(topic, *assignments)
         self._await(Leads(self.scenario.replicas[0]))
@@ -329,6 +333,14 @@ class Play:
         self._await_produced()
         within_s = self.scenario.settings.heal_within_s
         self.cluster.await_(lambda: self.conditions.whole(without), self.conditions.lacking, within_s)
+        self._await_churned(within_s)
+
+    def _await_churned(self, within_s: float) -> None:
+        """Wait until churned topics are whole; a replica that is left of one that is gone is judged, no hang."""
+        churned = self.cluster.churned
+        with suppress(PreconditionError):
+            self.cluster.await_(churned.whole, churned.lacking, within_s)
+        self.cluster.await_(churned.works, churned.lacking, within_s)
 
     def _miss_the_gone(self) -> None:
         """Record every node that runs no more although no fault took it down."""
@@ -357,14 +369,20 @@ class Play:
                     self.client.read_all(*partition.place)
             for name in partition.replicas:
                 self._read_log(partition, name)
+        for partition in self.cluster.churned.partitions:
+            for name in self.cluster.churned.nodes:
+                # Where there is none, none is due: `_await_whole` has waited for those that are.
+                self._read_log(partition, name, may_lack=True)
 
-    def _read_log(self, partition: Partition, name: str) -> None:
-        """Read one replica's log files."""
+    def _read_log(self, partition: Partition, name: str, *, may_lack: bool = False) -> None:
+        """Read one replica's log files; record that there are none, unless the node may lack them."""
         topic, number = partition.place
         try:
             log, problem = partition.log(name), "no log directory"
         except (FencepostError, OSError) as error:
-            log, problem = None, str(error)
+            log, problem, may_lack = None, str(error), False
+        if log is None and may_lack:
+            return
         if log is None:
             failed = SnapshotFailed(topic=topic, partition=number, problems=(problem,))
             self.cluster.record(name, OpType.FAIL, failed)

@@ -16,7 +16,7 @@ _HEAD_LINES: Final = 5
 
 def first_step_line(further: int, clients: Clients) -> int:
     """Return the line of the first step, if the scenario has one source: it follows the head and an empty line."""
-    return _HEAD_LINES + further + len(clients.producers) + len(clients.consumers) + 2
+    return _HEAD_LINES + further + clients.count + 2
 
 
 def text_of(scenario: Scenario) -> str:
@@ -35,6 +35,7 @@ def text_of(scenario: Scenario) -> str:
         *(f"partition {place} {' '.join(replicas)}" for place, replicas in scenario.further.items()),
         *(f"producer {line_of(plan)}" for plan in scenario.clients.producers),
         *(f"consumer {line_of(plan)}" for plan in scenario.clients.consumers),
+        *(f"churner {line_of(plan)}" for plan in scenario.clients.churners),
     ]
     return "\n".join([*heads, "", *(step.text for step in scenario.steps), ""])
 

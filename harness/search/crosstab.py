@@ -47,6 +47,8 @@ _WORST_FIRST: Final = (
     Kind.WRONG_CONTROLLER,
     Kind.WRONG_ISR,
     Kind.WRONG_HIGH_WATERMARK,
+    Kind.OLD_GENERATION,
+    Kind.WRONG_TOPIC,
     Kind.EXITED,
 )
 KINDS: Final = ("valid", "permitted", *(kind.value for kind in reversed(_WORST_FIRST)), "hang", "unknown")

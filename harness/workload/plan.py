@@ -95,14 +95,56 @@ class ConsumerPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChurnPlan:
+    """
+    One churner: it creates its topic, writes to it, deletes it, and creates it again under the same name.
+
+    Attributes:
+        name: prefix of its values, unique in the run.
+        topic: nothing else uses it.
+        nodes: the brokers among which each generation's replicas are drawn.
+        partitions: of every generation.
+        replication: how many replicas each partition has.
+        every_ms: the shortest and the longest pause after an outcome, in milliseconds.
+        records: the fewest and the most records of a batch.
+        within_ms: how long it waits for an outcome; after that the outcome is unknown.
+    """
+
+    name: str
+    topic: str
+    nodes: tuple[str, ...]
+    partitions: int = 1
+    replication: int = 2
+    every_ms: tuple[int, int] = (5, 40)
+    records: tuple[int, int] = (1, 3)
+    within_ms: int = 120
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The partitions that its topic has while it is there."""
+        return tuple(Place(self.topic, number) for number in range(self.partitions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
     """All clients of a run's workload."""
 
     producers: tuple[ProducerPlan, ...] = ()
     consumers: tuple[ConsumerPlan, ...] = ()
+    churners: tuple[ChurnPlan, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.producers or self.consumers)
+        return bool(self.producers or self.consumers or self.churners)
+
+    @property
+    def count(self) -> int:
+        """How many there are, of all kinds."""
+        return len(self.producers) + len(self.consumers) + len(self.churners)
+
+    @property
+    def churned(self) -> tuple[str, ...]:
+        """The topics that churners create and delete."""
+        return tuple(churner.topic for churner in self.churners)
 
     @property
     def sends_once(self) -> bool:

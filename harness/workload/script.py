@@ -7,15 +7,21 @@ clients do. What a consumer asks follows from what it was answered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
-from harness.workload.plan import ConsumerPlan, Lookup, Place, ProducerPlan
+from harness.workload.plan import ChurnPlan, ConsumerPlan, Lookup, Place, ProducerPlan
 
 # How far a consumer goes back at most: far enough to read again what a failover may have changed.
 SEEK_BACK_MAX: Final = 50
+# Of one generation of a churner's topic: the most batches that are sent to it.
+CHURN_BATCHES_MAX: Final = 4
+# How often a churner asks once more for what it has just asked for.
+TWICE_SHARE: Final = 0.12
+# How often it creates its topic again at once, and how often it deletes it at once.
+AT_ONCE_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,3 +130,76 @@ class ConsumerScript:
     def _seek(self, place: Place, position: int) -> None:
         self.positions[place] = position
         self._sought.add(place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Create the topic; `assignments` has each partition's nodes, the first of which is to lead."""
+
+    assignments: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Send a batch to one partition, with acks=all."""
+
+    place: Place
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """Delete the topic."""
+
+
+ChurnAct: TypeAlias = Create | Write | Delete
+
+
+class ChurnScript:
+    """
+    What a churner does, one act after another, each with the pause before it in milliseconds.
+
+    Values are `NAME.GENERATION.NUMBER`, unique in the run. No outcome changes what comes next: after a create that
+    failed, the batches of that generation go to whatever topic is there.
+    """
+
+    def __init__(self, plan: ChurnPlan, seed: int) -> None:
+        self.plan = plan
+        self._chance = Random(f"churner {plan.name} {seed}")
+        self._acts = self._endless()
+
+    def next(self) -> tuple[float, ChurnAct]:
+        """Return the pause before the next act, and the act."""
+        return next(self._acts)
+
+    def any_of(self, nodes: Sequence[str]) -> str:
+        """Return the node that is asked for metadata."""
+        return self._chance.choice(nodes)
+
+    def _endless(self) -> Iterator[tuple[float, ChurnAct]]:
+        chance, generation = self._chance, 0
+        while True:
+            generation += 1
+            for pause_ms in self._pauses():
+                yield pause_ms, Create(assignments=self._assignments())
+            number = 0
+            for _ in range(chance.randint(0, CHURN_BATCHES_MAX)):
+                count = chance.randint(*self.plan.records)
+                values = tuple(f"{self.plan.name}.{generation}.{at}" for at in range(number, number + count))
+                number += count
+                yield self._pause_ms(), Write(place=chance.choice(self.plan.places), values=values)
+            for pause_ms in self._pauses():
+                yield pause_ms, Delete()
+
+    def _pauses(self) -> Iterator[float]:
+        """Yield the pause before an act; now and then the act comes twice."""
+        yield 0.0 if self._chance.random() < AT_ONCE_SHARE else self._pause_ms()
+        if self._chance.random() < TWICE_SHARE:
+            yield self._pause_ms()
+
+    def _pause_ms(self) -> float:
+        return self._chance.uniform(*self.plan.every_ms)
+
+    def _assignments(self) -> tuple[tuple[str, ...], ...]:
+        plan = self.plan
+        return tuple(tuple(self._chance.sample(plan.nodes, plan.replication)) for _ in plan.places)

@@ -4,6 +4,7 @@ Reads and prints a workload's clients and a run's further partitions, one line e
     partition orders-0 B C
     producer  p1 log-0 orders-0 acks=all,1 batch=1..5 codecs=none,gzip every_ms=5..40 within_ms=400
     consumer  c1 log-0 via=every every_ms=2..20 wait_ms=40 max_bytes=4096 seek=0.1
+    churner   n1 temp A B C partitions=2 replication=3 every_ms=5..40 records=1..3 within_ms=120
 
 An option that is left out has its default, and is not printed.
 """
@@ -13,16 +14,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from harness import limits
 from harness.logdir.codec import CODEC_NAMES
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
-from harness.workload.plan import ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import ChurnPlan, ConsumerPlan, Place, ProducerPlan, Via
 
 P = TypeVar("P", ProducerPlan, ConsumerPlan)
+Plan: TypeAlias = ProducerPlan | ConsumerPlan | ChurnPlan
 
 _PLACE: Final = re.compile(r"([a-z][a-z0-9]*)-([0-9]{1,4})")
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*")
@@ -67,9 +69,41 @@ def read_consumer(where: str, text: str, places: Collection[Place]) -> ConsumerP
     return _read(ConsumerPlan, "consumer", where, text, places)
 
 
-def line_of(plan: ProducerPlan | ConsumerPlan) -> str:
+def read_churner(where: str, text: str, places: Collection[Place], nodes: Collection[str]) -> ChurnPlan:
+    """
+    Return a churner's plan; raise UsageError with the word, the place and what was expected.
+
+    Args:
+        places: the run's partitions; their topics are there all the time, so that none can be a churner's.
+        nodes: the run's brokers.
+    """
+    name, words, found = _split(ChurnPlan, "churner", where, text)
+    topic, *chosen = words or [""]
+    taken = {place.topic for place in places}
+    if not _NAME.fullmatch(topic) or topic in taken:
+        raise UsageError(
+            f"{where}: churner {name}: topic {topic!r}; expected a name of small letters and digits that is none "
+            f"of {', '.join(sorted(taken))}: steps and other clients use those"
+        )
+    for node in chosen:
+        if node not in nodes:
+            near = nearest(node, nodes)
+            raise UsageError(f"{where}: churner {name}: {node!r}; expected nodes of {', '.join(nodes)}{near}")
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise UsageError(f"{where}: churner {text!r}; expected its topic and then its nodes, each once")
+    plan = ChurnPlan(name=name, topic=topic, nodes=tuple(chosen), **found)
+    if plan.replication > len(chosen):
+        raise UsageError(
+            f"{where}: churner {name}: {len(chosen)} nodes; expected at least {plan.replication}, a node for each "
+            "replica of a partition (replication)"
+        )
+    return plan
+
+
+def line_of(plan: Plan) -> str:
     """Return a plan's line, without the word in front; reading it returns the same plan."""
-    words = [plan.name, *map(str, plan.places)]
+    about = (plan.topic, *plan.nodes) if isinstance(plan, ChurnPlan) else map(str, plan.places)
+    words = [plan.name, *about]
     for each in fields(plan):
         if each.name in _OPTIONS and getattr(plan, each.name) != each.default:
             assert each.default is not MISSING, f"{each.name} has no default"
@@ -78,16 +112,25 @@ def line_of(plan: ProducerPlan | ConsumerPlan) -> str:
 
 
 def _read(kind: type[P], what: str, where: str, text: str, places: Collection[Place]) -> P:
+    name, words, found = _split(kind, what, where, text)
+    chosen = [_known_place(f"{where}: {what} {name}", word, places) for word in words]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise UsageError(f"{where}: {what} {text!r}; expected its partitions, each once")
+    return kind(name=name, places=tuple(chosen), **found)
+
+
+def _split(kind: type[Plan], what: str, where: str, text: str) -> tuple[str, list[str], dict[str, Any]]:
+    """Return a client's name, its words without an option, and the values of its options."""
     name, *words = text.split() or [""]
     if not _NAME.fullmatch(name):
         raise UsageError(f"{where}: {what} {name!r}; expected a name of small letters and digits, such as p1")
     known = [each.name for each in fields(kind) if each.name in _OPTIONS]
     found: dict[str, Any] = {}
-    chosen: list[Place] = []
+    plain: list[str] = []
     for word in words:
         option, equals, value = word.partition("=")
         if not equals:
-            chosen.append(_known_place(f"{where}: {what} {name}", word, places))
+            plain.append(word)
             continue
         if option not in known:
             near = nearest(option, known)
@@ -103,9 +146,7 @@ def _read(kind: type[P], what: str, where: str, text: str, places: Collection[Pl
             raise UsageError(
                 f"{where}: {what} {name}: option {word!r}; expected {option}={_OPTIONS[option][2]}"
             ) from error
-    if not chosen or len(set(chosen)) < len(chosen):
-        raise UsageError(f"{where}: {what} {text!r}; expected its partitions, each once")
-    return kind(name=name, places=tuple(chosen), **found)
+    return name, plain, found
 
 
 def _known_place(where: str, word: str, places: Collection[Place]) -> Place:
@@ -173,5 +214,8 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "wait_ms": (_number(0, _MS_MAX), str, "N, in milliseconds"),
     "max_bytes": (_number(1, 2**31 - 1), str, "N, in bytes"),
     "lookups": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
+    "partitions": (_number(1, limits.WORKLOAD_PARTITIONS_MAX), str, f"N, up to {limits.WORKLOAD_PARTITIONS_MAX}"),
+    "replication": (_number(1, limits.SCENARIO_NODES_MAX), str, f"N, up to {limits.SCENARIO_NODES_MAX}"),
+    "records": (_span(1, limits.WORKLOAD_BATCH_MAX), _show_span, f"N..M, up to {limits.WORKLOAD_BATCH_MAX}"),
     "seek": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
 }

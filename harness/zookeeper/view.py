@@ -128,6 +128,12 @@ class RealZooKeeperView:
         found = self._read(self._target.partition_path(topic, partition))
         return None if found is None else self._target.partition_truth(found[0], found[1].version)
 
+    def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
+        """Return the nodes of each partition of a topic now; {} if there is no such topic."""
+        data = self.read(self._target.topic_path(topic))
+        found = {} if data is None else self._target.assignment(data)
+        return {partition: tuple(map(self.name_of, ids)) for partition, ids in found.items()}
+
     def controller(self) -> str | None:
         """Return the current controller's node name; None if there is no controller."""
         found = self._read(self._target.controller_path())

@@ -10,7 +10,7 @@ Source:  Kafka's documentation, Operations, "Balancing leadership" and "Expandin
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from harness import limits
@@ -41,6 +41,12 @@ def state_path(topic: str, partition: int) -> str:
 def controller_id(data: bytes) -> int:
     """Read the controller's node."""
     return int(_json(CONTROLLER, data)["brokerid"])
+
+
+def assignment(data: bytes) -> Mapping[int, tuple[int, ...]]:
+    """Read a topic's node: partition -> replicas."""
+    found: Mapping[str, Sequence[int]] = _json("a topic's assignment", data)["partitions"]
+    return {int(partition): tuple(replicas) for partition, replicas in found.items()}
 
 
 def partition_truth(data: bytes, version: int) -> PartitionTruth:

@@ -90,6 +90,14 @@ class KafkaTarget:
         """Return the path of a partition's leader and ISR."""
         return elections.state_path(topic, partition)
 
+    def topic_path(self, topic: str) -> str:
+        """Return the path of a topic's assignment."""
+        return elections.topic_path(topic)
+
+    def assignment(self, data: bytes) -> Mapping[int, tuple[int, ...]]:
+        """Read a topic's node."""
+        return elections.assignment(data)
+
     def partition_truth(self, data: bytes, version: int) -> PartitionTruth:
         """Read a partition's node."""
         return elections.partition_truth(data, version)

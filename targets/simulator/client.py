@@ -26,6 +26,7 @@ class SimClient:
     """
 
     sends_once = True
+    churns = True
 
     def __init__(self, world: World) -> None:
         self._world = world

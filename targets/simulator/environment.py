@@ -31,6 +31,7 @@ from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
 from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
+from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
@@ -53,6 +54,7 @@ class _Simulated:
     world: World
     zookeeper_faults: ZooKeeperFaults | None = None
     oracles: Oracles | None = None
+    generations: GenerationOracle | None = None
 
 
 class SimEnvironment:
@@ -86,7 +88,9 @@ class SimEnvironment:
             faults = ZooKeeperFaults(world)
             oracles = Oracles(world, (TopicPartition(*partition.place) for partition in cluster.partitions))
             history.listeners += [faults.listen, oracles.listen]
-            found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles)
+            churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
+            generations = GenerationOracle(world, churned)
+            found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
         self._runs[str(history.path)] = found
         return cluster
 
@@ -102,6 +106,8 @@ class SimEnvironment:
         violations = run.oracles.violations.values() if run.oracles else ()
         for violation in sorted(violations, key=lambda each: each.step):
             cluster.record(SIMULATOR, OpType.INFO, violation.event())
+        for seen in run.generations.violations.values() if run.generations else ():
+            cluster.record(SIMULATOR, OpType.INFO, seen)
         faults = run.zookeeper_faults
         ran = events.World(
             steps=run.world.steps,
@@ -159,6 +165,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         topic=spec.scenario.topic,
         partition=spec.scenario.partition,
         further=spec.scenario.further,
+        churners=spec.scenario.clients.churners,
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),

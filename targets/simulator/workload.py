@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from harness.workload.plan import Clients, Place
-from harness.workload.script import ConsumerScript, ProducerScript
+from harness.workload.script import ChurnScript, ConsumerScript, ProducerScript
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.zookeeper import decode_state, leader_and_isr_path
 from targets.simulator.caller import Caller
+from targets.simulator.churner import SimChurner
 from targets.simulator.consumer import SimConsumer
 from targets.simulator.metadata import Metadata
 from targets.simulator.producer import SimProducer
@@ -18,7 +19,7 @@ from targets.simulator.world import World
 
 class SimWorkload:
     """
-    The producers and consumers of one world.
+    The producers, consumers and churners of one world.
 
     Args:
         name: returns the name of the next client in the history.
@@ -27,6 +28,7 @@ class SimWorkload:
     def __init__(self, world: World, clients: Clients, seed: int, name: Callable[[], str]) -> None:
         self._producers: list[SimProducer] = []
         self._consumers: list[SimConsumer] = []
+        self._churners: list[SimChurner] = []
         for producer in clients.producers:
             caller, script = Caller(world, name()), ProducerScript(producer, seed)
             known = Metadata(caller, _leaders(world, producer.places), _chance(producer.name, seed).choice)
@@ -35,11 +37,15 @@ class SimWorkload:
             caller, reads = Caller(world, name()), ConsumerScript(consumer, seed)
             known = Metadata(caller, _leaders(world, consumer.places), _chance(consumer.name, seed).choice)
             self._consumers.append(SimConsumer(caller, reads, known))
+        for churner in clients.churners:
+            self._churners.append(SimChurner(Caller(world, name()), ChurnScript(churner, seed)))
 
     def stop_producing(self) -> None:
-        """Let each producer end after the outcome of what it sends now."""
+        """Let each producer and churner end after the outcome of what it asks now."""
         for producer in self._producers:
             producer.stopping = True
+        for churner in self._churners:
+            churner.stopping = True
 
     def stop(self) -> None:
         """Let every client end after what it waits for."""
@@ -49,8 +55,9 @@ class SimWorkload:
 
     @property
     def produced(self) -> bool:
-        """Whether every producer has ended."""
-        return all(producer.done for producer in self._producers)
+        """Whether every producer and churner has ended."""
+        produced = all(producer.done for producer in self._producers)
+        return produced and all(churner.done for churner in self._churners)
 
     @property
     def done(self) -> bool:

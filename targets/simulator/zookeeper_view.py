@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.cluster.target import PartitionTruth, Target
 from harness.events import ControllerNode, Event, OfPartition, Registrations
@@ -73,6 +73,12 @@ class SimZooKeeperView:
             read = node, None if node is None else self._target.partition_truth(node.data, node.version)
             self._read[path] = read
         return read[1]
+
+    def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
+        """Return the nodes of each partition of a topic; {} if there is no such topic."""
+        data = self.read(self._target.topic_path(topic))
+        found = {} if data is None else self._target.assignment(data)
+        return {partition: tuple(map(self.name_of, ids)) for partition, ids in found.items()}
 
     def controller(self) -> str | None:
         """Return the current controller."""

@@ -13,6 +13,7 @@ from harness.model import PreconditionError, TargetError
 from targets.kafka.elections import (
     PREFERRED,
     REASSIGN,
+    assignment,
     broker_path,
     controller_id,
     elect,
@@ -142,7 +143,12 @@ def test_truth_has_no_leader_when_the_state_has_none() -> None:
     assert -1 == partition_truth(json.dumps({**STATE, "leader": -1}).encode(), 0).leader
 
 
-@pytest.mark.parametrize("read", [controller_id, lambda data: partition_truth(data, 0)])
+def test_assignment_has_the_replicas_of_each_partition() -> None:
+    data = json.dumps({"version": 2, "partitions": {"0": [2, 1], "1": [3]}, "topic_id": "x"}).encode()
+    assert {0: (2, 1), 1: (3,)} == assignment(data)
+
+
+@pytest.mark.parametrize("read", [controller_id, assignment, lambda data: partition_truth(data, 0)])
 def test_node_that_is_no_json_is_kafkas_fault(read: Callable[[bytes], object]) -> None:
     with pytest.raises(TargetError, match=r"b'\{'; expected JSON"):
         read(b"{")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from harness.cluster.churned import ChurnedTopics
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import InForce
 from harness.cluster.partition import Partition
@@ -116,6 +117,8 @@ class FakeCluster(Cluster):
         )
         self.fabric = FakeLinks(self.calls)  # type: ignore[assignment]
         self.partitions = (FakePartition(self),)
+        self.churners = ()
+        self.churned = ChurnedTopics(partitions=(), nodes=(), host=self.host, zookeeper_view=self.zookeeper_view)
 
     def start(self, name: str) -> str:
         self.calls.append(("start", name))

@@ -53,6 +53,7 @@ class LibrdkafkaClient:
 
     history: History
     bootstrap: Callable[[], Sequence[str]]
+    churns: ClassVar[bool] = False
     sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` is
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 

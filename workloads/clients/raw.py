@@ -76,6 +76,7 @@ class RawClient:
     bootstrap: Callable[[], Sequence[str]]
     timeout_s: float = limits.CLIENT_OPERATION_S_MAX
     sends_once: ClassVar[bool] = True
+    churns: ClassVar[bool] = False
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:

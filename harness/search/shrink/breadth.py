@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from harness.scenario.file import Scenario
 from harness.scenario.steps import Inject
 from harness.search.shrink.candidates import acts_of, with_acts
-from harness.workload.plan import NO_CLIENTS, Clients, ConsumerPlan, Place, ProducerPlan
+from harness.workload.plan import NO_CLIENTS, ChurnPlan, Clients, ConsumerPlan, Place, ProducerPlan
 
 P = TypeVar("P", ProducerPlan, ConsumerPlan)
+
+_KINDS: Final = ("producers", "consumers", "churners")
 
 
 def fewer_clients(scenario: Scenario) -> Iterator[Scenario]:
     """Leave out all clients, or all of a kind, or one."""
     clients = scenario.clients
-    found = [NO_CLIENTS, Clients(producers=clients.producers), Clients(consumers=clients.consumers)]
-    for at in range(len(clients.producers)):
-        found.append(replace(clients, producers=clients.producers[:at] + clients.producers[at + 1 :]))
-    for at in range(len(clients.consumers)):
-        found.append(replace(clients, consumers=clients.consumers[:at] + clients.consumers[at + 1 :]))
+    found = [NO_CLIENTS]
+    found += [replace(NO_CLIENTS, **{kind: getattr(clients, kind)}) for kind in _KINDS]
+    found += [replace(clients, **{kind: ()}) for kind in _KINDS]
+    for kind in _KINDS:
+        plans = getattr(clients, kind)
+        found += [replace(clients, **{kind: plans[:at] + plans[at + 1 :]}) for at in range(len(plans))]
     for fewer in dict.fromkeys(found):
         if fewer != clients:
             yield _with_clients(scenario, fewer)
@@ -52,7 +55,7 @@ def fewer_further_replicas(scenario: Scenario) -> Iterator[Scenario]:
 
 def fewer_brokers(scenario: Scenario) -> Iterator[Scenario]:
     """Leave out a broker that has no replica and is no controller, with the faults that hit it alone."""
-    stores = {scenario.nodes[0], *scenario.stores}
+    stores = {scenario.nodes[0], *scenario.stores}  # a churner's nodes too: `simpler_clients` leaves them out
     for name in reversed(scenario.nodes):
         if name in stores:
             continue
@@ -71,6 +74,21 @@ def simpler_clients(scenario: Scenario) -> Iterator[Scenario]:
         for simple in _simpler(consumer):
             consumers = (*clients.consumers[:at], simple, *clients.consumers[at + 1 :])
             yield _with_clients(scenario, replace(clients, consumers=consumers))
+    for at, churner in enumerate(clients.churners):
+        for plain in _simpler_churner(churner):
+            churners = (*clients.churners[:at], plain, *clients.churners[at + 1 :])
+            yield _with_clients(scenario, replace(clients, churners=churners))
+
+
+def _simpler_churner(plan: ChurnPlan) -> Iterator[ChurnPlan]:
+    if plan.replication > 1:
+        yield replace(plan, replication=plan.replication - 1)
+    for node in plan.nodes if len(plan.nodes) > plan.replication else ():
+        yield replace(plan, nodes=tuple(each for each in plan.nodes if each != node))
+    usual = ChurnPlan(name=plan.name, topic=plan.topic, nodes=plan.nodes)
+    for name in ("partitions", "every_ms", "records", "within_ms"):
+        if getattr(plan, name) != getattr(usual, name):
+            yield replace(plan, **{name: getattr(usual, name)})
 
 
 def _simpler(plan: P) -> Iterator[P]:
@@ -85,7 +103,8 @@ def _simpler(plan: P) -> Iterator[P]:
 
 def _without(scenario: Scenario, places: tuple[Place, ...]) -> Scenario:
     further = {place: replicas for place, replicas in scenario.further.items() if place not in places}
-    clients = Clients(
+    clients = replace(
+        scenario.clients,
         producers=tuple(
             _leaving(plan, places) for plan in scenario.clients.producers if {*plan.places} - {*places}
         ),

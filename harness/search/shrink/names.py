@@ -27,7 +27,7 @@ def with_plain_names(scenario: Scenario) -> Iterator[Scenario]:
     others = [count.name for count in scenario.records if count.name not in (*sent, *FINAL_RECORDS)]
     groups = {name: f"m{number}" for number, name in enumerate(dict.fromkeys((*sent, *others)), start=1)}
     names = {**nodes, **groups}
-    if not scenario.further and any(old != new for old, new in names.items()):
+    if not (scenario.further or scenario.clients.churners) and any(old != new for old, new in names.items()):
         order = sorted(scenario.records, key=lambda count: [*groups, *FINAL_RECORDS].index(count.name))
         yield with_acts(
             replace(

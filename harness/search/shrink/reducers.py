@@ -53,7 +53,7 @@ def fewer_sufferers(scenario: Scenario) -> Iterator[Scenario]:
 def fewer_replicas(scenario: Scenario) -> Iterator[Scenario]:
     """Leave out a replica that no step names; the last first."""
     named = nodes_named(scenario)
-    for name in reversed(scenario.replicas if not scenario.further else ()):
+    for name in reversed(scenario.replicas if not scenario.further and not scenario.clients.churners else ()):
         others = tuple(each for each in scenario.replicas if each != name)
         if name in named or len(others) < max(2, scenario.settings.min_isr):
             continue
@@ -64,7 +64,12 @@ def fewer_replicas(scenario: Scenario) -> Iterator[Scenario]:
 def controller_that_replicates(scenario: Scenario) -> Iterator[Scenario]:
     """Make a replica the controller, in place of a node of its own that no step names; the last replica first."""
     controller = scenario.nodes[0]
-    if scenario.further or controller in scenario.replicas or controller in nodes_named(scenario):
+    if (
+        scenario.further
+        or scenario.clients.churners
+        or controller in scenario.replicas
+        or controller in nodes_named(scenario)
+    ):
         return
     for name in reversed(scenario.replicas):
         others = (each for each in scenario.nodes[1:] if each != name)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from targets.broker.core.messages import (
+    NO_TOPIC_ID,
     LeaderAndIsr,
     LeaderAndIsrRequest,
     Response,
@@ -27,6 +28,8 @@ CONTROLLER_CHANNEL = "controller"
 ACK_TIMEOUT_MS = 30_000
 # A broker that answers nothing keeps its commands; with more than this it counts as dead.
 QUEUE_COMMANDS_MAX = 1_000
+# Replicas that a broker which is not registered is to stop, as far as the controller remembers.
+UNSTOPPED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +62,23 @@ def inform(
     it also names partitions without a leader yet, with epoch -1, which changes nothing. Likewise it
     names partitions that the broker leads and waits for a new epoch of (KIP-101): with the old epoch, a new
     process would lead for a moment.
+    A broker that was not registered then is sent it once it is, as topics may have been deleted under an earlier
+    controller. Where topics have no ids it is not: its own start-up reading may have found a newer one.
     """
     awaits = core.rules.returning_leader is ReturningLeader.AWAITS
+    told_all = core.state.controller.told_all
     for broker in sorted(brokers):
+        init = is_init or (core.rules.topic_identity and broker not in told_all)
+        if init:
+            told_all.add(broker)
         known = {tp: state for tp, state in states.items() if not (awaits and state.leader == broker)}
         mine = tuple(
             _command(tp, replicas, known.get(tp), _topic_id(core, tp, states.get(tp)))
             for tp, replicas in sorted(assignments.items())
-            if broker in replicas and (is_init or tp in known)
+            if broker in replicas and (init or tp in known)
         )
-        if mine or is_init:
-            _enqueue(core, broker, _leader_and_isr(core, broker, mine, is_init=is_init))
+        if mine or init:
+            _enqueue(core, broker, _leader_and_isr(core, broker, mine, is_init=init))
 
 
 def stop_replicas(
@@ -80,29 +89,69 @@ def stop_replicas(
 
     Many go in several commands: a broker serves others between two of them. An id keeps a late copy of a command
     from the next topic of that name; the epoch says that any is over (KIP-570).
+    A broker that is not registered is told when it is again: its process may live on, and reads nothing then.
     """
     for broker in sorted({broker for replicas in gone.values() for broker in replicas}):
+        mine = {tp: topic_ids[tp.topic] for tp, replicas in gone.items() if broker in replicas}
         if broker in core.state.controller.live:
-            partitions = tuple(
-                StopReplica(tp=tp, topic_id=topic_ids[tp.topic])
-                for tp, replicas in sorted(gone.items())
-                if broker in replicas
-            )
-            most = core.config.together.stops_max
-            for first in range(0, len(partitions), most):
-                request = StopReplicaRequest(
-                    controller_id=core.config.broker_id,
-                    controller_epoch=core.state.controller.epoch,
-                    ack_timeout_ms=ACK_TIMEOUT_MS,
-                    partitions=partitions[first : first + most],
-                    broker_epoch=_broker_epoch(core, broker),
-                )
-                _enqueue(core, broker, request)
+            _stop(core, broker, mine)
+        else:
+            _note_unstopped(core, broker, mine)
+
+
+def _stop(core: Core, broker: int, gone: Mapping[TopicPartition, int]) -> None:
+    """Command a broker to delete these replicas, each of the topic with this id."""
+    partitions = tuple(StopReplica(tp=tp, topic_id=topic_id) for tp, topic_id in sorted(gone.items()))
+    most = core.config.together.stops_max
+    for first in range(0, len(partitions), most):
+        request = StopReplicaRequest(
+            controller_id=core.config.broker_id,
+            controller_epoch=core.state.controller.epoch,
+            ack_timeout_ms=ACK_TIMEOUT_MS,
+            partitions=partitions[first : first + most],
+            broker_epoch=_broker_epoch(core, broker),
+        )
+        _enqueue(core, broker, request)
+
+
+def _note_unstopped(core: Core, broker: int, missed: Mapping[TopicPartition, int]) -> None:
+    """Note what a broker is to stop once it registers again; of too many the oldest are dropped."""
+    noted = core.state.controller.unstopped.setdefault(broker, {})
+    for tp, topic_id in missed.items():
+        noted.pop(tp, None)
+        noted[tp] = topic_id
+    for tp in list(noted)[: max(0, len(noted) - UNSTOPPED_MAX)]:
+        del noted[tp]
+        core.observe("command-dropped", {"broker": broker, "queued": UNSTOPPED_MAX})
+
+
+def stop_missed(
+    core: Core, returned: Collection[int], assignments: Mapping[TopicPartition, tuple[int, ...]]
+) -> None:
+    """
+    Command brokers that registered again to delete the replicas whose topics were deleted meanwhile.
+
+    Without ids, a replica of the next topic of that name cannot be told from that of the last; it stays.
+    Source:  Kafka's TopicDeletionManager ends a deletion only when every replica has confirmed it.
+    """
+    for broker in sorted(returned):
+        missed = core.state.controller.unstopped.pop(broker, {})
+        gone = {
+            tp: topic_id
+            for tp, topic_id in missed.items()
+            if topic_id != NO_TOPIC_ID or broker not in assignments.get(tp, ())
+        }
+        _stop(core, broker, gone)
 
 
 def forget_dead(core: Core) -> None:
-    """Drop the queues of brokers that are no longer registered; they read ZooKeeper when they start."""
+    """Drop the queues of brokers that are no longer registered, but note what they were to stop."""
     controller = core.state.controller
+    for broker, channel in controller.channels.items():
+        if broker not in controller.live:
+            for request in channel.queue:
+                if isinstance(request, StopReplicaRequest):
+                    _note_unstopped(core, broker, {asked.tp: asked.topic_id for asked in request.partitions})
     controller.channels = {
         broker: channel for broker, channel in controller.channels.items() if broker in controller.live
     }

@@ -180,6 +180,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     controller.live, controller.in_office = live, True
     commands.forget_dead(core)
     _stop_deleted(core, assignments, topic_ids)
+    commands.stop_missed(core, returned, assignments)
     if returned:
         commands.inform(core, returned, assignments, states, is_init=first)
     asked = _take_elections(core, wanted)

@@ -209,6 +209,9 @@ class Controller:
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)
+    told_all: set[int] = field(default_factory=set)  # the brokers that were sent a command with INIT
+    # Broker -> the replicas to stop once it registers again, each with the id of its topic.
+    unstopped: dict[int, dict[TopicPartition, int]] = field(default_factory=dict)
     uncertain: dict[TopicPartition, Pending] = field(default_factory=dict)  # writes whose answer was lost
     writes: deque[tuple[Pending, ZkMulti]] = field(default_factory=deque)  # decisions that are not sent yet
     writing: int = 0  # decisions in flight

@@ -340,6 +340,24 @@ HISTORIES: Final[dict[str, tuple[Pair, ...]]] = {
     "every record had acks=0": ("whole-acks-0-alone", "whole-acks-0-alone-local", "whole-acks-0-alone-kafka"),
 }
 
+TOPICS: Final[dict[str, tuple[Pair, ...]]] = {
+    "a topic takes what its predecessor of that name held, or its predecessor is left": (
+        "generation-kept-old-records",
+        "generation-kept-old-records-2",
+        "generation-left-over",
+    ),
+    "a topic that was created again loses its own records, or they differ": (
+        "generation-lost-its-own",
+        "generation-lost-its-own-2",
+        ("generation-differs", "generation-as-it-was-lawful"),
+    ),
+    "a create or a delete is acknowledged, and did not happen": (
+        "generation-created-for-nothing",
+        "generation-deleted-for-nothing",
+        "generation-created-twice",
+    ),
+}
+
 CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     name: tuple((pair, f"{pair}-lawful") if isinstance(pair, str) else pair for pair in pairs)
     for group in (
@@ -352,6 +370,7 @@ CLASSES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         CLIENTS,
         READERS,
         HISTORIES,
+        TOPICS,
     )
     for name, pairs in group.items()
 }

@@ -14,6 +14,7 @@ from tests.checkers.plants import (
     controllers,
     epochs,
     evidence,
+    generations,
     high_watermark,
     isr,
     losses,
@@ -53,6 +54,7 @@ PLANTS: Final[dict[str, Plant]] = {
         evidence,
         contradictions,
         stopped,
+        generations,
     )
     for name, plant in plants_of(vars(module)).items()
 }

@@ -9,7 +9,7 @@ import pytest
 
 from harness.scenario.file import Scenario, parse
 from harness.scenario.text import text_of
-from harness.search.shrink.breadth import fewer_brokers, fewer_partitions
+from harness.search.shrink.breadth import fewer_brokers, fewer_clients, fewer_partitions, simpler_clients
 from harness.search.shrink.candidates import acts_of, as_written, with_acts
 from harness.search.shrink.minimal import Reducer
 from harness.search.shrink.names import with_plain_names
@@ -73,6 +73,25 @@ def test_partition_is_left_out_with_its_steps_and_clients() -> None:
     ]
     assert ["t-0"] == [*map(str, last.further)]
     assert ["produce m2 acks=1", "elect E of t-0"] == texts(last)
+
+
+def test_churner_is_left_out_or_has_fewer_nodes_and_its_brokers_stay_until_then() -> None:
+    head = f"{WIDE.rstrip()}\nchurner n1 temp A E F replication=2 records=1..8\n\n"
+    start = normal("produce m2 acks=1\n", head)
+    assert [] == list(fewer_brokers(start))
+    assert {0, 1} == {len(fewer.clients.churners) for fewer in fewer_clients(start)}
+    (plan,) = start.clients.churners
+    simpler = [each.clients.churners[0] for each in simpler_clients(start)]
+    assert {
+        replace(plan, replication=1),
+        replace(plan, nodes=("A", "E")),
+        replace(plan, nodes=("A", "F")),
+        replace(plan, nodes=("E", "F")),
+        replace(plan, records=(1, 3)),
+    } == {*simpler} - {plan}
+    for reducer in REDUCERS:
+        for candidate in reducer(start):
+            assert candidate == parse("T", text_of(candidate), "T", NEMESES)
 
 
 def test_broker_without_a_replica_is_left_out_with_its_faults() -> None:

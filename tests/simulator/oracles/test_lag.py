@@ -47,7 +47,7 @@ def test_leader_that_takes_out_who_does_not_lag_is_named(monkeypatch: pytest.Mon
 
 
 def asked_for_the_latest(monkeypatch: pytest.MonkeyPatch, name: str, broken: Any) -> str:
-    """Return what is said of a node's answer to a consumer; A leads, and its log has a record that is not committed."""
+    """Return what is said of a node's answer to a consumer; A leads, and has a record that is not committed."""
     world, oracles = watched()
     for other in ("B", "C"):
         world.links.cut(other, "A", close=True)

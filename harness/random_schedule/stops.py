@@ -1,0 +1,61 @@
+"""
+Adds steps about StopReplica to a schedule whose workload deletes topics: holds, doublings and delays.
+
+They have a random source of their own, so that all other steps of a seed are the same with them and without.
+
+Source:  KIP-516, Motivation: a broker that missed a deletion serves the new topic from the old log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from random import Random
+from typing import Final
+
+from harness.fabric.core.rules import ANY
+from harness.scenario.steps import Act, Delay, Double, Hold, Release
+
+API: Final = "StopReplica"
+# How many of these steps a schedule has at most; a release is none of them.
+STOPS_MAX: Final = 4
+# How often a schedule has none.
+NONE_SHARE: Final = 0.25
+
+
+def with_stops(seed: int, steps: Sequence[Act], nodes: Sequence[str], delay_s: tuple[float, float]) -> list[Act]:
+    """
+    Return the steps with those about StopReplica among them, each after the first step.
+
+    Args:
+        nodes: those that may be told to stop a replica.
+        delay_s: the shortest and the longest delay.
+    """
+    chance = Random(f"stops {seed}")
+    found = list(steps)
+    if chance.random() < NONE_SHARE:
+        return found
+    for _ in range(chance.randint(1, STOPS_MAX)):
+        act = _drawn(chance, nodes, delay_s)
+        if act in found:
+            continue
+        at = chance.randint(1, len(found))
+        found.insert(at, act)
+        # Now and then it is held to the end of the schedule.
+        if isinstance(act, Hold) and chance.random() < 0.8:
+            release = Release(act.api, act.src, act.dst, act.direction)
+            found.insert(chance.randint(at + 1, min(at + 12, len(found))), release)
+    return found
+
+
+def _drawn(chance: Random, nodes: Sequence[str], delay_s: tuple[float, float]) -> Act:
+    node = chance.choice(nodes)
+    match chance.choice(("hold", "hold", "hold-answer", "double", "delay")):
+        case "hold":
+            return Hold("requests", API, ANY, node)
+        case "hold-answer":
+            return Hold("answers", API, ANY, node)
+        case "double":
+            return Double(API, ANY, node)
+        case _:
+            return Delay("requests", API, ANY, node, Decimal(f"{chance.uniform(*delay_s):.3f}"))

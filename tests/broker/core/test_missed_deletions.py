@@ -1,0 +1,135 @@
+"""
+A broker that was not registered while a topic was deleted is told when it is again, though its process lived on.
+
+Nothing that it reads by itself says so: only a process that starts reads which replicas it is to have (V3 E).
+Source:  Kafka Replication Design V3, B (on_topic_change) and C, 3 (INIT); Kafka's TopicDeletionManager.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from targets.broker.core import commands
+from targets.broker.core.events import ZkSession
+from targets.broker.core.messages import NO_TOPIC_ID, StopReplica, StopReplicaRequest
+from targets.broker.core.rules import PROTOCOLS, Rules
+from tests.broker.core.bench import TP
+from tests.broker.core.cluster import Cluster
+
+NAMELESS = replace(PROTOCOLS["kip380"], topic_identity=False)
+
+
+def cluster_of(rules: str | Rules = "kip380") -> Cluster:
+    """Return a cluster where broker 3 is controller, and 1 and 2 have a replica of the only partition."""
+    cluster = Cluster(rules, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    assert {1, 2} == cluster.roles().keys()
+    return cluster
+
+
+def leave(cluster: Cluster, broker: int) -> None:
+    """End a broker's session; its process lives on, and notices."""
+    bench = cluster.benches[broker]
+    cluster.expire(bench.session)
+    bench.session = 0
+    bench.step(ZkSession(session=0))
+    cluster.settle()
+    assert not cluster.registered(broker)
+
+
+def come_back(cluster: Cluster, broker: int) -> None:
+    """Give a broker a new session, in which it registers again."""
+    bench = cluster.benches[broker]
+    bench.session = cluster.new_session()
+    bench.step(ZkSession(session=bench.session))
+    cluster.settle()
+    assert cluster.registered(broker)
+
+
+def holders(cluster: Cluster) -> list[int]:
+    return sorted(id_ for id_, bench in cluster.benches.items() if TP in bench.broker.state.replicas)
+
+
+def stops(cluster: Cluster, to: int) -> list[StopReplica]:
+    """Return what the brokers were told to stop on one broker."""
+    sent = [send for bench in cluster.benches.values() for send in bench.sent() if send.to == to]
+    return [
+        each for send in sent if isinstance(send.request, StopReplicaRequest) for each in send.request.partitions
+    ]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_broker_that_missed_a_deletion_stops_its_replica_when_it_registers_again(protocol: str) -> None:
+    cluster = cluster_of(protocol)
+    leave(cluster, 2)
+    cluster.delete("t")
+    assert [2] == holders(cluster)
+    come_back(cluster, 2)
+    assert [] == holders(cluster)
+
+
+def test_command_that_waited_for_a_broker_which_then_left_is_sent_when_it_is_back() -> None:
+    cluster = cluster_of()
+    cluster.hold(3, 2, StopReplicaRequest)
+    cluster.delete("t")
+    assert [2] == holders(cluster)
+    leave(cluster, 2)
+    come_back(cluster, 2)
+    assert 2 == len(stops(cluster, 2))
+    cluster.release()  # the first is for an older registration, and refused
+    assert [] == holders(cluster)
+
+
+def test_broker_that_missed_a_deletion_under_an_earlier_controller_is_told_all() -> None:
+    """The next controller never knew the topic: it names all that there is (INIT)."""
+    cluster = cluster_of()
+    leave(cluster, 2)
+    cluster.delete("t")
+    cluster.crash(3)
+    assert [2] == holders(cluster)
+    come_back(cluster, 2)
+    assert [] == holders(cluster)
+
+
+def test_replica_of_the_next_topic_stays_where_the_deletion_of_the_last_was_missed() -> None:
+    cluster = cluster_of()
+    leave(cluster, 2)
+    cluster.delete("t")
+    cluster.create(replicas=(1,))
+    newer = cluster.replica(1).topic_id
+    come_back(cluster, 2)
+    assert [1] == holders(cluster)
+    cluster.delete("t")
+    cluster.create(replicas=(1, 2))
+    assert [1, 2] == holders(cluster)
+    assert newer < cluster.replica(1).topic_id == cluster.replica(2).topic_id
+
+
+@pytest.mark.parametrize(("rules", "missed", "told"), [("kip380", 1, 1), (NAMELESS, NO_TOPIC_ID, 0)])
+def test_replica_that_is_assigned_again_is_not_stopped(rules: str | Rules, missed: int, told: int) -> None:
+    """With ids the broker refuses what is about an older topic; without, nothing could tell the two apart."""
+    cluster = cluster_of(rules)
+    leave(cluster, 2)
+    cluster.benches[3].broker.state.controller.unstopped[2] = {TP: missed}
+    come_back(cluster, 2)
+    assert told == len(stops(cluster, 2))
+    assert [1, 2] == holders(cluster)
+
+
+def test_of_too_many_missed_deletions_the_oldest_are_dropped_and_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "UNSTOPPED_MAX", 2)
+    cluster = cluster_of()
+    for topic in ("u", "v"):
+        cluster.create(topic, replicas=(2,))
+    leave(cluster, 2)
+    for topic in ("t", "u", "v"):
+        cluster.delete(topic)
+    assert ["u", "v"] == [tp.topic for tp in cluster.benches[3].broker.state.controller.unstopped[2]]
+    assert [{"broker": 2, "queued": 2}] == cluster.benches[3].observed("command-dropped")
+    come_back(cluster, 2)
+    assert [2] == holders(cluster)
+    assert {} == cluster.benches[3].broker.state.controller.unstopped
