@@ -23,10 +23,13 @@ from harness.events import (
     Done,
     Elected,
     Exited,
+    Follower,
     Healed,
     Injection,
+    Leader,
     Registered,
     Registrations,
+    Started,
 )
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
@@ -95,7 +98,9 @@ def _own(ops: Sequence[Op]) -> Iterator[_Break]:
     """Yield registrations that are not newer than the one before, or that take over one that never was."""
     first: dict[str, Op] = {}
     for op, registered in events_of(ops, Registered):
-        if first.setdefault(op.process, op) is op and registered.taken_over:
+        if first.setdefault(op.process, op) is not op or not registered.taken_over:
+            continue
+        if not any(end.index < op.index for end in _mute(ops, op.process)):
             yield f"{op.process} took over a registration of its own at {at(op)}, and had none", (op.index,)
     for node, theirs in _told(ops).items():
         for (old, before), (new, op) in pairwise(theirs):
@@ -128,7 +133,33 @@ def _unreported(ops: Sequence[Op], node: str, czxid: int, seen: Op) -> bool:
     """Return True if a node may have registered so and not reported it, since a fault hit it before it could."""
     before = max((op.index for known, op in _told(ops).get(node, []) if known < czxid), default=-1)
     limit = seen.time_ns + margin_ns(ops)
-    return any(op.index > before and op.time_ns <= limit for op in _hurt(ops).get(node, ()))
+    hit = any(op.index > before and op.time_ns <= limit for op in _hurt(ops).get(node, ()))
+    return hit or any(end.index > before for end in _mute(ops, node))
+
+
+def _mute(ops: Sequence[Op], node: str) -> list[Op]:
+    """
+    Return the fault that ended each process of a node that took no part, in index order.
+
+    ZooKeeper's answer may be late, so such a process may have registered, and others may have seen it, although
+    it never heard that it had.
+    """
+    return _mutes(ops).get(node, [])
+
+
+@fact
+def _mutes(ops: Sequence[Op]) -> dict[str, list[Op]]:
+    """Return `_mute` of all nodes."""
+    parts = [op for kind in (Registered, ControllerOffice, Leader, Follower) for op, _ in events_of(ops, kind)]
+    started = [op for op, _ in events_of(ops, Started)]
+    found: dict[str, list[Op]] = {}
+    for outage in outages(ops):
+        end = outage.op.index
+        begun = max((op.index for op in started if op.process == outage.node and op.index < end), default=None)
+        spoke = [op.index for op in parts if op.process == outage.node]
+        if begun is not None and not any(begun < index < end for index in spoke):
+            found.setdefault(outage.node, []).append(outage.op)
+    return found
 
 
 @fact
@@ -172,6 +203,7 @@ def _again(ops: Sequence[Op]) -> Iterator[_Break]:
         reported = any(_between(ops, left, op, gone) for op in told.get(name, ()))
         # A process that dies, or is cut off, as it registers does not report it.
         hit = any(_between(ops, came, fault, gone) for fault in _hurt(ops).get(name, ()))
+        hit = hit or any(_between(ops, left, end, gone) for end in _mute(ops, name))
         if not reported and not hit:
             yield f"ZooKeeper names {name} anew at {at(came)}, which did not register", (came.index,)
 

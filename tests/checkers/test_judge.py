@@ -128,7 +128,8 @@ def test_result_has_what_decided_the_run_and_how_much_was_done() -> None:
     assert (spec.name, spec.command) == (result.run, result.rerun)
     # KIP-101, scenario 1: two kills and two restarts, an election, and five records.
     done = {"kill": 2, "restart": 2}
-    assert Activity(asked=done, bit=done, elections=1, acked=5) == result.activity
+    sent = {"records_sent": 5, "bytes_sent": 20}
+    assert Activity(asked=done, bit=done, elections=1, acked=5, **sent) == result.activity
 
 
 def test_written_scenario_without_an_expectation_is_not_judged() -> None:

@@ -72,10 +72,20 @@ def _killed_as_it_registers(edit: Edit) -> None:
     assert edit.at(shown) < edit.at(again)
 
 
+def _power_lost_before_it_hears(edit: Edit) -> None:
+    """C loses its power before it hears that it registered, and takes that registration over when it returns."""
+    registered = edit.find(BROKER, "registered", "C")
+    edit.change(registered, taken_over=True)
+    edit.restart(edit.lines[edit.at(registered) - 1], "C", down="power-loss", recovered=0)
+
+
 REGISTRATIONS = [
     plant("registrations-one-not-reported", "local-kip101-1", UNKNOWN)(_drop(BROKER, "registered", "C")),
     plant("registrations-one-taken-over-from-nobody", "local-kip101-1", UNKNOWN)(
         set_line(BROKER, "registered", "C", taken_over=True)
+    ),
+    plant("registrations-one-taken-over-that-it-never-heard-of-lawful", "local-kip101-1")(
+        _power_lost_before_it_hears
     ),
     plant("registrations-seen-as-another", "local-kip101-1", UNKNOWN)(
         set_line(BROKER, "registered", "C", czxid=294)

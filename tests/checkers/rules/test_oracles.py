@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from checkers.rules.oracles import KINDS, oracles
 from harness.model import ORACLES, OpType, Source
+from targets.simulator.generations import RULE as GENERATION
 from targets.simulator.oracles import Rule
 from tests.checkers.golden import random_run
 from tests.checkers.story import TOPIC
 
 
 def test_every_rule_of_the_simulator_has_a_kind_and_a_definition() -> None:
-    assert {f"oracle-{rule.value}" for rule in Rule} == {kind.value for kind in ORACLES}
+    assert {f"oracle-{rule}" for rule in (*Rule, GENERATION)} == {kind.value for kind in ORACLES}
     assert set(ORACLES) == {definition.kind for definition in KINDS}
 
 
