@@ -1,0 +1,44 @@
+"""checkers/facts/acked.py: which leader's append an acknowledged record is."""
+
+from __future__ import annotations
+
+from checkers.facts.acked import acked_records, written_by
+from tests.checkers.story import Story
+
+RECORDS = {"x": ["x-0"], "y": ["y-0"]}
+
+
+def two_leaders_at_one_offset() -> Story:
+    """A leads epoch 0 and B epoch 1; each appends its client's record at offset 0 before either is told so."""
+    story = Story(RECORDS, "kip101").leads("A", 0, 0).sends("x", acks=1).sends("y", acks=1)
+    return story.append("A", 0, 1, 0, "leader").leads("B", 1, 0).append("B", 0, 1, 1, "leader")
+
+
+def writer_of(story: Story, value: str) -> str:
+    """Return the node whose append wrote this acknowledged record."""
+    (acked,) = [each for each in acked_records(story.ops) if each.value == value]
+    written = written_by(story.ops, acked)
+    assert written is not None
+    return written.process
+
+
+def test_each_of_two_leaders_appends_is_of_the_record_that_its_final_log_holds() -> None:
+    story = two_leaders_at_one_offset().acked("x", 0, acks=1).acked("y", 0, acks=1)
+    story.log("A", [(0, ["x-0"])]).log("B", [(1, ["y-0"])])
+    assert ("A", "B") == (writer_of(story, "x-0"), writer_of(story, "y-0"))
+
+
+def test_append_that_a_final_log_holds_is_the_records_own_though_another_leader_appended_later() -> None:
+    """A leads again, and B copies x in place of y, which no final log has."""
+    story = two_leaders_at_one_offset().acked("x", 0, acks=1).acked("y", 0, acks=1).leads("A", 2, 1)
+    story.follows("B", "A", 2, 1).cut("B", 1, 0, "epoch-answer", 2).append("B", 0, 1, 0, "follower")
+    story.log("A", [(0, ["x-0"])]).log("B", [(0, ["x-0"])])
+    assert ("A", "B") == (writer_of(story, "x-0"), writer_of(story, "y-0"))
+
+
+def test_append_that_a_final_log_shows_to_be_of_another_record_is_not_of_this() -> None:
+    """A was cut and copied y, so no final log has x."""
+    story = two_leaders_at_one_offset().acked("x", 0, acks=1).acked("y", 0, acks=1)
+    story.follows("A", "B", 1, 1).cut("A", 1, 0, "epoch-answer", 1).append("A", 0, 1, 1, "follower")
+    story.log("A", [(1, ["y-0"])]).log("B", [(1, ["y-0"])])
+    assert ("A", "B") == (writer_of(story, "x-0"), writer_of(story, "y-0"))
