@@ -125,7 +125,7 @@ class Counts:
         event = op.event
         if isinstance(event, Produce) and op.type is OpType.OK:
             self.records_sent += 1
-            self.bytes_sent += len(event.value)
+            self.bytes_sent += len(event.value.encode())
         match event:
             case Injection(name=name, nodes=nodes):
                 if nature_of(op).effect is Effect.NONE:

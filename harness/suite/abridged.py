@@ -51,7 +51,7 @@ def read_abridged(run: Run, anomalies: Sequence[Anomaly]) -> AbridgedRun:
     select_produces(run.tables, chosen)
     select_batches(run.tables, chosen)
     chosen.ops.sort(key=lambda op: op.index)
-    counts.acked += _acked(run.tables)
+    _count_produces(run.tables, counts)
     left_out = chosen.seen - Counter(op.f for op in chosen.ops)
     found = AbridgedRun.of(chosen.ops, manifest.ops, dict(left_out))
     give(found, count, counts)
@@ -88,14 +88,15 @@ def _counting(counts: Counts) -> Callable[[Op], None]:
     return look
 
 
-def _acked(folder: Path) -> int:
-    """Return how many records of the schedule were acknowledged with acks=all."""
+def _count_produces(folder: Path, counts: Counts) -> None:
+    """Count the acknowledged records, and those of the schedule that were acknowledged with acks=all."""
     final = pa.array(sorted(FINAL_RECORDS), pa.string())
-    number = 0
-    for rows in batches_of(folder, "produces", ["name", "acks", "outcome"]):
-        acked = pc.and_(pc.equal(rows["outcome"], OpType.OK.value), pc.equal(rows["acks"], ACKS_ALL))
-        number += pc.sum(pc.and_(acked, pc.invert(pc.is_in(rows["name"], final)))).as_py() or 0
-    return number
+    for rows in batches_of(folder, "produces", ["name", "value", "acks", "outcome"]):
+        sent = rows.filter(pc.equal(rows["outcome"], OpType.OK.value))
+        counts.records_sent += sent.num_rows
+        counts.bytes_sent += pc.sum(pc.binary_length(sent["value"])).as_py() or 0
+        mine = pc.invert(pc.is_in(sent["name"], final))
+        counts.acked += pc.sum(pc.and_(pc.equal(sent["acks"], ACKS_ALL), mine)).as_py() or 0
 
 
 def _records(folder: Path, names: Sequence[str]) -> Records:

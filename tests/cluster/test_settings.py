@@ -47,8 +47,9 @@ def test_wrong_setting_is_named_with_what_was_expected(word: str, expected: str)
 
 
 def test_our_broker_takes_them_in_the_words_of_its_core() -> None:
-    asked = Settings(unclean_election=True, min_isr=2, message_format=MessageFormat.WITHOUT_EPOCHS)
-    assert {"unclean_election": True, "min_isr": 2, "stamp_epochs": False} == {
+    without = MessageFormat.WITHOUT_EPOCHS
+    asked = Settings(unclean_election=True, min_isr=2, message_format=without, flush_messages=7)
+    assert {"unclean_election": True, "min_isr": 2, "stamp_epochs": False, "flush_messages": 7} == {
         name: value for name, value in settings_of(asked).items() if name not in SETTINGS
     }
     assert SETTINGS["replica_lag_ms_max"] == settings_of(asked)["replica_lag_ms_max"]
