@@ -77,10 +77,14 @@ def fenced(node: Node, refused: Fenced) -> Iterator[str]:
 
 
 def decided(node: Node, chosen: Elected) -> Iterator[str]:
-    """Yield it if a controller reports a decision that its own replica has already obeyed."""
+    """
+    Yield it if a controller reports a decision that its own replica has already obeyed.
+
+    ZooKeeper's answer may be so late that a successor's commands come before it.
+    """
     if chosen.epoch < node.decided:
         yield f"elected epoch {chosen.epoch} after epoch {node.decided}"
     newest = max(node.epoch, node.epochs[-1][0] if node.epochs else -1)
-    if newest >= chosen.epoch > node.decided:
+    if newest >= chosen.epoch > node.decided and not node.succeeded:
         yield f"elected epoch {chosen.epoch} when it had obeyed a command of epoch {newest}"
     node.decided = max(node.decided, chosen.epoch)

@@ -22,6 +22,7 @@ from harness.effect import Effect, nature_of
 from harness.events import (
     Append,
     Checkpoint,
+    ControllerOffice,
     Elected,
     Event,
     Fenced,
@@ -68,9 +69,9 @@ KINDS: Final = (
         "its leader epoch and its epoch checkpoint; or an epoch added to the checkpoint, and no leader or "
         "append of it next; or an append before a truncate since follower, or a truncate that nothing asked "
         "for; or flush(checkpoint, length) of another length; or leader, follower or ready before "
-        "registered, elected(e) after its own process obeyed e, fenced by whom it did not follow; or "
-        "high-watermark(to) with to as before; or a final log whose high watermark the node never had; or "
-        "the one end that differs",
+        "registered, elected(e) after its own process obeyed e and no controller came after it, fenced by whom "
+        "it did not follow; or high-watermark(to) with to as before; or a final log whose high watermark the "
+        "node never had; or the one end that differs",
         words="What a broker reports contradicts what it reported before, so the history lacks an event of it, "
         "or has one that never was.",
         evidence="started, recovered, registered, ready, leader, follower, append, truncate, checkpoint, flush, "
@@ -113,6 +114,9 @@ def _told(ops: Sequence[Op]) -> Iterator[_Break]:
             if node is None:
                 node = nodes[op.process] = Node(op.process)
             event = op.event
+            if isinstance(event, ControllerOffice) and event.active:
+                for each in nodes.values():
+                    each.succeeded = each is not node
             for text in _next(node, event, given):
                 yield node.name, f"{node.name} {text} at {at(op)}", (node.last, op.index)
             if isinstance(event, _ENDING):

@@ -41,11 +41,12 @@ class Waits:
         self._world = world
         self._violations = violations
         self._main = main
+        self._since: dict[tuple[str, int], int] = {}  # when a topic of that czxid was first seen in ZooKeeper
 
     def on_answered(self, name: str, request: Request, response: Response, received_ns: int) -> None:
         """Judge an answer and its time."""
         if isinstance(response, MetadataResponse):
-            self._metadata(name, response)
+            self._metadata(name, response, received_ns)
             return
         self._whole(name, request, response)
         if isinstance(request, FetchRequest) and isinstance(response, FetchResponse):
@@ -65,8 +66,12 @@ class Waits:
             text = f"{name} answers a {type(request).__name__} of {of}, and the answer {lacks}"
             self._violated(name, asked[0] if asked else self._main, text)
 
-    def _metadata(self, name: str, response: MetadataResponse) -> None:
-        """Check that leaders are among the brokers of the answer, and that no partition of a topic is left out."""
+    def _metadata(self, name: str, response: MetadataResponse, received_ns: int) -> None:
+        """
+        Check that leaders are among the brokers of the answer, and that no partition of a topic is left out.
+
+        A topic that was made after the question may be missing: the broker may have read ZooKeeper before.
+        """
         live = {broker.broker_id for broker in response.brokers}
         nodes = self._world.zookeeper.tree.nodes
         topics = {path.rpartition("/")[2] for path in nodes if path.rpartition("/")[0] == BROKER_TOPICS}
@@ -79,7 +84,9 @@ class Waits:
                     self._violated(name, found.tp, text)
             if topic.topic not in topics:
                 continue
-            if topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            made = (topic.topic, nodes[topic_path(topic.topic)].czxid)
+            seen_ns = self._since.setdefault(made, self._world.clock.now_ns)
+            if topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and seen_ns < received_ns:
                 self._violated(
                     name, self._main, f"{name} does not know topic {topic.topic}, which is in ZooKeeper"
                 )

@@ -58,6 +58,12 @@ class TinyBroker:
         self.port = 0
         self.seen: list[tuple[int, int]] = []
         self.transports: list[asyncio.Transport] = []
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def hang_up(self) -> None:
+        """Close the first connection, as a broker that dies; for threads other than the server's."""
+        assert self.loop is not None
+        self.loop.call_soon_threadsafe(self.transports[0].abort)
 
     def answer(self, request: Request) -> Response:
         match request:
@@ -151,7 +157,7 @@ class _Connection(asyncio.BufferedProtocol):
 def running(folder: Path) -> Iterator[TinyBroker]:
     """Serve on a free loopback port, from a separate thread, until the block ends."""
     broker = TinyBroker(folder)
-    loop = asyncio.new_event_loop()
+    loop = broker.loop = asyncio.new_event_loop()
     server = loop.run_until_complete(loop.create_server(lambda: _Connection(broker), "127.0.0.1", 0))
     broker.port = server.sockets[0].getsockname()[1]
     thread = threading.Thread(target=loop.run_forever)

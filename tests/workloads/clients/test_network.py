@@ -55,7 +55,7 @@ def test_node_that_closed_its_connection_is_asked_over_a_new_one_and_leads_no_mo
     with network(broker) as mine:
         mine.refresh()
         connection = mine._open["B"]
-        broker.transports[0].abort()
+        broker.hang_up()
         connection._socket.settimeout(WITHIN_S)
         assert b"" == connection._socket.recv(1)
         found = mine.ask("B", WITHIN_S, lambda asked: questions.leaders(asked, [PLACE]))
