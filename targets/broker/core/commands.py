@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
+    ErrorCode,
     LeaderAndIsr,
     LeaderAndIsrRequest,
     Response,
     StopReplica,
     StopReplicaRequest,
+    StopReplicaResponse,
     TopicPartition,
 )
 from targets.broker.core.rules import ReturningLeader
@@ -221,5 +223,12 @@ def on_commanded(core: Core, continuation: AwaitCommandAck, tag: int, response: 
     if response is None:
         core.after_ms(("command", continuation.broker), core.config.controller_backoff_ms)
         return
-    channel.queue.pop(0)
+    request = channel.queue.pop(0)
+    if isinstance(request, StopReplicaRequest) and _is_stale(response):
+        _note_unstopped(core, continuation.broker, {asked.tp: asked.topic_id for asked in request.partitions})
     pump(core, continuation.broker)
+
+
+def _is_stale(response: Response) -> bool:
+    """Return True if a broker refused what was meant for an earlier registration; its next is not read yet."""
+    return isinstance(response, StopReplicaResponse) and response.error is ErrorCode.STALE_BROKER_EPOCH

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from targets.broker.core import fetches, follower, leader
 from targets.broker.core.epochs import EpochCache, recovered_cache
 from targets.broker.core.events import Answer, Caller
+from targets.broker.core.fences import is_same_topic
 from targets.broker.core.log_port import LogPort, Recovery
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
@@ -96,6 +97,12 @@ def _is_of_older_topic(core: Core, tp: TopicPartition, topic_id: int) -> bool:
     return replica is not None and NO_TOPIC_ID < topic_id < replica.topic_id
 
 
+def _has_replica_of(core: Core, tp: TopicPartition, topic_id: int) -> bool:
+    """Return True if the replica here is of the topic with this id, as far as it says."""
+    replica = core.state.replicas.get(tp)
+    return replica is not None and is_same_topic(replica.topic_id, topic_id)
+
+
 def stop_replica(core: Core, tp: TopicPartition) -> None:
     """V3 stopReplica: stop the fetcher, stop the checkpoint, delete the directory."""
     replica = core.state.replicas.pop(tp, None)
@@ -119,6 +126,8 @@ def on_broker_startup(
     V3 E: start each replica assigned here as ZooKeeper says, and delete replicas that are no longer assigned.
 
     A partition that a controller's command named meanwhile stays: its topic may be younger than the reading.
+    Where topics have ids, one without a state gets no new replica: until a controller has seen the topic, no one
+    would say that it is deleted.
 
     Args:
         fresh: the partitions whose state was written after this broker registered. An epoch that it leads
@@ -129,9 +138,11 @@ def on_broker_startup(
     for tp, replicas in sorted(assigned.items()):
         if me not in replicas or _is_of_older_topic(core, tp, topic_ids[tp]):
             continue
+        state = states.get(tp)
+        if state is None and core.rules.topic_identity and not _has_replica_of(core, tp, topic_ids[tp]):
+            continue  # not initialised yet
         replica = start_replica(core, tp, topic_ids[tp])
         replica.replicas = replicas
-        state = states.get(tp)
         if state is None or state.leader_epoch <= replica.leader_epoch:
             continue  # not initialised yet, or the controller's command came first
         awaits = core.rules.returning_leader is ReturningLeader.AWAITS

@@ -15,6 +15,7 @@ from targets.broker.core import commands
 from targets.broker.core.events import ZkSession
 from targets.broker.core.messages import NO_TOPIC_ID, StopReplica, StopReplicaRequest
 from targets.broker.core.rules import PROTOCOLS, Rules
+from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS
 from tests.broker.core.bench import TP
 from tests.broker.core.cluster import Cluster
 
@@ -79,6 +80,37 @@ def test_command_that_waited_for_a_broker_which_then_left_is_sent_when_it_is_bac
     come_back(cluster, 2)
     assert 2 == len(stops(cluster, 2))
     cluster.release()  # the first is for an older registration, and refused
+    assert [] == holders(cluster)
+
+
+def test_command_that_is_refused_as_it_names_an_older_registration_is_sent_again() -> None:
+    """The broker registered anew before the controller noticed; the refusal must not end the deletion."""
+    cluster = cluster_of()
+    cluster.hold(3, 2, StopReplicaRequest)
+    cluster.delete("t")
+    cluster.benches[3].hold(BROKER_IDS)
+    leave(cluster, 2)
+    come_back(cluster, 2)
+    cluster.release()
+    assert [2] == holders(cluster)
+    assert [TP] == list(cluster.benches[3].broker.state.controller.unstopped[2])
+    cluster.benches[3].release()
+    cluster.settle()
+    assert [] == holders(cluster)
+
+
+def test_topic_that_no_controller_has_seen_leaves_no_replica_where_it_was_read_at_a_start() -> None:
+    """It may be deleted before a controller sees it, and then no one would say so."""
+    cluster = cluster_of()
+    cluster.benches[3].hold(BROKER_TOPICS)
+    cluster.delete("t")
+    cluster.create(replicas=(1, 2))
+    cluster.crash(2)
+    cluster.start(2)
+    assert [1] == holders(cluster)
+    cluster.delete("t")
+    cluster.benches[3].release()
+    cluster.settle()
     assert [] == holders(cluster)
 
 

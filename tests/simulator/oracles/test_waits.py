@@ -136,7 +136,6 @@ def metadata(leader: int, *partitions: int, error: ErrorCode = ErrorCode.NONE) -
         (metadata(-1, 0), ""),
         (metadata(2, 0), "names broker 2 as leader"),
         (metadata(1), "lacks partition 0"),
-        (metadata(-1, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), "does not know topic"),
         (metadata(-1, error=ErrorCode.LEADER_NOT_AVAILABLE), ""),
     ],
 )
@@ -146,6 +145,13 @@ def test_metadata_that_contradicts_itself_or_zookeeper_is_named(
     found = room.answered(MetadataRequest(topics=(TP.topic,)), response)
     assert expected in found
     assert bool(expected) == bool(found)
+
+
+def test_topic_that_is_not_known_is_named_unless_it_is_younger_than_the_question() -> None:
+    room, asked = Room(), MetadataRequest(topics=(TP.topic,))
+    unknown = metadata(-1, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert room.answered(asked, unknown, after_ms=100) == ""  # seen for the first time, and asked before
+    assert "does not know topic" in room.answered(asked, unknown)
 
 
 def test_fetch_that_nobody_wakes_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
