@@ -54,7 +54,8 @@ def test_topics_come_and_go_while_faults_are_in_force_and_nothing_old_is_found_i
     outcomes: Counter[tuple[str, OpType]] = Counter()
     for seed in range(30):
         result, ops = play(seed)
-        assert Verdict.VALID is result.verdict, (seed, result.sentences)
+        # Where m1's only try times out, nothing is acknowledged, and the run proves nothing of its log.
+        assert {each.kind for each in result.anomalies} <= {Kind.VACUOUS}, (seed, result.sentences)
         outcomes.update((op.f, op.type) for op, _ in (*events_of(ops, CreateTopic), *events_of(ops, DeleteTopic)))
     for f in ("create-topic", "delete-topic"):
         assert outcomes[f, OpType.INVOKE] == sum(outcomes[f, end] for end in OpType if end is not OpType.INVOKE)
