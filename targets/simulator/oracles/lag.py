@@ -42,11 +42,12 @@ class _Follower:
 
 @dataclass(slots=True, kw_only=True)
 class _Reign:
-    """One leadership: its epoch, its process's replica, when it began, and what its followers fetched."""
+    """One leadership: its epoch, its process's replica, when it began, its ISR, and what its followers fetched."""
 
     replica: Replica
     epoch: int
     began_ns: int
+    isr: tuple[int, ...] = ()
     asked: tuple[int, ...] | None = None
     followers: dict[int, _Follower] = field(default_factory=dict)
 
@@ -96,6 +97,11 @@ class Lag:
                     if (behind_ns := self._behind(reign, member)) <= lag_ns:
                         yield tp, self._text(f"{name}, leader of {tp}, takes out", member, behind_ns, lag_ns)
             reign.asked = asked
+            for member in replica.isr:
+                if member in reign.followers and member not in reign.isr:
+                    # It joins at the high watermark, not at the end; whether it lags is looked at from now on.
+                    reign.followers[member].at_end_ns = self._world.clock.now_ns
+            reign.isr = replica.isr
             if asked is not None or replica.isr_blocked:
                 # A write whose answer is lost is asked for again at the next look, whether it happened or not.
                 for follower in reign.followers.values():

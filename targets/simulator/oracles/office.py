@@ -97,7 +97,7 @@ class Office:
             self._judge_use(name, tps, request.controller_epoch, f"sends {what}")
 
     def on_ask(self, name: str, asked: ZkAsk) -> None:
-        """Check a controller's decision for ZooKeeper, and note a question who holds the office."""
+        """Check a controller's decision; note a leader's ISR, and a question who holds the office."""
         for op in asked.ops:
             if isinstance(op, ZkMulti):
                 self._judge_multi(name, op)
@@ -114,7 +114,9 @@ class Office:
         broker = self._world.nodes[name].broker
         replica = None if broker is None else broker.state.replicas.get(oracle.tp)
         leads = replica is not None and replica.role is Role.LEADER and replica.leader_epoch == state.leader_epoch
-        if not (leads and state.leader == self._world.ids[name]):
+        if leads and state.leader == self._world.ids[name]:
+            oracle.on_isr_asked(state.isr)
+        else:
             self._judge_use(name, [oracle.tp], state.controller_epoch, "asks ZooKeeper to write a leader and ISR")
 
     def _judge_use(self, name: str, tps: Sequence[TopicPartition], epoch: int, does: str) -> None:

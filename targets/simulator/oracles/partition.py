@@ -45,6 +45,7 @@ class PartitionOracle:
         self._ids = dict(world.ids)
         self._isr: tuple[str, ...] = ()
         self._leaders: dict[int, str] = {}
+        self._lives: dict[str, int] = {}  # of each node's process when a leader last asked for it in the ISR
         self._excused: set[int] = set()
         # Of the topic: its id, whether it is deleted, and what was committed in those of its name before.
         self._topic_id = NO_TOPIC_ID
@@ -89,9 +90,22 @@ class PartitionOracle:
         self.replicas.look_at_dead()
         for member in self._isr:
             # A member that joins must have all; unless the write was in flight when it lost power (KIP-903).
-            if member not in before and self.replicas.seen[member].replica is not None:
+            if member not in before and self._is_as_when_asked(member):
                 self.replicas.taken[member].clear()
         self._judge_isr(self._isr)
+
+    def on_isr_asked(self, isr: Sequence[int]) -> None:
+        """Note which processes a leader asks ZooKeeper to have in the ISR."""
+        for member in filter(None, map(self._world.name_of, isr)):
+            self._lives[member] = self._life(member)
+
+    def _is_as_when_asked(self, member: str) -> bool:
+        life = self._life(member)
+        return self.replicas.seen[member].replica is not None and self._lives.get(member, life) == life
+
+    def _life(self, name: str) -> int:
+        process = self._world.nodes[name].process
+        return -1 if process is None else process.life
 
     def _renew(self, topic_id: int) -> None:
         """Forget what was committed: the topic was deleted and created again."""

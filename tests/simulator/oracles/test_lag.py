@@ -9,6 +9,7 @@ import pytest
 from targets.broker.core import isr, leader, questions
 from targets.broker.core.messages import ErrorCode, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult
 from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.oracles.lag import Lag
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, post, produce, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP
@@ -37,6 +38,27 @@ def test_leader_that_keeps_who_lags_is_named(monkeypatch: pytest.MonkeyPatch) ->
     patch(monkeypatch, isr, "_late", lambda *_: False)
     _, oracles = with_laggard()
     assert "A, leader of log-0, keeps B, which has lagged for" in sentence_of(oracles, Rule.DUE)
+
+
+def test_member_that_joins_is_looked_at_from_then_on() -> None:
+    """It joins at the high watermark, and may be behind the log's end for longer than the lag allows."""
+    world, _ = watched(settings=SETTINGS)
+    lag, node, replica = Lag(world, [TP]), world.nodes["A"], replica_of(world, "A")
+    isr = replica.isr
+
+    def kept() -> set[str]:
+        assert node.broker is not None
+        return {text.split()[5] for _, text in lag.wrong("A", node, node.broker.state)}
+
+    assert set() == kept()
+    world.run(0.4)
+    assert {"B,", "C,"} == kept()  # it was told of no fetch
+    replica.isr = (world.ids["A"],)
+    assert set() == kept()
+    replica.isr = isr
+    assert set() == kept()
+    world.run(0.4)
+    assert {"B,", "C,"} == kept()
 
 
 def test_leader_that_takes_out_who_does_not_lag_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

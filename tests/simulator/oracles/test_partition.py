@@ -67,6 +67,22 @@ def test_record_that_a_power_cut_took_is_excused() -> None:
     assert {} == oracles.violations
 
 
+def test_member_whose_power_went_while_the_leader_asked_for_it_in_the_isr_is_excused() -> None:
+    """Source: KIP-903: the write is of a process that is gone, and adds one without its records."""
+    world, oracles = watched()
+    world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
+    cut = world.links.cut("B", "zookeeper", close=True)
+    assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
+    world.links.heal(cut)
+    assert world.until(lambda: world.ids["B"] in (replica_of(world, "A").isr_asked or ()), WAIT_S)
+    assert world.ids["B"] not in state(world).isr
+    assert "2 batches became 0" in world.nodes["B"].lose_power()
+    world.nodes["B"].boot()
+    assert world.until(lambda: world.ids["B"] in state(world).isr, WAIT_S)
+    world.run(0.5)
+    assert {} == oracles.violations
+
+
 def test_record_that_went_without_a_power_cut_is_not_excused_by_one_elsewhere() -> None:
     world, oracles = watched()
     log_of(world, "C").flush()
