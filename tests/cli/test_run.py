@@ -50,7 +50,16 @@ def test_search_of_a_sound_protocol_keeps_nothing_and_is_valid(
 def test_search_accepts_rules_and_prints_them_in_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--rule", "truncate_to=high_watermark", "--seed", "0", "--seeds", "20", "--stop-at-first"]
+    words = [
+        "--rule",
+        "truncate_to=high_watermark",
+        "--seed",
+        "0",
+        "--seeds",
+        "20",
+        "--stop-at-first",
+        "--no-shrink",
+    ]
     assert EXIT_CODES["invalid"] == run(tmp_path, *words)
     assert "--rule truncate_to=high_watermark" in capsys.readouterr().out
 
