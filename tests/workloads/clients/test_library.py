@@ -254,13 +254,15 @@ def test_consumer_that_is_out_of_range_sees_it_and_begins_again(
 
 # --- what is refused --------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("clients", "complaint"),
+    ("own", "clients", "complaint"),
     [
         (
+            Library.LIBRDKAFKA,
             Clients(consumers=(ConsumerPlan(name="c2", places=(PLACE,), via=Via.EVERY),)),
             r"librdkafka: consumer c2 via=every; expected via=leader, .*: raw",
         ),
         (
+            Library.RAW,
             Clients(
                 producers=(
                     ProducerPlan(name="p1", places=(PLACE,), codecs=("gzip", "zstd"), client=Library.KAFKA_PYTHON),
@@ -269,6 +271,14 @@ def test_consumer_that_is_out_of_range_sees_it_and_begins_again(
             "kafka-python: producer p1 codecs=zstd; expected of none, gzip",
         ),
         (
+            Library.LIBRDKAFKA,
+            Clients(
+                producers=(ProducerPlan(name="p1", places=(PLACE,), client=Library.KAFKA_PYTHON),),
+            ),
+            "kafka-python: p1 with brokers older than 0.11; expected client librdkafka, or none",
+        ),
+        (
+            Library.RAW,
             Clients(
                 producers=(ProducerPlan(name="p1", places=(PLACE,), codecs=("lz4",)),),
                 consumers=(ConsumerPlan(name="c1", places=(PLACE,), client=Library.KAFKA_PYTHON),),
@@ -278,10 +288,10 @@ def test_consumer_that_is_out_of_range_sees_it_and_begins_again(
     ],
 )
 def test_client_that_is_impossible_is_refused_before_anything_starts(
-    history: History, clients: Clients, complaint: str
+    history: History, own: Library, clients: Clients, complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        begin(clients, SEED, own=Library.LIBRDKAFKA, process=lambda: "client-1", history=history, nodes={})
+        begin(clients, SEED, own=own, process=lambda: "client-1", history=history, nodes={})
     assert [] == read_history(history.path)
 
 
