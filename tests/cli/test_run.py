@@ -120,6 +120,15 @@ def test_exit_code_is_that_of_the_verdict_however_many_seeds_were_played(
     assert [EXIT_CODES[word]] * 3 == [run(tmp_path, *words) for words in (local, (*local, "--seeds", "2"), ())]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--host", "sim"), ("--host", "local", "--target", "kafka:0.10.2.2"), ("--host", "sim", "--seeds", "3")],
+)
+def test_workload_on_libraries_is_refused_where_it_is_impossible(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert EXIT_CODES["usage"] == run(tmp_path, *words, "--workload", "mixed")
+    assert [] == [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("option", ["--compare-with", "--beside"])
 def test_comparison_plays_seeds_from_the_first_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
