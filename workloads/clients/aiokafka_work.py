@@ -37,8 +37,9 @@ from workloads.clients.library import (
     Came,
     Record,
     Report,
-    refused,
+    came_of,
     refused_all,
+    refused_by,
 )
 from workloads.clients.outcomes import Outcome
 from workloads.clients.stack import Stack
@@ -137,14 +138,7 @@ class AiokafkaSender:
             await producer.client.force_metadata_update()
 
     def _refused(self, error: BaseException, acks: int, *, unsent: bool = False) -> Outcome:
-        code = error.errno if isinstance(error, theirs.BrokerResponseError) else None
-        return refused(
-            code,
-            type(error).__name__,
-            acks,
-            unsent=unsent or isinstance(error, theirs.NodeNotReadyError),
-            resends=bool(self._plan.retries) and not unsent,
-        )
+        return refused_by(theirs, error, acks, unsent=unsent, resends=bool(self._plan.retries))
 
     async def _producer(self, acks: int, codec: str) -> Any:
         if (acks, codec) not in self._made:
@@ -208,11 +202,7 @@ class AiokafkaReader:
             # It may have dropped what it had of other partitions: all positions are assigned again.
             guilty = error.args[0] if isinstance(error, theirs.OffsetOutOfRangeError) else ()
             return refused_all(type(error).__name__, self._positions, {Place(*where) for where in guilty})
-        came = Came()
-        for where, records in polled.items():
-            for record in records:
-                came.add(Place(*where), record.offset, record.value)
-        return came
+        return came_of(polled)
 
     async def _polled(self) -> Any:
         if self._consumer is None:

@@ -33,8 +33,9 @@ from workloads.clients.library import (
     Came,
     Record,
     Report,
-    refused,
+    came_of,
     refused_all,
+    refused_by,
 )
 from workloads.clients.outcomes import Outcome
 from workloads.clients.stack import Stack
@@ -106,14 +107,7 @@ class KafkaPythonSender:
                 report(value, Outcome(type=OpType.OK, base=offset if send.acks else None))
 
     def _refused(self, error: Exception, acks: int, *, unsent: bool = False) -> Outcome:
-        code = error.errno if isinstance(error, theirs.BrokerResponseError) else None
-        return refused(
-            code,
-            type(error).__name__,
-            acks,
-            unsent=unsent or isinstance(error, theirs.NodeNotReadyError),
-            resends=bool(self._plan.retries) and not unsent,
-        )
+        return refused_by(theirs, error, acks, unsent=unsent, resends=bool(self._plan.retries))
 
     def _producer(self, acks: int, codec: str) -> Any:
         if (acks, codec) not in self._made:
@@ -174,11 +168,7 @@ class KafkaPythonReader:
         except theirs.KafkaError as error:
             # It may have dropped what it had of other partitions: all positions are assigned again.
             return refused_all(type(error).__name__, self._positions, _out_of_range(error))
-        came = Came()
-        for where, records in polled.items():
-            for record in records:
-                came.add(Place(*where), record.offset, record.value)
-        return came
+        return came_of(polled)
 
     def _connected(self) -> Any:
         if self._consumer is None:

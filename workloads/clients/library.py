@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from harness.events import Poll, Produce
 from harness.kafka_errors import KAFKA_ERRORS, surely_not_appended
@@ -84,6 +84,15 @@ def refused_all(why: str, places: Iterable[Place], out_of_range: Collection[Plac
     """Return a poll that brought nothing, and after which all partitions are assigned again."""
     refused = {place: Refusal(why=why, out_of_range=place in out_of_range) for place in places}
     return Came(refused=refused)
+
+
+def came_of(polled: Mapping[Any, Iterable[Any]]) -> Came:
+    """Return what a poll brought, of a library that gives (topic, partition) -> records."""
+    came = Came()
+    for where, records in polled.items():
+        for record in records:
+            came.add(Place(*where), record.offset, record.value)
+    return came
 
 
 class Reader(Protocol):
@@ -217,3 +226,22 @@ def refused(code: int | None, name: str, acks: int, *, unsent: bool = False, res
     known = KAFKA_ERRORS.get(code) if code is not None else None
     surely_not = not resends and (unsent or (known is not None and surely_not_appended(known.code, acks)))
     return Outcome(type=OpType.FAIL if surely_not else OpType.INFO, error=name if known is None else known.name)
+
+
+def refused_by(theirs: Any, error: BaseException, acks: int, *, unsent: bool, resends: bool) -> Outcome:
+    """
+    Return the outcome of a record that kafka-python, or aiokafka, which began as a copy of it, reports as failed.
+
+    Args:
+        theirs: the library's module of errors.
+        unsent: as in `refused`, where the error alone does not prove it.
+        resends: the library may have sent the record before.
+    """
+    code = error.errno if isinstance(error, theirs.BrokerResponseError) else None
+    return refused(
+        code,
+        type(error).__name__,
+        acks,
+        unsent=unsent or isinstance(error, theirs.NodeNotReadyError),
+        resends=resends and not unsent,
+    )
