@@ -21,15 +21,16 @@ class Effect(StrEnum):
     """
     The effect of a fault on a node.
 
-    The first group lasts until it is undone, in this order: a node can register at its start only if it is not cut
-    off, and needs its clock and its disk. The other effects are momentary. A fault with no effect (NONE) proves
+    The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
+    when its link is healed; a node can register at its start only if it is not cut off, and needs its clock and its
+    disk. The other effects are momentary. A fault with no effect (NONE) proves
     nothing if it bites.
     """
 
+    PAUSED = "paused"
     CUT_OFF = "cut-off-from-zookeeper"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
-    PAUSED = "paused"
     DOWN = "down"
     POWER_LOST = "power-lost"
 

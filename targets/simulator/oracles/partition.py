@@ -19,6 +19,7 @@ from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Role
 from targets.broker.core.zookeeper import ZkNode, decode_state, leader_and_isr_path
+from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.records import HOLE, Records
 from targets.simulator.oracles.replicas import Before, Replicas
 from targets.simulator.oracles.violation import Rule, Violations
@@ -33,7 +34,7 @@ class PartitionOracle:
         committed: the number of the record at every offset that a leader has exposed.
     """
 
-    def __init__(self, world: World, tp: TopicPartition, violations: Violations) -> None:
+    def __init__(self, world: World, tp: TopicPartition, violations: Violations, lives: Lives) -> None:
         """Look at every node for the first time."""
         self.tp = tp
         self.records = Records()
@@ -41,11 +42,12 @@ class PartitionOracle:
         self.committed: list[int] = []
         self._world = world
         self._violations = violations
+        self._lives = lives
         self._path = leader_and_isr_path(tp)
         self._ids = dict(world.ids)
         self._isr: tuple[str, ...] = ()
         self._leaders: dict[int, str] = {}
-        self._lives: dict[str, int] = {}  # of each node's process when a leader last asked for it in the ISR
+        self._asked: dict[str, int] = {}  # of each node the process that a leader last asked to have in the ISR
         self._excused: set[int] = set()
         # Of the topic: its id, whether it is deleted, and what was committed in those of its name before.
         self._topic_id = NO_TOPIC_ID
@@ -89,23 +91,19 @@ class PartitionOracle:
         before, self._isr = self._isr, tuple(name for name in names if name is not None)
         self.replicas.look_at_dead()
         for member in self._isr:
-            # A member that joins must have all; unless the write was in flight when it lost power (KIP-903).
+            # A member that joins must have all; unless it was asked for an earlier process of it (KIP-903).
             if member not in before and self._is_as_when_asked(member):
                 self.replicas.taken[member].clear()
         self._judge_isr(self._isr)
 
-    def on_isr_asked(self, isr: Sequence[int]) -> None:
-        """Note which processes a leader asks ZooKeeper to have in the ISR."""
+    def on_isr_asked(self, leader: str, isr: Sequence[int]) -> None:
+        """Note of which processes a leader has heard that it asks ZooKeeper to have in the ISR."""
         for member in filter(None, map(self._world.name_of, isr)):
-            self._lives[member] = self._life(member)
+            self._asked[member] = self._lives.heard(leader, member)
 
     def _is_as_when_asked(self, member: str) -> bool:
-        life = self._life(member)
-        return self.replicas.seen[member].replica is not None and self._lives.get(member, life) == life
-
-    def _life(self, name: str) -> int:
-        process = self._world.nodes[name].process
-        return -1 if process is None else process.life
+        life = self._lives.now(member)
+        return self.replicas.seen[member].replica is not None and self._asked.get(member, life) == life
 
     def _renew(self, topic_id: int) -> None:
         """Forget what was committed: the topic was deleted and created again."""

@@ -63,6 +63,7 @@ from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.due import Due
 from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.lag import Lag
+from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
@@ -90,7 +91,8 @@ class Oracles:
         """Start to watch these partitions."""
         self._world = world
         self._violations = Violations(world)
-        self._partitions = {tp: PartitionOracle(world, tp, self._violations) for tp in places}
+        self._lives = Lives(world)
+        self._partitions = {tp: PartitionOracle(world, tp, self._violations, self._lives) for tp in places}
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
         self._of_node = {
             name: [
@@ -147,6 +149,8 @@ class Oracles:
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
         """Look first, so that what the step committed counts for what it answered; most steps change nothing."""
         kind = type(event)
+        if kind is Received or kind is Start:
+            self._lives.on_event(name, event)
         if kind in _OF_OFFICE:
             self._office.on_event(name, event)
         for effect in effects:

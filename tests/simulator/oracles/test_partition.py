@@ -83,6 +83,25 @@ def test_member_whose_power_went_while_the_leader_asked_for_it_in_the_isr_is_exc
     assert {} == oracles.violations
 
 
+def test_member_whose_fetch_arrives_after_its_power_went_is_excused() -> None:
+    """Source: KIP-903: before it a fetch does not say which process of the follower has sent it."""
+    world, oracles = watched()
+    world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
+    cut = world.links.cut("B", "zookeeper", close=True)
+    assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
+    hold = world.links.hold("Fetch", "B", "A", "request", from_offset=3)
+    world.links.heal(cut)
+    assert world.until(lambda: bool(hold.held), WAIT_S)
+    assert world.ids["B"] not in state(world).isr
+    assert "2 batches became 0" in world.nodes["B"].lose_power()
+    world.nodes["B"].boot()
+    world.links.release(hold)
+    assert world.until(lambda: world.ids["B"] in state(world).isr, WAIT_S)
+    assert 0 == log_of(world, "B").end_offset
+    world.run(0.5)
+    assert {} == oracles.violations
+
+
 def test_record_that_went_without_a_power_cut_is_not_excused_by_one_elsewhere() -> None:
     world, oracles = watched()
     log_of(world, "C").flush()
