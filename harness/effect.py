@@ -22,9 +22,8 @@ class Effect(StrEnum):
     The effect of a fault on a node.
 
     The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
-    when its link is healed; a node can register at its start only if it is not cut off, and needs its clock and its
-    disk. The other effects are momentary. A fault with no effect (NONE) proves
-    nothing if it bites.
+    when its link is healed; a node can register at its start only if it is not cut off, and needs its clock and
+    its disk. The other effects are momentary. A fault with no effect (NONE) proves nothing if it bites.
     """
 
     PAUSED = "paused"
