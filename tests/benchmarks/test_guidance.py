@@ -1,4 +1,4 @@
-"""Schedules grow into schedules that can be read and played, the same ones each time; pairs come from the cores."""
+"""Grown schedules can be read and played, and are the same each time; pairs come from the cores."""
 
 from __future__ import annotations
 
