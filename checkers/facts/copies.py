@@ -183,12 +183,12 @@ class Copies:
             found.setdefault(change.node, []).append(change)
         return found
 
-    def written(self, offset: int, after: int, until: int) -> list[Op]:
+    def written(self, offset: int, after: int, until: int) -> tuple[list[Op], list[Op]]:
         """
         Return the leaders' appends that may have written a record acknowledged at that offset, in index order.
 
-        Brokers' and clients' ops race to the collector. If no append lies between the two ops, the first append
-        after them is returned.
+        Brokers' and clients' ops race to the collector. So those that lie between the two ops come first, and then
+        the first one after them, if there is any.
 
         Args:
             offset: the acknowledged offset.
@@ -196,8 +196,8 @@ class Copies:
             until: the index of the record's ok.
         """
         first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
-        places = self._wrote_to.at(offset, first, end) or self._wrote_to.at(offset, max(first, end))[:1]
-        return [self._wrote[place][0] for place in places]
+        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))[:1]
+        return [self._wrote[place][0] for place in between], [self._wrote[place][0] for place in later]
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:

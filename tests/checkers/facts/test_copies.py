@@ -77,5 +77,5 @@ def test_written_takes_the_append_of_this_record_when_the_offset_was_used_before
     story = scenario_2("kip101")
     copies = Copies(story.ops, NAMES)
     sent = [op.index for op in story.ops if op.f == "produce" and op.value["value"] == "m3-0"]
-    (append,) = copies.written(3, *sent)
+    (append,), _ = copies.written(3, *sent)
     assert 1 == append.value["epoch"]
