@@ -102,6 +102,9 @@ def _read_loss(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | N
 def _origins(ops: Sequence[Op], shown: Shown, polled: Polled) -> frozenset[int]:
     """Return the leaders' appends of which the node that answered may have shown its copy, UNKNOWN among them."""
     changes = copies_of(ops).changes(shown[0])
+    if not polled.event.node:  # a client that does not tell whom it asked; it may have asked before its poll
+        every = (each for theirs in changes.values() for each in theirs if each.op.index <= until(ops, polled))
+        return frozenset(each.origin for each in every if each.origin is not None)
     theirs = [each for each in changes.get(polled.event.node, ()) if each.op.index <= until(ops, polled)]
     before = [each for each in theirs if each.op.index < polled.invoked.index][-1:]
     within = [each for each in theirs if each.op.index >= polled.invoked.index]
