@@ -20,7 +20,7 @@ from harness.kafka_errors import KAFKA_ERRORS, MOVED
 from harness.logdir.records import sent_digest
 from harness.model import OpType
 from harness.workload.plan import Place, ProducerPlan
-from harness.workload.script import ProducerScript, Send
+from harness.workload.script import FIRST, Life, ProducerScript, Send
 from workloads.clients import questions
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
@@ -41,13 +41,21 @@ class Producer:
         seed: of the run; it decides what is sent, and which nodes are asked who leads.
         process: its name in the history and on the network.
         nodes: a node's name -> "host:port".
+        life: which of its lives this is.
     """
 
     def __init__(
-        self, plan: ProducerPlan, seed: int, *, process: str, history: Recorder, nodes: Mapping[str, str]
+        self,
+        plan: ProducerPlan,
+        seed: int,
+        *,
+        process: str,
+        history: Recorder,
+        nodes: Mapping[str, str],
+        life: Life = FIRST,
     ) -> None:
         self._plan = plan
-        self._script = ProducerScript(plan, seed)
+        self._script = ProducerScript(plan, seed, life)
         self._process = process
         self._history = history
         # Not the script's chance: how often it asks depends on time, and what it sends must not.

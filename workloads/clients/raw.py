@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 from kio.schema.errors import ErrorCode
 
 from harness import limits
+from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
 from harness.events import Produce, Read
@@ -64,6 +65,7 @@ class RawClient:
     The clients of one run; every call is one process of the history, client-1, client-2, ...
 
     Args:
+        ledger: the run's, for clients in processes of their own; None: there are none.
         bootstrap: returns "host:port" of the running nodes; called again for every metadata request.
         timeout_s: for one call with all its requests.
 
@@ -74,6 +76,7 @@ class RawClient:
     history: History
     bootstrap: Callable[[], Sequence[str]]
     timeout_s: float = limits.CLIENT_OPERATION_S_MAX
+    ledger: Ledger | None = None
     sends_once: ClassVar[bool] = True
     churns: ClassVar[bool] = False
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -170,8 +173,16 @@ class RawClient:
 
     # --- workload --------------------------------------------------------------------------------------------
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
-        """Start each producer and consumer in a thread of its own, as one process of the history."""
-        return begin(clients, seed, own=Library.RAW, process=self._process, history=self.history, nodes=nodes)
+        """Start each producer and consumer in a thread or a process of its own, as a process of the history."""
+        return begin(
+            clients,
+            seed,
+            own=Library.RAW,
+            process=self._process,
+            history=self.history,
+            nodes=nodes,
+            ledger=self.ledger,
+        )
 
     # --- read ------------------------------------------------------------------------------------------------
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
