@@ -80,8 +80,9 @@ class RealEnvironment:
     def make_client(self, cluster: Cluster) -> Client:
         """Return a client over the network."""
         name = self._client or self._target.client(cluster.rules)
+        make = pick("client", CLIENTS, name)
         assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
-        made: Client = pick("client", CLIENTS, name)(
+        made: Client = make(
             history=cluster.history, bootstrap=cluster.clients_addresses, ledger=cluster.host.ledger
         )
         return made
