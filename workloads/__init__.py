@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from workloads import append, batches, crash, mixed, tail
+from workloads import append, batches, crash, mixed, tail, topics
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
 from workloads.definition import Definition
@@ -18,6 +18,7 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "batches": batches.WORKLOAD,
     "mixed": mixed.WORKLOAD,
     "crash": crash.WORKLOAD,
+    "topics": topics.WORKLOAD,
 }
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

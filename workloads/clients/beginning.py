@@ -14,8 +14,9 @@ from harness.cleanup.ledger import Ledger
 from harness.history.file import History
 from harness.model import UsageError
 from harness.registry import load
-from harness.workload.plan import Clients, ConsumerPlan, Library, ProducerPlan, Via
+from harness.workload.plan import ChurnPlan, Clients, ConsumerPlan, Library, ProducerPlan, Via
 from harness.workload.script import FIRST, Life
+from workloads.clients.churning import Churner
 from workloads.clients.consuming import Consumer
 from workloads.clients.events import Recorder
 from workloads.clients.library import LibraryConsumer, LibraryProducer
@@ -43,7 +44,7 @@ def begin(
     ledger: Ledger | None = None,
 ) -> Threads:
     """
-    Start each producer and consumer in a thread of its own, as one process of the history.
+    Start each client in a thread of its own, as one process of the history; a churner is always on plain sockets.
 
     The thread of one that is to be killed starts its processes, kills them, and records what they say. This
     returns once each has a process that works: before that a schedule would have nothing to disturb.
@@ -75,9 +76,15 @@ def begin(
         )
         return lives[-1].run
 
+    def churn(plan: ChurnPlan) -> Work:
+        return Churner(plan, seed, process=process(), history=history, nodes=nodes).run
+
     threads = Threads(
         history,
-        producers={plan.name: work(plan) for plan in clients.producers},
+        producers={
+            **{plan.name: work(plan) for plan in clients.producers},
+            **{plan.name: churn(plan) for plan in clients.churners},
+        },
         consumers={plan.name: work(plan) for plan in clients.consumers},
     )
     for each in lives:

@@ -56,7 +56,7 @@ class LibrdkafkaClient:
     history: History
     bootstrap: Callable[[], Sequence[str]]
     ledger: Ledger | None = None
-    churns: ClassVar[bool] = False
+    churns: ClassVar[bool] = False  # churners are on plain sockets, with requests that its brokers may not know
     sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` is
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
