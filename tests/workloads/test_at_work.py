@@ -143,6 +143,7 @@ def played(
     lines = [
         *(f"producer {line_of(plan)}" for plan in clients.producers),
         *(f"consumer {line_of(plan)}" for plan in clients.consumers),
+        *(f"churner {line_of(plan)}" for plan in clients.churners),
     ]
     scenario = parse("workload", SCHEDULE.format(clients="\n".join(lines)), "this test", NEMESES)
     spec = RunSpec(
