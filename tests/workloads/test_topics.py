@@ -1,4 +1,4 @@
-"""Workload topics on real brokers: topics come and go while a leader dies, and none has what is of an older one."""
+"""Workload topics on real brokers: topics come and go while a leader dies, and none has what an older one had."""
 
 from __future__ import annotations
 
