@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from harness.beneath import Folder, RefusedError
 from harness.cleanup import process
+from harness.cleanup.ledger import Ledger
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
@@ -74,6 +75,11 @@ class RealMachines:
         self._printed_lines = printed_lines
         self._target = target
         self._spec = spec
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's ledger, for processes besides its nodes."""
+        return self._host.ledger
 
     def boot(self, name: str) -> None:
         """Start the node's process as the target launches it."""

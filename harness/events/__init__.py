@@ -30,7 +30,7 @@ from harness.events.broker import (
     Stuck,
     Truncate,
 )
-from harness.events.client import CreateTopic, DeleteTopic, Poll, Produce, Read
+from harness.events.client import ClientKilled, ClientStarted, CreateTopic, DeleteTopic, Poll, Produce, Read
 from harness.events.fabric import (
     Close,
     Commanded,
@@ -70,6 +70,8 @@ __all__ = [
     "Batch",
     "BrokerNote",
     "Checkpoint",
+    "ClientKilled",
+    "ClientStarted",
     "Close",
     "CommandDropped",
     "Commanded",
@@ -153,6 +155,8 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.CLIENT, "poll"): Poll,
     (Source.CLIENT, "create-topic"): CreateTopic,
     (Source.CLIENT, "delete-topic"): DeleteTopic,
+    (Source.CLIENT, "client-started"): ClientStarted,
+    (Source.CLIENT, "client-killed"): ClientKilled,
     (Source.FABRIC, "hold"): Hold,
     (Source.FABRIC, "release"): Release,
     (Source.FABRIC, "delay"): Delay,
