@@ -8,9 +8,11 @@ from harness.cluster.fault import Fault
 from nemesis import (
     delete_active_segment,
     depose_controller,
+    disk_full,
     elect,
     expire,
     flush,
+    flush_error,
     kill,
     pause,
     power_loss,
@@ -33,4 +35,6 @@ NEMESES: Final[dict[str, Fault]] = {
     "flush": flush.FAULT,
     "power-loss": power_loss.FAULT,
     "delete-active-segment": delete_active_segment.FAULT,
+    "disk-full": disk_full.FAULT,
+    "flush-error": flush_error.FAULT,
 }

@@ -294,6 +294,11 @@ class Copies:
             piece = (end, min(back[1], step.log_end_offset), back[2])
             log.put(piece)
             found.append(self._change(op, *piece))
+        if log.end < step.log_end_offset:
+            # The process ended within a step, after an append and before its report: a write of that step failed.
+            piece = (log.end, step.log_end_offset, UNKNOWN)
+            log.put(piece)
+            found.append(self._change(op, *piece))
         return found
 
     def _replaced_from(self, step: Recovered, log: ReplicaLog) -> int:

@@ -1,7 +1,8 @@
 """
 When each node was down, and when it lost its unflushed bytes.
 
-A kill keeps the page cache, so a killed broker loses nothing. Only a power loss discards unflushed bytes.
+A kill keeps the page cache, so a killed broker loses nothing. Only a power loss discards unflushed bytes, and a
+flush that fails.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checkers.facts.fact import fact
-from harness.effect import DOWN, Effect, nature_of
+from harness.effect import DOWN, UNFLUSHED_LOST, Effect, nature_of
 from harness.events import Injection, Started
 from harness.model import Op, OpType, Source, events_of
 
@@ -33,7 +34,12 @@ class Outage:
 
     @property
     def power_lost(self) -> bool:
-        """True if unflushed bytes were lost with the process."""
+        """True if unflushed bytes were lost with the process: with its power, or by a flush that failed."""
+        return nature_of(self.op).effect in UNFLUSHED_LOST
+
+    @property
+    def settles(self) -> bool:
+        """True if what is there afterwards is durable: after a failed flush it may be in the page cache alone."""
         return nature_of(self.op).effect is Effect.POWER_LOST
 
     def lasts_at(self, index: int) -> bool:

@@ -68,6 +68,7 @@ class RealMachines:
         """
         self.name = host.name
         self.power_tier = host.power_tier
+        self.simulated = False
         self.specs: dict[str, NodeSpec] = {}
         self._host = host
         self._collector = collector
@@ -105,6 +106,15 @@ class RealMachines:
     def power_loss(self, name: str) -> str:
         """Kill the node's process and lose all data that was not flushed."""
         return self._host.power_loss(name)
+
+    def break_disk(self, name: str, error: str) -> None:
+        """Refuse: a real disk reports an error only if it has one."""
+        raise PreconditionError(f"{name}: disk error {error!r} on host {self.name}; expected host sim")
+
+    def mend_disk(self, name: str) -> str:
+        """Do nothing: no disk is broken."""
+        del name
+        return ""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """

@@ -38,6 +38,8 @@ def why_not(
     match act:
         case Inject(name, nodes, place):
             fault = faults[name]
+            if fault.simulated and not cluster.host.simulated:
+                return f"no machine of host {cluster.host.name} can do this"
             with cluster.naming(place):
                 if fault.heals & _REGISTERING and (late := [n for n in nodes if links.holds_back(n, ZOOKEEPER)]):
                     return f"what {late[0]} and ZooKeeper tell each other is held"
@@ -126,6 +128,8 @@ def _is_controller(cluster: Cluster, name: str) -> str:
 
 def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
     """Return why a fault is not applicable to a node now, by its effect or the effects that it heals."""
+    if fault.by_itself and (reason := _runs(cluster, name)):
+        return reason
     if not fault.heals:
         rule = _OF_EFFECT.get(fault.effect)
         return rule(cluster, name) if rule else _may_suffer(fault.effect, cluster, name)
@@ -149,6 +153,7 @@ def _always(_cluster: Cluster, _name: str) -> str:
 _OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.DOWN: _is_up,
     Effect.POWER_LOST: _is_up,
+    Effect.PAGES_LOST: _is_up,
     Effect.PAUSED: _runs,
     Effect.NONE: _is_up,
     Effect.SESSION_ENDED: _is_registered,

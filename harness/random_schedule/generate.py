@@ -21,6 +21,7 @@ from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
@@ -122,6 +123,8 @@ class _Drawing:
             if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
                 self._pass()
         width, steps = self._width, self._steps
+        if width.wide and profile.only is None:
+            steps = with_hardware(self._seed, steps, self._nodes, self._faults)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             steps = with_stops(self._seed, steps, nodes, profile.delay_s)

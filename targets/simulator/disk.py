@@ -15,17 +15,17 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Final
 
+from harness.cluster.disk_error import DiskError
 from harness.logdir.scan import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
-from targets.simulator.log import Segment, SimLog
+from targets.simulator.disk_errors import DiskErrors
+from targets.simulator.log import TORN, ZEROS, Segment, SimLog
 from targets.simulator.records import content_of
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 MAGIC: Final = 2
 CLEAN: Final = "clean"
-TORN: Final = "torn"
-ZEROS: Final = "zeros"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 TOPIC_ID_FILE: Final = "partition.metadata"
@@ -38,12 +38,14 @@ class SimDisk:
 
     Args:
         on_durable: called with (path, length) for each flush of the node; None: not called.
+        errors: those that the disk is to report.
     """
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.logs: dict[TopicPartition, SimLog] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.on_durable: Callable[[str, int], None] | None = None
+        self.errors = DiskErrors()
         self._segment_bytes = segment_bytes
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
 
@@ -52,7 +54,8 @@ class SimDisk:
         """Create an empty log; a deleted one of that name leaves no high watermark."""
         if tp in self.high_watermarks:
             self.write_high_watermarks((of, at) for of, at in self.high_watermarks.items() if of != tp)
-        log = self.logs[tp] = SimLog(tp, self._segment_bytes)
+        self.errors.check(DiskError.FULL, f"the creation of {tp}")
+        log = self.logs[tp] = SimLog(tp, self._segment_bytes, errors=self.errors)
         if topic_id != NO_TOPIC_ID:
             log.adopt(topic_id)
             if self.on_durable is not None:
@@ -61,6 +64,8 @@ class SimDisk:
 
     def write_high_watermarks(self, high_watermarks: Iterable[tuple[TopicPartition, int]]) -> None:
         """Replace the high watermark checkpoint, durably."""
+        self.errors.check(DiskError.FULL, f"a write of {HIGH_WATERMARKS_FILE}")
+        self.errors.check(DiskError.FLUSH, f"a flush of {HIGH_WATERMARKS_FILE}")
         self.high_watermarks = dict(high_watermarks)
         if self.on_durable is not None:
             self.on_durable(HIGH_WATERMARKS_FILE, sum(len(f"{tp}") + 4 for tp in self.high_watermarks))
@@ -80,7 +85,7 @@ class SimDisk:
     def sync(self) -> int:
         """Make the whole disk durable; return how many batches were not."""
         self._forget_deleted()
-        late = sum(len(s.batches) - _common(s) for log in self.logs.values() for s in log.segments)
+        late = sum(len(s.batches) - s.common() for log in self.logs.values() for s in log.segments)
         for log in self.logs.values():
             log.flush()
         return late
@@ -205,14 +210,6 @@ def _file(segment: Segment) -> str:
     return f"{segment.base_offset:020d}.log"
 
 
-def _common(segment: Segment) -> int:
-    """Return how many batches, from the first on, equal the durable ones."""
-    pairs = zip(segment.batches, segment.durable, strict=False)
-    return next(
-        (i for i, (a, b) in enumerate(pairs) if a is not b), min(len(segment.batches), len(segment.durable))
-    )
-
-
 def _lose_all(log: SimLog) -> None:
     kept = [segment for segment in (*log.segments, *log.removed) if segment.named]
     for segment in kept:
@@ -230,7 +227,7 @@ def _lose_some(log: SimLog, chance: Random) -> None:
         _settle(log, log.segments, epochs)
         return
     for segment in log.segments:
-        common = _common(segment)
+        common = segment.common()
         survived = chance.randint(common, len(segment.batches))
         lost = segment.batches[survived:]
         _become(segment, tuple(segment.batches[:survived]))

@@ -18,7 +18,7 @@ from checkers.rules.chain.checkpoints import durable, flushed, unused, unwritten
 from checkers.rules.chain.log import appended, cut, recovered
 from checkers.rules.chain.node import Given, Node
 from checkers.rules.chain.roles import decided, fenced, followed, led, started
-from harness.effect import Effect, nature_of
+from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
     Append,
     Checkpoint,
@@ -57,7 +57,7 @@ _OPENING: Final = frozenset({"started", "flush", "note"})
 _ENDING: Final = (Append, Truncate, Recovered, Leader, Follower)
 _MARKS: Final = "replication-offset-checkpoint"
 # Effects after which a log may have lost bytes that were written.
-_CUTS: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
+_CUTS: Final = LOSSY
 
 KINDS: Final = (
     Definition(
