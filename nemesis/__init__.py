@@ -19,6 +19,7 @@ from nemesis import (
     restart,
     resume,
     return_,
+    stop,
     zombie,
 )
 
@@ -35,6 +36,7 @@ NEMESES: Final[dict[str, Fault]] = {
     "flush": flush.FAULT,
     "power-loss": power_loss.FAULT,
     "delete-active-segment": delete_active_segment.FAULT,
+    "stop": stop.FAULT,
     "disk-full": disk_full.FAULT,
     "flush-error": flush_error.FAULT,
 }

@@ -50,6 +50,9 @@ class Machines(Protocol):
     def kill(self, name: str) -> str:
         """Kill the process; what it wrote stays in the page cache."""
 
+    def stop(self, name: str) -> str:
+        """Ask the process to end, and return when it has ended."""
+
     def pause(self, name: str) -> str:
         """Suspend the process."""
 

@@ -91,6 +91,10 @@ class RealMachines:
         """SIGKILL the node's process."""
         return self._host.kill(name)
 
+    def stop(self, name: str) -> str:
+        """SIGTERM the node's process, and return when it has ended."""
+        return self._host.stop(name)
+
     def pause(self, name: str) -> str:
         """Freeze the node's process."""
         return self._host.pause(name)

@@ -1,5 +1,6 @@
 """
-Adds faults of machines to wide schedules: disks that fill up, and disks that lose what an fsync was to write.
+Adds faults of machines to wide schedules: disks that fill up, disks that lose what an fsync was to write, and
+brokers that are shut down cleanly.
 
 They have a random source of their own, so that all other steps of a seed are the same with them and without.
 Where a fault falls into a time in which its node is down already, it is skipped when its turn comes.
@@ -15,7 +16,7 @@ from harness.cluster.fault import Fault
 from harness.scenario.steps import Act, Inject
 
 # How often each of these faults comes, relative to the others.
-WEIGHTS: Final[Mapping[str, float]] = {"disk-full": 1.0, "flush-error": 1.5}
+WEIGHTS: Final[Mapping[str, float]] = {"stop": 2.0, "disk-full": 1.0, "flush-error": 1.5}
 # How many of these faults a schedule has at most, and how often it has none.
 FAULTS_MAX: Final = 3
 NONE_SHARE: Final = 0.4

@@ -5,13 +5,13 @@ Without randomness a power loss takes everything that was not flushed: appends, 
 FS_IOC_SHUTDOWN does. With randomness any part of it may have become durable by itself: some batches, a torn one,
 zeros; a truncation or its undoing; a name or none.
 The high watermark checkpoint is flushed by every write; that flushes nothing else.
-Opening trusts only sound batches, as after any end without a clean shutdown.
+Opening trusts only sound batches; after a clean shutdown, which has flushed all, it trusts the epoch file too.
 Source:  docs/power-loss.md; Kafka, LogLoader; targets/broker/log/recovery.py for the same on files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
@@ -28,6 +28,7 @@ MAGIC: Final = 2
 CLEAN: Final = "clean"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
+CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 TOPIC_ID_FILE: Final = "partition.metadata"
 TOPIC_ID_FILE_BYTES: Final = len("version: 0\ntopic_id: \n") + 22
 
@@ -39,6 +40,7 @@ class SimDisk:
     Args:
         on_durable: called with (path, length) for each flush of the node; None: not called.
         errors: those that the disk is to report.
+        clean: the marker of a clean shutdown is there; opening takes it away.
     """
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -46,6 +48,7 @@ class SimDisk:
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.on_durable: Callable[[str, int], None] | None = None
         self.errors = DiskErrors()
+        self.clean = False
         self._segment_bytes = segment_bytes
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
 
@@ -80,6 +83,16 @@ class SimDisk:
             for segment in log.segments:
                 self.on_durable(f"{tp}/{_file(segment)}", segment.size)
         return True
+
+    def close_cleanly(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Make everything durable, and leave the marker of a clean shutdown last."""
+        for tp, log in sorted(self.logs.items()):
+            if not log.deleted:
+                self.flush_log(tp, log.end_offset + 1)
+        self.write_high_watermarks(high_watermarks.items())
+        self.clean = True
+        if self.on_durable is not None:
+            self.on_durable(CLEAN_MARKER, 0)
 
     # --- from outside --------------------------------------------------------------------------------------
     def sync(self) -> int:
@@ -124,20 +137,22 @@ class SimDisk:
 
     # --- opening -------------------------------------------------------------------------------------------
     def open(self) -> tuple[tuple[SimLog, Recovery], ...]:
-        """Open and recover every log: sound batches stay, the rest is cut, with the reason."""
+        """Open and recover every log: sound batches stay, the rest is cut, with the reason; take the marker."""
         self._forget_deleted()
-        return tuple((log, self._recover(log)) for _, log in sorted(self.logs.items()))
+        clean, self.clean = self.clean, False
+        return tuple((log, self._recover(log, clean=clean)) for _, log in sorted(self.logs.items()))
 
-    def _recover(self, log: SimLog) -> Recovery:
+    def _recover(self, log: SimLog, *, clean: bool) -> Recovery:
         reason, cut_bytes = _cut_damage(log)
         if not log.segments:
             log.segments.append(Segment(base_offset=0))
         log.reopen()
         return Recovery(
-            clean=False,
+            clean=clean,
             cut_bytes=cut_bytes,
             reason=reason,
-            batch_epochs=log.epoch_changes(),
+            # After a clean shutdown the recovery point is the log's end, and the epoch file is trusted.
+            batch_epochs=() if clean and log.epochs else log.epoch_changes(),
             file_epochs=log.epochs or (),
             high_watermark=self.high_watermarks.get(log.tp, 0),
         )

@@ -64,6 +64,11 @@ class SimMachines:
         self._running("kill", name).kill()
         return f"killed at {self._now()}"
 
+    def stop(self, name: str) -> str:
+        """End the process cleanly: everything is flushed, and the next start knows it."""
+        self._running("stop", name).stop()
+        return f"ended cleanly at {self._now()}"
+
     def pause(self, name: str) -> str:
         """Stop the process without ending it."""
         self._running("pause", name).pause()

@@ -247,6 +247,15 @@ class Node:
         self._backlog.clear()
         self._world.network.hang_up_all(self.name)
 
+    def stop(self) -> None:
+        """End the process cleanly: its session first, then all that it has is flushed."""
+        process = self.process
+        assert process is not None, f"{self.name} does not run"
+        process.zookeeper.close()
+        replicas = process.broker.state.replicas
+        self.kill()
+        self.disk.close_cleanly({tp: replica.high_watermark for tp, replica in sorted(replicas.items())})
+
     def lose_power(self) -> str:
         """End the process and lose what was not flushed, or a random part of it; return what was lost."""
         self.kill()
