@@ -14,6 +14,7 @@ from nemesis import (
     flush,
     flush_error,
     kill,
+    lose_disk,
     pause,
     power_loss,
     restart,
@@ -39,4 +40,5 @@ NEMESES: Final[dict[str, Fault]] = {
     "stop": stop.FAULT,
     "disk-full": disk_full.FAULT,
     "flush-error": flush_error.FAULT,
+    "lose-disk": lose_disk.FAULT,
 }

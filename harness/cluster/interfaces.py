@@ -65,6 +65,9 @@ class Machines(Protocol):
     def power_loss(self, name: str) -> str:
         """Kill the process and lose what was not flushed; the disk can be read afterwards."""
 
+    def lose_disk(self, name: str) -> str:
+        """Give the node an empty disk in place of its own; it must be down. Simulated machines alone can."""
+
     def break_disk(self, name: str, error: str) -> None:
         """Have the node's disk report an error, one of DiskError; simulated machines alone can."""
 

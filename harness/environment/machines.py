@@ -111,6 +111,10 @@ class RealMachines:
         """Kill the node's process and lose all data that was not flushed."""
         return self._host.power_loss(name)
 
+    def lose_disk(self, name: str) -> str:
+        """Refuse: what a run must read at its end is not deleted."""
+        raise PreconditionError(f"{name}: its disk is lost on host {self.name}; expected host sim")
+
     def break_disk(self, name: str, error: str) -> None:
         """Refuse: a real disk reports an error only if it has one."""
         raise PreconditionError(f"{name}: disk error {error!r} on host {self.name}; expected host sim")

@@ -71,6 +71,10 @@ def _is_up(cluster: Cluster, name: str) -> str:
     return f"{name} is down" if name in cluster.down else ""
 
 
+def _is_down(cluster: Cluster, name: str) -> str:
+    return "" if name in cluster.down else f"{name} is not down"
+
+
 def _may_become_zombie(cluster: Cluster, name: str) -> str:
     if name in cluster.zombies:
         return f"{name} is a zombie already"
@@ -161,6 +165,7 @@ _OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.LEADER_MOVED: _may_be_elected,
     Effect.OFFICE_LOST: _is_controller,
     Effect.LOG_CUT: _always,
+    Effect.DISK_LOST: _is_down,
 }
 _OF_HEALING: Final[Mapping[Effect, _WhyNot]] = {
     Effect.DOWN: _may_restart,

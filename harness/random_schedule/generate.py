@@ -124,7 +124,7 @@ class _Drawing:
                 self._pass()
         width, steps = self._width, self._steps
         if width.wide and profile.only is None:
-            steps = with_hardware(self._seed, steps, self._nodes, self._faults)
+            steps = with_hardware(self._seed, steps, self._nodes, self._stores(), self._faults)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             steps = with_stops(self._seed, steps, nodes, profile.delay_s)
@@ -188,7 +188,7 @@ class _Drawing:
                 return list(self._machines)
             case Effect.OFFICE_LOST:
                 return [self._controller, *self._machines]
-            case Effect.LOG_CUT:
+            case Effect.LOG_CUT | Effect.DISK_LOST:
                 return self._predicted.under(DOWN)
         already = self._predicted.under({fault.effect})
         return [name for name in self._up() if name not in already]
@@ -233,12 +233,17 @@ class _Drawing:
         return self._add(Inject("elect", (self._chance.choice(replicas),), place))
 
     def _power_loss(self, fault: Fault) -> bool:
-        stores = {name for replicas in self._width.further.values() for name in replicas} | set(self._replicas)
+        stores = self._stores()
         up = [name for name in self._up() if name in stores]
         if not up:
             return False
         together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
         return self._add(Inject(fault.name, tuple(sorted(self._chance.sample(up, together)))))
+
+    def _stores(self) -> list[str]:
+        """Return the nodes whose disk holds a replica."""
+        holders = {name for replicas in self._width.further.values() for name in replicas} | set(self._replicas)
+        return [name for name in self._nodes if name in holders]
 
     def _pattern(self) -> bool:
         """Add a pattern, if three replicas are predicted to be up; draw its passes, records and releases."""

@@ -121,6 +121,16 @@ class SimDisk:
         undone = sum(before.get(tp, 0) != after.get(tp, 0) for tp in sorted(before.keys() | after.keys()))
         return f"{sum(before.values())} batches became {sum(after.values())}, {undone} logs changed"
 
+    def empty(self) -> int:
+        """Become a new disk, with nothing on it; return how many logs the old one had."""
+        self._forget_deleted()
+        lost = len(self.logs)
+        self.logs.clear()
+        self.high_watermarks = {}
+        self.clean = False
+        self._seen.clear()
+        return lost
+
     def delete_active_segment(self, tp: TopicPartition) -> str | None:
         """Remove a log's newest file, as an operator's `rm`; return its name, None when there is no log."""
         log = self.logs.get(tp)

@@ -92,6 +92,12 @@ class SimMachines:
             raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
         return f"killed; {self._world.nodes[name].lose_power()}"
 
+    def lose_disk(self, name: str) -> str:
+        """Give the node an empty disk in place of its own."""
+        if self.alive(name):
+            raise PreconditionError(f"lose the disk of {name}: it runs; expected a node that is down")
+        return f"{self._world.nodes[name].disk.empty()} logs lost"
+
     def break_disk(self, name: str, error: str) -> None:
         """Have one of the node's next writes or flushes fail."""
         self._world.nodes[name].break_disk(DiskError(error))
