@@ -32,11 +32,13 @@ class Effect(StrEnum):
     DISK_GONE = "disk-gone"
     DOWN = "down"
     POWER_LOST = "power-lost"
+    PAGES_LOST = "pages-lost"
 
     SESSION_ENDED = "session-ended"
     OFFICE_LOST = "office-lost"
     LEADER_MOVED = "leader-moved"
     LOG_CUT = "log-cut"
+    DISK_LOST = "disk-lost"
     NONE = "none"
 
     @property
@@ -60,9 +62,11 @@ class Effect(StrEnum):
         return self.is_down or self is Effect.CUT_OFF
 
 
-DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST})
+DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
+# After these effects a log may lack bytes that were written and not flushed.
+UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
-LOSSY: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
+LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
 LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
 
 

@@ -252,10 +252,15 @@ class Copies:
     def _sent_before(self, place: int, step: Append, leader: str, missing: tuple[int, int]) -> list[Piece]:
         """Return what a leader's log lacks as its follower's copy is reported: lost since, or reported later."""
         first, end = missing
-        for start, stop, origin in reversed(self._undone.get(leader, ())):
-            if start <= first and end <= stop and self._may_be(step, end, origin):
-                return [(first, end, origin)]
-        return self._later(place, leader, first, end)
+        found: list[Piece] = []
+        while first < end:
+            lost = (p for p in reversed(self._undone.get(leader, ())) if p[0] <= first < p[1])
+            gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
+            if gone is None:
+                return [*found, *self._later(place, leader, first, end)]
+            found.append((first, min(gone[1], end), gone[2]))
+            first = found[-1][1]
+        return found
 
     def _may_be(self, step: Append, end: int, origin: int) -> bool:
         """Return False if the epoch of a follower's last batch shows that it copied another append."""
@@ -292,6 +297,11 @@ class Copies:
             if back is None:
                 break
             piece = (end, min(back[1], step.log_end_offset), back[2])
+            log.put(piece)
+            found.append(self._change(op, *piece))
+        if log.end < step.log_end_offset:
+            # The process ended within a step, after an append and before its report: a write of that step failed.
+            piece = (log.end, step.log_end_offset, UNKNOWN)
             log.put(piece)
             found.append(self._change(op, *piece))
         return found

@@ -4,7 +4,8 @@ The rules of one partition: what is committed stays, on every replica that may b
 Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
 without it. If such a replica leads, the record is excused from then on: the end checkers, which follow every copy,
-decide whether its loss was permitted. No other record is excused.
+decide whether its loss was permitted. Where unclean elections are allowed, one excuses what the new ISR lacks, and
+what a leader of before it commits on its own. No other record is excused.
 A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
 looked at any more.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
@@ -49,6 +50,9 @@ class PartitionOracle:
         self._leaders: dict[int, str] = {}
         self._asked: dict[str, int] = {}  # of each node the process that a leader last asked to have in the ISR
         self._excused: set[int] = set()
+        # Whether unclean elections are allowed, and the epoch of the last one.
+        self._may_be_unclean = any(node.config.unclean_election for node in world.nodes.values())
+        self._unclean_epoch = -1
         # Of the topic: its id, whether it is deleted, and what was committed in those of its name before.
         self._topic_id = NO_TOPIC_ID
         self._deleted = False
@@ -90,6 +94,9 @@ class PartitionOracle:
         names = (self._world.name_of(member) for member in state.isr)
         before, self._isr = self._isr, tuple(name for name in names if name is not None)
         self.replicas.look_at_dead()
+        if self._may_be_unclean and not set(self._isr) & set(before):
+            self._unclean_epoch = state.leader_epoch
+            self._excused.update(self._lacking(self.committed))
         for member in self._isr:
             # A member that joins must have all; unless it was asked for an earlier process of it (KIP-903).
             if member not in before and self._is_as_when_asked(member):
@@ -181,11 +188,20 @@ class PartitionOracle:
         text = f"the high watermark of {self.replicas.place(name)} is {text}"
         self.violated(Rule.FOLLOWER_HIGH_WATERMARK, (name,), offset, text)
 
+    def _lacking(self, records: Sequence[int]) -> set[int]:
+        """Return those of the records that a member of the ISR lacks."""
+        members = [frozenset(self.replicas.seen[member].records) for member in self._isr]
+        return {record for record in records if not all(record in held for held in members)}
+
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""
         seen, end = self.replicas.seen[name], self.replicas.seen[name].high_watermark
         self._excused |= self.replicas.taken[name]
         mine, committed = seen.records[:end], self.committed
+        if seen.epoch < self._unclean_epoch:
+            # It was replaced by an unclean election and may not know it.
+            self._excused.update(self._lacking(mine))
+            return
         known = len(committed)
         if mine[:known] != committed[: len(mine)]:
             for offset, (number, before) in enumerate(zip(mine, committed, strict=False)):

@@ -20,6 +20,7 @@ Oracles: invariants of every step of a world, each checked where its data has ch
                     watermark moves with the ISR, what a closed connection waited for is dropped, timers fire, and
                     no ask to ZooKeeper is larger than it may be
     rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
+    fail-stop       a broker whose write or flush failed ends in that step, and says why
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
                     broker obeys only commands that are in force
 
@@ -61,6 +62,7 @@ from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.due import Due
+from targets.simulator.oracles.fail_stop import FailStop
 from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.lag import Lag
 from targets.simulator.oracles.lives import Lives
@@ -116,6 +118,7 @@ class Oracles:
         self._due = Due(world, self._partitions.keys())
         self._lag = Lag(world, self._partitions.keys())
         self._heard = Heard(world, self._violations, next(iter(self._partitions)))
+        self._fail_stop = FailStop(world)
         self._healed = False
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
@@ -160,6 +163,8 @@ class Oracles:
                     self._overdue(name, None, text)
             elif type(effect) is Send and type(effect.request) in COMMANDS:
                 self._office.on_send(name, effect)
+        if text := self._fail_stop.wrong(name, event, effects):
+            self._violations.add(Rule.FAIL_STOP, next(iter(self._partitions)), (name,), -1, text)
         node, changed = self._world.nodes[name], False
         state = None if node.process is None else node.process.broker.state
         self._heard.on_step(name, event, effects, state)
