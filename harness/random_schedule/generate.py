@@ -24,7 +24,7 @@ from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.patterns import PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
-from harness.random_schedule.stops import with_stops
+from harness.random_schedule.stops import DEPOSE, with_stops
 from harness.random_schedule.width import draw_width
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
@@ -124,7 +124,8 @@ class _Drawing:
         width, steps = self._width, self._steps
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
-            steps = with_stops(self._seed, steps, nodes, profile.delay_s)
+            controller = self._controller if DEPOSE in self._faults else ""
+            steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         first = first_step_line(len(width.further), width.clients)
         return Scenario(
             name=f"seed-{self._seed}",

@@ -32,6 +32,8 @@ from targets.simulator.records import content_of
 PATIENCE_NS: Final = 250 * NS_PER_MS
 # Kafka's timestamps for the first offset and for the one after the last.
 TIMESTAMPS: Final = {Lookup.LATEST: -1, Lookup.EARLIEST: -2}
+# The epochs that a consumer asks about, in turn: the first, later ones, and one that no leader has yet.
+EPOCHS: Final = (0, 1_000, 1, 3)
 # How old the records are that a lookup by time is about: some are not committed yet.
 TIME_BACK_MS: Final = 5
 
@@ -47,6 +49,7 @@ class SimConsumer:
         self._script = script
         self._metadata = metadata
         self._polls = 0
+        self._epochs = 0
         self._open = 0
         self._pause()
 
@@ -123,9 +126,10 @@ class SimConsumer:
             self._caller.ask(node, request, PATIENCE_NS, lambda _: None)
 
     def _ask_epochs(self, node: str) -> None:
-        """Ask where the first epoch ends in every partition, as a consumer does that checks for truncation."""
-        places = self._script.plan.places
-        questions = tuple(EpochQuestion(tp=TopicPartition(*place), leader_epoch=0) for place in places)
+        """Ask where some epoch ends in every partition, as a consumer does that checks for truncation."""
+        places, epoch = self._script.plan.places, EPOCHS[self._epochs % len(EPOCHS)]
+        self._epochs += 1
+        questions = tuple(EpochQuestion(tp=TopicPartition(*place), leader_epoch=epoch) for place in places)
         self._caller.ask(node, OffsetForLeaderEpochRequest(questions=questions), PATIENCE_NS, lambda _: None)
 
     # --- answers ---------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from harness.run.spec import RunSpec
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
+from targets.simulator.administrator import Administrator
 from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
@@ -37,7 +38,10 @@ from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
+    SPLIT_SHARE,
+    SessionEnds,
     ZooKeeperFaults,
+    random_fetches,
     random_late_share,
     random_together,
     random_world,
@@ -88,6 +92,10 @@ class SimEnvironment:
             faults = ZooKeeperFaults(world)
             oracles = Oracles(world, (TopicPartition(*partition.place) for partition in cluster.partitions))
             history.listeners += [faults.listen, oracles.listen]
+            if spec.scenario.further:
+                places = [(partition.place, partition.replicas) for partition in cluster.partitions]
+                history.listeners.append(Administrator(world, spec.seed, places).listen)
+                history.listeners.append(SessionEnds(world, spec.seed, spec.scenario.steps[-1].line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
@@ -135,8 +143,9 @@ class SimEnvironment:
         settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
-            settings["together"] = random_together(spec.seed)
-            make = partial(random_world, late_share=random_late_share(spec.seed))
+            settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed)}
+            late_share = random_late_share(spec.seed)
+            make = partial(random_world, late_share=late_share, split_share=SPLIT_SHARE)
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,

@@ -10,6 +10,7 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; kazoo, for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,6 +50,9 @@ class ZooKeeper:
     Attributes:
         losing: by node, the fate of its next write: True performs it, False does not; both lose its connection,
             so that the node cannot know.
+        ending: by node, after how many more asks its session ends, and whether only those that write count; the
+            last one's answer is still sent.
+        on_ending: called with the node and its session when it ends so.
         ended: the number of ended sessions.
     """
 
@@ -56,6 +60,8 @@ class ZooKeeper:
         self.tree = Tree(self._fire)
         self.sessions: dict[int, Session] = {}
         self.losing: dict[str, bool] = {}
+        self.ending: dict[str, tuple[int, bool]] = {}
+        self.on_ending: Callable[[str, int], None] = lambda _name, _session: None
         self.ended = 0
         self._clock = clock
         self._network = network
@@ -120,6 +126,18 @@ class ZooKeeper:
             self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
         else:
             self._network.reset(pipe, "the connection is lost after a write")
+        if session.owner in self.ending:
+            self._count_to_end(session, wrote=any(map(_writes, ops)))
+
+    def _count_to_end(self, session: Session, *, wrote: bool) -> None:
+        name = session.owner
+        left, writes = self.ending[name]
+        left -= wrote or not writes
+        self.ending[name] = left, writes
+        if left == 0:
+            del self.ending[name]
+            self.on_ending(name, session.number)
+            self._end(session)
 
     def _fire(self, watcher: int, kind: str, path: str) -> None:
         pipe = self._network.pipes.get(watcher)

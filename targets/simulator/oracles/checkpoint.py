@@ -54,11 +54,12 @@ class _Mark:
 class Checkpoints:
     """The checkpoint of one partition on one node."""
 
-    def __init__(self, oracle: PartitionOracle, name: str) -> None:
-        """Start with nothing checked."""
+    def __init__(self, oracle: PartitionOracle, name: str, *, strictly: bool) -> None:
+        """Start with nothing checked; `strictly` as of `contradiction`."""
         self._oracle = oracle
         self._name = name
         self._mark = _Mark()
+        self._strictly = strictly
 
     def judge(self) -> None:
         """Check the replica, after a look found it changed."""
@@ -68,7 +69,8 @@ class Checkpoints:
             return
         since, segment = mark.since(log), log.segments[-1]
         if since is None or since:
-            wrong = contradiction(log.epochs or (), log.batches if since is None else since, log.end_offset)
+            batches = log.batches if since is None else since
+            wrong = contradiction(log.epochs or (), batches, log.end_offset, strictly=self._strictly)
             if wrong is not None:
                 text = f"the epoch checkpoint of {self._oracle.replicas.place(self._name)} {wrong[1]}"
                 self._oracle.violated(Rule.CHECKPOINT, (self._name,), wrong[0], text)
@@ -76,15 +78,18 @@ class Checkpoints:
         mark.count, mark.last = len(segment.batches), segment.batches[-1] if segment.batches else None
 
 
-def contradiction(entries: Entries, batches: Sequence[Batch], end: int) -> tuple[int, str] | None:
+def contradiction(
+    entries: Entries, batches: Sequence[Batch], end: int, *, strictly: bool = False
+) -> tuple[int, str] | None:
     """
     Return the first offset at which entries contradict each other, a batch or the log's end, and how.
 
     Args:
         batches: some or all of the log, in order.
+        strictly: no two epochs begin at one offset: of an epoch without a record no entry stays.
     """
     for (epoch, start), (after, its_start) in pairwise(entries):
-        if after <= epoch or its_start < start:
+        if after <= epoch or its_start < start or (strictly and its_start == start):
             return its_start, f"does not rise: {after}@{its_start} follows {epoch}@{start}"
     if entries and entries[-1][1] > end:
         return end, f"has {entries[-1][0]}@{entries[-1][1]}, past the end of its log, {end}"

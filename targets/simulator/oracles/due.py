@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterator
 from targets.broker.core.events import Event, Hungup, Tick, ZkAsk
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import Replica, Role, State
+from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import ZkMulti
+from targets.simulator.clock import NS_PER_MS
 from targets.simulator.world import World
 
 
@@ -24,6 +26,7 @@ class Due:
         self._world = world
         self._tps = tps
         self._isrs: dict[tuple[str, TopicPartition], tuple[int, ...]] = {}
+        self._times: dict[str, dict[TimerKey, int]] = {}
 
     def asked(self, name: str, effect: ZkAsk) -> str:
         """Return what is wrong with an ask, "" if nothing: a single operation may be larger than the limit."""
@@ -46,6 +49,21 @@ class Due:
             if late:
                 yield None, f"{name} has not done what was due: {late[0]}"
 
+    def timers(self, name: str, event: Event, state: State) -> str:
+        """Return what is wrong with a node's timers after a step, "" if nothing; to be asked at every step."""
+        before, times = self._times.get(name, {}), dict(state.timers.times())
+        self._times[name] = times
+        first_ns = min(times.values(), default=state.armed_ns)
+        if first_ns < state.armed_ns:
+            return f"{name} has a timer that is due {_ms(state.armed_ns - first_ns)} before it wakes"
+        if isinstance(event, Tick) and before.keys() - times.keys():
+            now_ns, ended = self._world.clock.now_ns, sorted(before.keys() - times.keys(), key=str)
+            # A start in the present session ends the timers of an earlier one.
+            early = [key for key in ended if before[key] > now_ns and ("paths",) not in ended]
+            if early:
+                return f"{name} fires {early[0]} {_ms(before[early[0]] - now_ns)} too early"
+        return ""
+
     def behind(self, name: str, state: State) -> Iterator[tuple[TopicPartition, str]]:
         """Yield leaders whose ISR has changed, and whose high watermark is below all that the ISR has."""
         for tp in self._tps:
@@ -57,6 +75,10 @@ class Due:
             if least > replica.high_watermark:
                 text = f"has the high watermark {replica.high_watermark}, and its ISR {replica.isr} has all below"
                 yield tp, f"{name}, leader in epoch {replica.leader_epoch}, {text} {least}"
+
+
+def _ms(time_ns: int) -> str:
+    return f"{time_ns / NS_PER_MS:.1f} ms"
 
 
 def _least(replica: Replica, own: int) -> int:

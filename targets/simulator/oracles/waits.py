@@ -7,30 +7,38 @@ Source:  Kafka's DelayedFetch and DelayedProduce: done when there is enough, or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from targets.broker.core.messages import (
     ErrorCode,
     FetchRequest,
     FetchResponse,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataResponse,
     OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
     ProduceRequest,
     ProduceResponse,
     Request,
     Response,
+    StopReplicaRequest,
+    StopReplicaResponse,
     TopicPartition,
 )
-from targets.broker.core.state import Role
+from targets.broker.core.state import Replica, Role
 from targets.broker.core.zookeeper import BROKER_TOPICS, decode_assignment, topic_path
 from targets.simulator.clock import NS_PER_MS
+from targets.simulator.oracles.calls import Told
 from targets.simulator.oracles.violation import Rule, Violations
 from targets.simulator.world import World
 
 # Timers are exact in virtual time; this is for a step that has several of them.
 SLACK_NS: Final = NS_PER_MS
+_OF_PARTITIONS: Final = (FetchRequest, ProduceRequest, ListOffsetsRequest, LeaderAndIsrRequest, StopReplicaRequest)
 
 
 class Waits:
@@ -53,8 +61,11 @@ class Waits:
             self._fetch(name, request, response, received_ns)
         elif isinstance(request, ProduceRequest) and isinstance(response, ProduceResponse):
             self._produce(name, request, response, received_ns)
-        elif isinstance(response, ListOffsetsResponse) and getattr(request, "replica_id", 0) < 0:
-            self._offsets(name, response)
+        elif isinstance(request, ListOffsetsRequest) and isinstance(response, ListOffsetsResponse):
+            if request.replica_id < 0:
+                self._offsets(name, request, response)
+        elif isinstance(request, OffsetForLeaderEpochRequest):
+            self._epochs(name, request, response)
 
     # --- completeness ----------------------------------------------------------------------------------------
     def _whole(self, name: str, request: Request, response: Response) -> None:
@@ -115,19 +126,50 @@ class Waits:
             text = f"{name} answers {about} at its end, with records that were there before"
             self._violated(name, request.partitions[0].tp, text)
 
-    def _offsets(self, name: str, response: ListOffsetsResponse) -> None:
-        """Check that a consumer is told offsets by a leader, and none above its high watermark."""
-        broker = self._world.nodes[name].broker
-        for result in response.results if broker is not None else ():
-            replica = broker.state.replicas.get(result.tp) if broker is not None else None
+    def in_order(self, name: str, told: Sequence[Told]) -> None:
+        """Check that of the requests whose time is up in one step the one that waited for an earlier time is first."""
+        last_ns = 0
+        for request, _, received_ns in told:
+            if isinstance(request, FetchRequest | ProduceRequest):
+                wait_ms = request.max_wait_ms if isinstance(request, FetchRequest) else request.timeout_ms
+                due_ns = received_ns + wait_ms * NS_PER_MS
+                if due_ns < last_ns:
+                    text = f"{name} answers what was due {_ms(last_ns - due_ns)} ago after what was due later"
+                    self._violated(name, self._main, text)
+                last_ns = max(last_ns, due_ns)
+
+    # --- what a leader knows ---------------------------------------------------------------------------------
+    def _offsets(self, name: str, request: ListOffsetsRequest, response: ListOffsetsResponse) -> None:
+        """Check that a consumer is told offsets by a leader, and none that is not committed."""
+        times = {part.tp: part.timestamp for part in request.partitions}
+        for result in response.results:
+            replica = self._replica(name, result.tp)
             if replica is None or result.error is not ErrorCode.NONE:
                 continue
+            high = replica.high_watermark
+            # By time it is told the offset of a record; else it may be the one that the next record gets.
+            above = result.offset >= high if times.get(result.tp, -1) >= 0 else result.offset > high
             if replica.role is not Role.LEADER:
                 self._violated(name, result.tp, f"{name} tells a consumer an offset, and does not lead")
-            elif result.offset > replica.high_watermark:
-                high = replica.high_watermark
+            elif above and result.offset >= 0:
                 text = f"{name} tells a consumer offset {result.offset}, above its high watermark {high}"
                 self._violated(name, result.tp, text)
+
+    def _epochs(self, name: str, request: OffsetForLeaderEpochRequest, response: Response) -> None:
+        """Check that no end is told of an epoch that is newer than any that the leader knows."""
+        asked = {question.tp: question.leader_epoch for question in request.questions}
+        for told in response.answers if isinstance(response, OffsetForLeaderEpochResponse) else ():
+            replica = self._replica(name, told.tp)
+            if replica is None or told.error is not ErrorCode.NONE or told.end_offset < 0:
+                continue
+            if replica.epochs.entries and asked.get(told.tp, -1) > replica.epochs.latest:
+                newest, epoch = replica.epochs.latest, asked[told.tp]
+                text = f"{name} says that epoch {epoch} ends at {told.end_offset}, and knows none after {newest}"
+                self._violated(name, told.tp, text)
+
+    def _replica(self, name: str, tp: TopicPartition) -> Replica | None:
+        broker = self._world.nodes[name].broker
+        return None if broker is None else broker.state.replicas.get(tp)
 
     def _produce(self, name: str, request: ProduceRequest, response: ProduceResponse, received_ns: int) -> None:
         wait_ns, waited_ns = request.timeout_ms * NS_PER_MS, self._world.clock.now_ns - received_ns
@@ -151,12 +193,14 @@ def _asked(request: Any) -> list[TopicPartition] | None:
     """Return the partitions that a request asks for, None if its answer need not name them."""
     if isinstance(request, OffsetForLeaderEpochRequest):
         return [question.tp for question in request.questions]
-    if isinstance(request, FetchRequest | ProduceRequest | ListOffsetsRequest):
+    if isinstance(request, _OF_PARTITIONS):
         return [part.tp for part in request.partitions]
     return None
 
 
 def _told(response: Any) -> list[TopicPartition] | None:
+    if isinstance(response, LeaderAndIsrResponse | StopReplicaResponse):
+        return None if response.error is not ErrorCode.NONE else [tp for tp, _ in response.errors]
     parts = getattr(response, "results", None)
     parts = getattr(response, "answers", None) if parts is None else parts
     return None if parts is None else [part.tp for part in parts]

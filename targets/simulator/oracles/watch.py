@@ -61,6 +61,7 @@ from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.due import Due
+from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.lag import Lag
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
@@ -97,7 +98,9 @@ class Oracles:
                     tp,
                     oracle.replicas.seen[name],
                     oracle,
-                    Checkpoints(oracle, name) if is_promised(node.config) else None,
+                    Checkpoints(oracle, name, strictly=node.config.rules.newest_epoch_wins)
+                    if is_promised(node.config)
+                    else None,
                 )
                 for tp, oracle in self._partitions.items()
             ]
@@ -110,6 +113,7 @@ class Oracles:
         self._waits = Waits(world, self._violations, next(iter(self._partitions)))
         self._due = Due(world, self._partitions.keys())
         self._lag = Lag(world, self._partitions.keys())
+        self._heard = Heard(world, self._violations, next(iter(self._partitions)))
         self._healed = False
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
@@ -153,7 +157,11 @@ class Oracles:
             elif type(effect) is Send and type(effect.request) in COMMANDS:
                 self._office.on_send(name, effect)
         node, changed = self._world.nodes[name], False
-        replicas = _NONE if node.process is None else node.process.broker.state.replicas
+        state = None if node.process is None else node.process.broker.state
+        self._heard.on_step(name, event, effects, state)
+        if state is not None and (text := self._due.timers(name, event, state)):
+            self._overdue(name, None, text)
+        replicas = _NONE if state is None else state.replicas
         logs = node.disk.logs
         for tp, seen, oracle, checkpoint in self._of_node[name]:
             if not seen.is_still(replicas.get(tp), logs.get(tp)):
@@ -161,8 +169,8 @@ class Oracles:
                 oracle.on_step(name, started=kind is Start)
                 if checkpoint is not None:
                     checkpoint.judge()
-        if kind in _OF_DUE and node.process is not None:
-            self._judge_due(name, event, node.process.broker.state)
+        if kind in _OF_DUE and state is not None:
+            self._judge_due(name, event, state)
         if kind in _OF_CALLS:
             self._note(name, event)
         if changed:
@@ -171,6 +179,8 @@ class Oracles:
             told = self._calls.told(name, effects)
             if told:
                 self._judge(name, told)
+                if kind is Tick:
+                    self._waits.in_order(name, told)
 
     def _judge_due(self, name: str, event: Event, state: State) -> None:
         """Check what a step had to do at once."""
