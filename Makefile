@@ -104,7 +104,7 @@ bench-mutants: $(STAMP)  ## which bugs of docs/mutants.md the search finds in th
 	@$(BIN)/python -m benchmarks.mutants $(ARGS)
 
 .PHONY: test
-test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about ten minutes, with -j2 seven
+test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about twenty minutes, with -j3 ten
 
 .PHONY: test-all
 test-all: test-quick $(STAMP) java $(CLASSES)  ## every test: every cell, every release, every moment of a kill; before a release

@@ -97,7 +97,9 @@ def too_long(tree: Tree) -> list[str]:
 def machine_places(tree: Tree, root: Path = ROOT, home: Path | None = None) -> list[str]:
     """Find paths of this machine: the checkout, its parent folder, the folders beside it, the home directory."""
     ours = {path.split("/")[0] for path in tree}
+    # A name of one or two letters is too short to mean a folder that happens to be beside the checkout.
     beside = {path.name for path in root.parent.iterdir() if path != root and path.name not in ours}
+    beside = {name for name in beside if len(name) > 2}
     folders = [str(place) for place in (root, root.parent) if str(place) not in _EVERYWHERE]
     inside = [f"{home or Path.home()}/"] if str(home or Path.home()) != "/" else []
     places = [rf"(?<![\w.*-]){re.escape(folder)}(?![\w-])" for folder in folders] + [

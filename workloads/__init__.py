@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from workloads import append, batches, tail
+from workloads import append, batches, mixed, tail
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
 from workloads.definition import Definition
@@ -16,6 +16,7 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "append": append.WORKLOAD,
     "tail": tail.WORKLOAD,
     "batches": batches.WORKLOAD,
+    "mixed": mixed.WORKLOAD,
 }
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -67,8 +67,8 @@ class Promise:
     Attributes:
         index: the index of the op that promised it: its commit by the writer, or its acknowledgement.
         committed: the high watermark of the writer that passed it, None if none was reported.
-        isrs: every ISR that the writer had from then to the acknowledgement; the last one in ZooKeeper, if the
-            writer did not report its own.
+        isrs: every ISR that the writer had between its commit and the acknowledgement, whichever was recorded
+            first; the last one in ZooKeeper, if the writer did not report its own.
     """
 
     index: int
@@ -135,10 +135,11 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -
     """
     if written is not None:
         committed = commit_of(ops, offset, written.index)
-        isrs = _isrs(ops, written, until if committed is None else min(committed.index, until), until)
+        # Its events race with its answers: what it reports of the commit may come after the acknowledgement.
+        first, last = (until, until) if committed is None else sorted((committed.index, until))
+        isrs = _isrs(ops, written, first, last)
         if isrs:
-            index = until if committed is None else min(committed.index, until)
-            return Promise(index=index, committed=committed, isrs=isrs)
+            return Promise(index=first, committed=committed, isrs=isrs)
     states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
     setup = setup_of(ops)
     isr = tuple(map(str, states[-1].isr)) if states else (setup.replicas if setup else ())

@@ -244,23 +244,37 @@ class Copies:
         first = step.base
         for start, stop, origin in (*theirs, (step.end, step.end, UNKNOWN)):
             if start > first:
-                found.append((first, start, self._sent_before(leader, first, start, place)))
+                found += self._sent_before(place, step, leader, (first, start))
             found += [(start, stop, origin)] if start < stop else []
             first = stop
         return found
 
-    def _sent_before(self, leader: str, first: int, end: int, place: int) -> int:
-        """Return the origin of what a leader sent, and lost before its follower's copy was reported."""
+    def _sent_before(self, place: int, step: Append, leader: str, missing: tuple[int, int]) -> list[Piece]:
+        """Return what a leader's log lacks as its follower's copy is reported: lost since, or reported later."""
+        first, end = missing
         for start, stop, origin in reversed(self._undone.get(leader, ())):
-            if start <= first and end <= stop:
-                return origin
-        return self._later(place, leader, first)
+            if start <= first and end <= stop and self._may_be(step, end, origin):
+                return [(first, end, origin)]
+        return self._later(place, leader, first, end)
 
-    def _later(self, place: int, leader: str, offset: int) -> int:
-        """Return the origin of a leader's append that reaches the collector after its follower's copy."""
+    def _may_be(self, step: Append, end: int, origin: int) -> bool:
+        """Return False if the epoch of a follower's last batch shows that it copied another append."""
+        epoch = self._epoch_of.get(origin, UNKNOWN)
+        if UNKNOWN in (epoch, step.epoch):
+            return True
+        return epoch == step.epoch if end == step.end else epoch <= step.epoch
+
+    def _later(self, place: int, leader: str, first: int, end: int) -> list[Piece]:
+        """Return pieces of a leader's appends that reach the collector after its follower's copy of them."""
         here = bisect_right(self._wrote_at, self._steps[place][0].index)
-        later = (self._wrote[each][0] for each in self._wrote_to.at(offset, here))
-        return next((op.index for op in later if op.process == leader), UNKNOWN)
+        found: list[Piece] = []
+        while first < end:
+            later = (self._wrote[each] for each in self._wrote_to.at(first, here))
+            op, wrote = next(((op, wrote) for op, wrote in later if op.process == leader), (None, None))
+            stop = end if wrote is None else min(end, wrote.end)
+            found.append((first, stop, UNKNOWN if op is None else op.index))
+            first = stop
+        return found
 
     def _remove(self, op: Op, log: ReplicaLog, to: int) -> list[Change]:
         removed = log.cut(to)

@@ -85,7 +85,8 @@ KINDS: Final = (
         kind=Kind.ORACLE_OFFICE,
         formula="at a step: n commands or decides though it was told that its session lost the office; or "
         "leaderAndISR is written by neither the winner of the newest controller epoch nor the leader, "
-        "who changes ISR alone; or a broker obeys a command of an older controller, registration or leader epoch",
+        "who changes ISR alone; or a broker obeys a command of an older controller, registration or leader epoch, "
+        "or makes of ZooKeeper's answers what they do not say: of another session, in part, lost, or overtaken",
         words="The simulator saw a change by who is not in office, or a broker that obeyed it.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",
@@ -96,7 +97,7 @@ KINDS: Final = (
         formula="an answer lacks a partition that was asked, or metadata one of a topic, or metadata names a "
         "leader that it does not list as live; or a fetch is answered after its wait, before it without a record, "
         "or at its end with records that were there before; or a produce after its timeout, or as timed out "
-        "before it",
+        "before it; or an offset by time, or the end of an epoch, that consumers must not be told",
         words="The simulator saw an answer that was not whole, or that came too late or too early.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",
@@ -115,8 +116,8 @@ KINDS: Final = (
     Definition(
         kind=Kind.ORACLE_DUE,
         formula="after a step: a leader's ISR has changed, and all its members have more than its high watermark; "
-        "or a request of a closed connection still waits; or a timer is due and was not fired; or an ask to "
-        "ZooKeeper is larger than its limit",
+        "or a request of a closed connection still waits; or a timer is due and was not fired, or is fired early; "
+        "or an ask to ZooKeeper is larger than its limit",
         words="The simulator saw a step that did not do what it must do at once.",
         evidence="simulator: violation",
         unchecked="Real processes have no oracles.",

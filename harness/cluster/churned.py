@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.cluster.interfaces import Machines, ZooKeeperView
+from harness.cluster.interfaces import ZooKeeperView
 from harness.cluster.partition import Partition
 
 
@@ -26,7 +26,6 @@ class ChurnedTopics:
 
     partitions: tuple[Partition, ...]
     nodes: tuple[str, ...]
-    host: Machines
     zookeeper_view: ZooKeeperView
 
     def look(self) -> None:

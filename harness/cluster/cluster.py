@@ -52,6 +52,7 @@ class Cluster:
         partitions: all of them, the main one first.
         churners: the clients that create and delete topics of their own.
         churned: those topics; their partitions are no part of `partitions`.
+        watched: all partitions, those of churned topics among them.
         before_down: node's name -> its session and the version of the partition's state, just before a fault took
             it down.
         cancelled: set by `cancel`; every later wait and record raises RunCancelled.
@@ -77,6 +78,7 @@ class Cluster:
     churners: tuple[ChurnPlan, ...] = ()
     partitions: tuple[Partition, ...] = field(init=False)
     churned: ChurnedTopics = field(init=False)
+    watched: tuple[Partition, ...] = field(init=False)
     _named: Partition | None = field(init=False, default=None)
     _exited: set[str] = field(default_factory=set)
 
@@ -86,9 +88,9 @@ class Cluster:
         self.churned = ChurnedTopics(
             partitions=tuple(self._partition(place, ()) for churner in self.churners for place in churner.places),
             nodes=tuple(name for name in self.ids if any(name in churner.nodes for churner in self.churners)),
-            host=self.host,
             zookeeper_view=self.zookeeper_view,
         )
+        self.watched = (*self.partitions, *self.churned.partitions)
 
     def _partition(self, place: Place, replicas: tuple[str, ...]) -> Partition:
         return Partition(
@@ -157,7 +159,7 @@ class Cluster:
         refused = bool(old) and self.rules.get(OLD_REGISTRATION) == REFUSED
         if refused:
             self.zookeeper_view.expire(name)
-        for partition in (*self.partitions, *self.churned.partitions):
+        for partition in self.watched:
             partition.starts(name)
         self._exited.discard(name)
         self.host.boot(name)
@@ -270,7 +272,7 @@ class Cluster:
             self._exited.add(op.process)
             return
         place = op.place
-        for each in (*self.partitions, *self.churned.partitions):
+        for each in self.watched:
             if place is None or each.place == place:
                 each.note(op.process, op.event)
 

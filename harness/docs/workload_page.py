@@ -6,7 +6,7 @@ import inspect
 from typing import Final
 
 from harness.docs import markdown
-from harness.workload.plan import Place
+from harness.workload.plan import Library, Place
 from harness.workload.text import line_of
 from workloads import WORKLOADS
 from workloads.definition import FINAL_READS, Definition
@@ -35,8 +35,18 @@ def workloads() -> str:
         "silently: a producer with `retries` has one invocation and one outcome for all of its tries, which is "
         "`info` if one of them may have been appended and none was acknowledged.\n"
         "A consumer has no group. It assigns its partitions, and begins at 0 when its position is out of range.",
-        "The client `librdkafka` fetches in the background, from leaders alone, and does not tell from which "
-        "node: `node` is empty in its polls.\n"
+        "A plan may name the library that its client stands on (`client=`): "
+        f"{', '.join(f'`{library}`' for library in Library)}; without one it is the client of the target. "
+        "Clients with a library of their own need real nodes: the simulator refuses them with exit code 2, and so "
+        "does every run with a codec or a `via` that a library does not have.\n"
+        "What an error proves differs from library to library; the first lines of `workloads/clients/*_work.py` "
+        "say it. Retries are off unless the plan has some, and idempotence is off. Two things cannot be switched "
+        "off: librdkafka sends a record again that was refused by a broker that leads no more, and aiokafka, once "
+        "a plan has `retries`, tries as often as the time allows.\n"
+        "`kafka-python` has the codecs none and gzip here. No client on real nodes creates and deletes topics: a "
+        "schedule with churners is refused there.",
+        "All libraries but `raw` fetch in the background, from leaders alone, and do not tell from which "
+        "node: `node` is empty in their polls.\n"
         "What a poll brings was fetched before it ended, perhaps before it began; a poll that brings nothing "
         "fails, since nobody knows whether a node answered.\n"
         "A high watermark is that of the last answer, and is left out where it is below what came.",

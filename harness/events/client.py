@@ -51,7 +51,7 @@ class Poll(OfPartition):
     TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL)
     PROCESS: ClassVar[str] = "client-N"
 
-    node: str = field(metadata=key("that was asked; empty where the client does not tell, as librdkafka"))
+    node: str = field(metadata=key("that was asked; empty where the client does not tell, as no library does"))
     position: int = field(metadata=key("the offset that was asked for"))
     sought: bool = field(
         default=False, metadata=key("the position was assigned, as by a seek; else the consumer reads on")

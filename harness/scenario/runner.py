@@ -143,8 +143,7 @@ class Play:
             lambda: cluster.zookeeper_view.controller() == controller, lambda: f"controller is {controller}"
         )
         cluster.time.together(cluster.start, self.scenario.nodes[1:])
-        watched = (*cluster.partitions, *cluster.churned.partitions)
-        cluster.zookeeper_view.watch([partition.place for partition in watched])
+        cluster.zookeeper_view.watch([partition.place for partition in cluster.watched])
         for topic, assignments in self._topics().items():
             self.client.create_topic(topic, *assignments)
         self._await(Leads(self.scenario.replicas[0]))

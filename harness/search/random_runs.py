@@ -18,9 +18,11 @@ from harness.scenario.file import Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
+from harness.workload.plan import Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
 from workloads import WORKLOADS
+from workloads.clients.beginning import impossible
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
@@ -80,12 +82,13 @@ class RandomRuns:
         Return the spec of a seed; the same options and seed return the same spec.
 
         Raises:
-            UsageError: there is no such target, protocol, rule, nemesis or schedule, or the schedule is a written
-                scenario that expects nothing of the variant.
+            UsageError: there is no such target, protocol, rule, nemesis or schedule, the schedule is a written
+                scenario that expects nothing of the variant, or a client is impossible on the host.
         """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
             scenario = _with_workload(scenario, self.workload, seed)
+        self._refuse(scenario.clients)
         spec = RunSpec(
             target=self.target,
             host=self.host,
@@ -107,6 +110,15 @@ class RandomRuns:
                 f"'expect {spec.variant}: OUTCOME', or the records {', '.join(FINAL_RECORDS)} of a random schedule"
             )
         return spec
+
+    def _refuse(self, clients: Clients) -> None:
+        """Raise UsageError if a client is impossible on this host or with this target."""
+        if self.host == SIM:
+            clients.require_simulable()
+            return
+        own = Library(self.load_target().client(self.rules))
+        for why in impossible(clients, own):
+            raise UsageError(f"host {self.host}, target {self.name}: {why}")
 
     def _profile(self) -> Profile:
         return profile_of(self.nemeses, REAL if self._is_alike else DEFAULT, NEMESES)

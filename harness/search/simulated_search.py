@@ -41,6 +41,9 @@ def search_simulated(
 
     Args:
         shrunk_max: how many of the kept findings are shrunk.
+
+    Raises:
+        KeyboardInterrupt: after the tally so far was printed, and the findings were named.
     """
     check_results(options.results)
     began, tally = time.monotonic(), Tally()
@@ -51,10 +54,14 @@ def search_simulated(
         return late or (limit.first and result.is_finding)
 
     jobs = options.jobs or jobs_for(len(seeds), limit.seconds)
-    with SearchProgress(console, None if limit.seconds else len(seeds)) as progress:
-        for result in search(runs, seeds, jobs=jobs, stop=enough):
-            tally.add(result)
-            progress.step(tally)
+    try:
+        with SearchProgress(console, None if limit.seconds else len(seeds)) as progress:
+            for result in search(runs, seeds, jobs=jobs, stop=enough):
+                tally.add(result)
+                progress.step(tally)
+    except KeyboardInterrupt:
+        _name(tally, console, wall_s=time.monotonic() - began)
+        raise
     print_tally(tally, console, wall_s=time.monotonic() - began)
     if tally.findings:
         try:
@@ -64,20 +71,37 @@ def search_simulated(
     return tally.verdict
 
 
+def _name(tally: Tally, console: Console, *, wall_s: float) -> None:
+    """Print what an interrupted search has found; whoever interrupts it does not wait for findings to be kept."""
+    if tally.seeds:
+        print_tally(tally, console, wall_s=wall_s)
+    for result in tally.findings[:KEPT_MAX]:
+        _say_finding(result, console, f"again: {result.rerun}")
+    _say_more(tally, console)
+
+
+def _say_finding(result: RunResult, console: Console, *more: str) -> None:
+    say(console, f"seed {result.seed}: {result.verdict.name.lower()}")
+    for line in (*result.sentences, *more):
+        say(console, f"  {line}")
+
+
+def _say_more(tally: Tally, console: Console) -> None:
+    if more := tally.findings[KEPT_MAX:]:
+        say(console, f"and {len(more)} more: {' '.join(str(result.seed) for result in more)}")
+
+
 def _keep(tally: Tally, runs: RandomRuns, options: Options, console: Console, shrunk_max: int) -> None:
     """Keep the first findings, and print the sentences, the schedule and the command of each; shrink some."""
     folder = create_suite(options.results, f"{datetime.now(UTC):%Y%m%dT%H%M%S}-search-{options.seed}")
     player = sim_player(runs.load_target())
     for result in tally.findings[:KEPT_MAX]:
         kept = keep_simulated(player, runs.spec(result.seed), folder)
-        say(console, f"seed {result.seed}: {result.verdict.name.lower()}")
-        for line in (*result.sentences, f"schedule: {kept.schedule}", f"again: {result.rerun}"):
-            say(console, f"  {line}")
+        _say_finding(result, console, f"schedule: {kept.schedule}", f"again: {result.rerun}")
         if result.verdict >= Verdict.HANG and shrunk_max > 0:
             shrunk_max -= 1
             _shrink(runs.spec(result.seed), kept, options, console)
-    if more := tally.findings[KEPT_MAX:]:
-        say(console, f"and {len(more)} more: {' '.join(str(result.seed) for result in more)}")
+    _say_more(tally, console)
 
 
 def _shrink(spec: RunSpec, kept: Run, options: Options, console: Console) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from harness.model import UsageError
+
 ACKS_ALL: Final = -1
 
 
@@ -40,6 +42,15 @@ class Via(StrEnum):
     EVERY = "every"
 
 
+class Library(StrEnum):
+    """The client libraries that a producer or a consumer on real nodes may stand on."""
+
+    RAW = "raw"
+    LIBRDKAFKA = "librdkafka"
+    KAFKA_PYTHON = "kafka-python"
+    AIOKAFKA = "aiokafka"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerPlan:
     """
@@ -55,6 +66,7 @@ class ProducerPlan:
         pad: how many bytes each value has besides its name.
         together: the share of requests that send a batch to two of its partitions.
         retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
+        client: the library that it stands on; None for that of the run. Only on real nodes.
     """
 
     name: str
@@ -67,6 +79,7 @@ class ProducerPlan:
     pad: int = 0
     together: float = 0.0
     retries: int = 0
+    client: Library | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +95,7 @@ class ConsumerPlan:
         seek: the share of polls before which it goes back to an earlier offset.
         lookups: the share of polls before which it asks for an offset (ListOffsets). Only simulated consumers do:
             oracles judge the answers.
+        client: the library that it stands on; None for that of the run. Only on real nodes.
     """
 
     name: str
@@ -92,6 +106,7 @@ class ConsumerPlan:
     max_bytes: int = 1_048_576
     seek: float = 0.0
     lookups: float = 0.0
+    client: Library | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +162,23 @@ class Clients:
         return tuple(churner.topic for churner in self.churners)
 
     @property
+    def real(self) -> tuple[str, ...]:
+        """The clients that only real nodes can have, since they stand on a library."""
+        both: tuple[ProducerPlan | ConsumerPlan, ...] = (*self.producers, *self.consumers)
+        return tuple(each.name for each in both if each.client is not None)
+
+    @property
     def sends_once(self) -> bool:
-        """Return True if no record is ever sent again."""
-        return not any(producer.retries for producer in self.producers)
+        """Return True if no record is ever sent again; librdkafka does so, whatever `retries` is."""
+        return not any(each.retries or each.client is Library.LIBRDKAFKA for each in self.producers)
+
+    def require_simulable(self) -> None:
+        """Raise UsageError if the simulator cannot have these clients."""
+        if self.real:
+            raise UsageError(
+                f"host sim: clients {', '.join(self.real)} stand on libraries (client=…), which need sockets; "
+                "expected a host of real nodes, as --host local"
+            )
 
 
 NO_CLIENTS: Final = Clients()

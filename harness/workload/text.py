@@ -4,6 +4,7 @@ Reads and prints a workload's clients and a run's further partitions, one line e
     partition orders-0 B C
     producer  p1 log-0 orders-0 acks=all,1 batch=1..5 codecs=none,gzip every_ms=5..40 within_ms=400
     consumer  c1 log-0 via=every every_ms=2..20 wait_ms=40 max_bytes=4096 seek=0.1
+    consumer  c2 log-0 client=aiokafka
     churner   n1 temp A B C partitions=2 replication=3 every_ms=5..40 records=1..3 within_ms=120
 
 An option that is left out has its default, and is not printed.
@@ -21,7 +22,7 @@ from harness.logdir.codec import CODEC_NAMES
 from harness.model import UsageError
 from harness.numerals import whole
 from harness.registry import nearest
-from harness.workload.plan import ChurnPlan, ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import ChurnPlan, ConsumerPlan, Library, Place, ProducerPlan, Via
 
 P = TypeVar("P", ProducerPlan, ConsumerPlan)
 Plan: TypeAlias = ProducerPlan | ConsumerPlan | ChurnPlan
@@ -211,6 +212,7 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "together": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
     "retries": (_number(0, 1_000), str, "N, up to 1000"),
     "via": (Via, str, " or ".join(Via)),
+    "client": (Library, str, " or ".join(Library)),
     "wait_ms": (_number(0, _MS_MAX), str, "N, in milliseconds"),
     "max_bytes": (_number(1, 2**31 - 1), str, "N, in bytes"),
     "lookups": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),

@@ -56,7 +56,9 @@ class RealZooKeeperView:
         self._history = history
         # The last event of each kind, and of each partition.
         self._seen: dict[tuple[type[Event], tuple[str, int] | None], Event] = {}
-        self._lock = threading.Lock()
+        # Of each watched partition, the transaction that wrote the newest state recorded.
+        self._newest: dict[tuple[str, int], int] = {}
+        self._lock = threading.RLock()  # who listens to the history may read
         self._giving_up: threading.Timer | None = None
         self._ending = threading.Lock()
         root = _connect(str(zookeeper))
@@ -88,6 +90,7 @@ class RealZooKeeperView:
     def watch(self, places: Sequence[tuple[str, int]]) -> None:
         """Record every change of the partitions' nodes, the controller's and the registrations from now on."""
         for topic, partition in places:
+            self._newest[topic, partition] = 0
             self._client.DataWatch(self._target.partition_path(topic, partition), self._recorder(topic, partition))
         self._client.DataWatch(self._target.controller_path(), self._controller_changed)
         parent = self._target.registration_path(0).rpartition("/")[0]
@@ -100,10 +103,16 @@ class RealZooKeeperView:
         # Use the data that the watch passes: another read could fail while ZooKeeper is being stopped.
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
             if data is not None and stat is not None:
-                truth = self._target.partition_truth(data, stat.version)
-                self._record(truth.event(topic, partition, self.name_of))
+                self._record_state((topic, partition), self._target.partition_truth(data, stat.version), stat)
 
         return changed
+
+    def _record_state(self, place: tuple[str, int], truth: PartitionTruth, stat: ZnodeStat) -> None:
+        """Record a partition's state, from a watch or from a read, unless a newer one is recorded."""
+        with self._lock:
+            if stat.mzxid >= self._newest[place]:
+                self._newest[place] = stat.mzxid
+                self._record_new(truth.event(*place, self.name_of))
 
     def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
         node = None if data is None else self.name_of(self._target.controller_id(data))
@@ -114,19 +123,31 @@ class RealZooKeeperView:
 
     def _record(self, event: Event) -> None:
         with self._lock:
-            about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
-            if self._seen.get(about) != event:
-                self._seen[about] = event
-                self._history.record("zookeeper", OpType.INFO, event)
+            self._record_new(event)
+
+    def _record_new(self, event: Event) -> None:
+        about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None
+        if self._seen.get(about) != event:
+            self._seen[about] = event
+            self._history.record("zookeeper", OpType.INFO, event)
 
     def name_of(self, broker_id: int) -> str | None:
         """Return a node's name; None for no broker (-1)."""
         return self._names.get(broker_id)
 
     def truth(self, topic: str, partition: int) -> PartitionTruth | None:
-        """Return the partition's state in ZooKeeper now; None while there is none."""
+        """
+        Return the partition's state in ZooKeeper now; None while there is none.
+
+        A state that the run acts on is in the history before that, though its watch may fire later.
+        """
         found = self._read(self._target.partition_path(topic, partition))
-        return None if found is None else self._target.partition_truth(found[0], found[1].version)
+        if found is None:
+            return None
+        truth = self._target.partition_truth(found[0], found[1].version)
+        if (topic, partition) in self._newest:
+            self._record_state((topic, partition), truth, found[1])
+        return truth
 
     def assignment(self, topic: str) -> Mapping[int, tuple[str | None, ...]]:
         """Return the nodes of each partition of a topic now; {} if there is no such topic."""

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from harness.events import Produce
+from harness.model import OpType
+from harness.workload.plan import Place
 from targets.broker.core.messages import Request, Response
 from targets.simulator.operations import LOST, NO_ANSWER, REFUSED_TO_CONNECT
 from targets.simulator.pipe import REQUESTS, Frame, Pipe
@@ -55,6 +58,33 @@ class Caller:
     def listening(self) -> bool:
         """Return False: clients accept no connections."""
         return False
+
+    def record_produce(
+        self,
+        type_: OpType,
+        place: Place,
+        value: str,
+        *,
+        name: str,
+        acks: int,
+        codec: str,
+        offset: int | None = None,
+        error: str = "",
+        digest: str = "",
+    ) -> None:
+        """Record the beginning or the outcome of one record of a produce."""
+        event = Produce(
+            topic=place.topic,
+            partition=place.partition,
+            name=name,
+            acks=acks,
+            codec=codec,
+            value=value,
+            offset=offset,
+            error=error,
+            digest=digest,
+        )
+        self.world.observe(self.name, type_, event)
 
     def ask(self, node: str, request: Request, within_ns: int, then: Then) -> None:
         """Send a request; call `then` once, with its answer or with why there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from harness import events
 from harness.kafka_errors import MOVED, surely_not_appended
@@ -167,25 +167,6 @@ class SimChurner:
             self._record(type_, act.place, value, offset=None if base is None else base + at, error=error)
         self._next()
 
-    def _record(
-        self,
-        type_: OpType,
-        place: Place,
-        value: str,
-        *,
-        offset: int | None = None,
-        error: str = "",
-        digest: str = "",
-    ) -> None:
-        event = events.Produce(
-            topic=place.topic,
-            partition=place.partition,
-            name=self._plan.name,
-            acks=ACKS_ALL,
-            codec=_CODEC,
-            value=value,
-            offset=offset,
-            error=error,
-            digest=digest,
-        )
-        self._world.observe(self._caller.name, type_, event)
+    def _record(self, type_: OpType, place: Place, value: str, **told: Any) -> None:
+        name = self._plan.name
+        self._caller.record_produce(type_, place, value, name=name, acks=ACKS_ALL, codec=_CODEC, **told)

@@ -43,8 +43,9 @@ class SimClient:
             raise PreconditionError(f"create topic {topic} on {on}: {made.error}")
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> SimWorkload:
-        """Start a workload's clients; they work as the world steps."""
+        """Start a workload's clients, which work as the world steps; raise UsageError if one needs a library."""
         del nodes  # a node's name is its address
+        clients.require_simulable()
         return SimWorkload(self._world, clients, seed, self._name)
 
     def produce(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
-from harness import events
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.model import OpType
 from harness.workload.plan import Place
@@ -178,26 +178,7 @@ class SimProducer:
         if not self._open:
             self._pause()
 
-    def _record(
-        self,
-        type_: OpType,
-        place: Place,
-        value: str,
-        *,
-        offset: int | None = None,
-        error: str = "",
-        digest: str = "",
-    ) -> None:
+    def _record(self, type_: OpType, place: Place, value: str, **told: Any) -> None:
         assert self._send is not None
-        event = events.Produce(
-            topic=place.topic,
-            partition=place.partition,
-            name=self._script.plan.name,
-            acks=self._send.acks,
-            codec=self._send.codec,
-            value=value,
-            offset=offset,
-            error=error,
-            digest=digest,
-        )
-        self._world.observe(self._caller.name, type_, event)
+        name, acks, codec = self._script.plan.name, self._send.acks, self._send.codec
+        self._caller.record_produce(type_, place, value, name=name, acks=acks, codec=codec, **told)

@@ -102,7 +102,7 @@ def random_fetches(seed: int) -> dict[str, int]:
     """
     Return how the brokers of a run of several partitions fetch: in many runs so little that a batch comes alone.
 
-    Then the high watermark is now and then between the batches of a produce, and a follower far behind its leader's.
+    Then the high watermark is now and then between the batches of a produce, and a follower's far behind that.
     Longer waits leave more timers behind that were dropped.
     """
     chance = Random(f"fetches {seed}")
@@ -118,15 +118,15 @@ class SessionEnds:
     """
     Sessions of one wide world that end right after an ask, whose answer waits in its process for the next session.
 
-    So a broker hears in one session what an earlier one of its own was told. Each end is drawn from the seed alone,
-    so that all else in the world is drawn as without them.
+    So a broker hears in one session what an earlier one of its own was told. Each end is drawn from the seed
+    alone, so that all else in the world is drawn as without them.
 
     Attributes:
         ended: the number of sessions that ended so.
     """
 
     def __init__(self, world: World, seed: int, last_line: int) -> None:
-        """Wait for the set-up to end: `listen` starts at the history's first step, and ends with the last one's."""
+        """Wait for the history's first step; the line of the last one is where `listen` ends."""
         self.ended = 0
         self._last_line = last_line
         self._over = False
@@ -150,7 +150,7 @@ class SessionEnds:
                     self._world.clock.after(int(self._chance.random() * ENDS_WITHIN_NS), ("call", SESSIONS_CALL))
 
     def _draw(self) -> None:
-        """Have a node's session end within its next asks: often a fresh one, which is about to register and read."""
+        """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
         if self._over:
             return
         chance, zookeeper = self._chance, self._world.zookeeper
@@ -173,7 +173,7 @@ class SessionEnds:
             process.zookeeper.fall_behind()
 
     def _note(self, name: str, session: int) -> None:
-        """Record that a registration goes, so that the node need not report what it may never hear: that it was there."""
+        """Record that a registration goes: the node may never hear that it was there, and need not report it."""
         if self._world.zookeeper.session_of(broker_path(self._world.ids[name])) != session:
             return
         note_fault(self._world, EXPIRE, name, Effect.SESSION_ENDED)

@@ -15,6 +15,7 @@ from harness.model import EXIT_CODES, ORACLES, Verdict
 from harness.search.chaos import Limit
 from harness.search.pairing import Pairing
 from harness.search.random_runs import SIM, RandomRuns
+from harness.search.search import search
 from harness.search.simulated import sim_player, simulate
 from harness.suite.options import Options
 from harness.suite.scenario_files import read_scenario
@@ -49,7 +50,16 @@ def test_search_of_a_sound_protocol_keeps_nothing_and_is_valid(
 def test_search_accepts_rules_and_prints_them_in_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--rule", "truncate_to=high_watermark", "--seed", "0", "--seeds", "20", "--stop-at-first"]
+    words = [
+        "--rule",
+        "truncate_to=high_watermark",
+        "--seed",
+        "0",
+        "--seeds",
+        "20",
+        "--stop-at-first",
+        "--no-shrink",
+    ]
     assert EXIT_CODES["invalid"] == run(tmp_path, *words)
     assert "--rule truncate_to=high_watermark" in capsys.readouterr().out
 
@@ -110,6 +120,15 @@ def test_exit_code_is_that_of_the_verdict_however_many_seeds_were_played(
     assert [EXIT_CODES[word]] * 3 == [run(tmp_path, *words) for words in (local, (*local, "--seeds", "2"), ())]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--host", "sim"), ("--host", "local", "--target", "kafka:0.10.2.2"), ("--host", "sim", "--seeds", "3")],
+)
+def test_workload_on_libraries_is_refused_where_it_is_impossible(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert EXIT_CODES["usage"] == run(tmp_path, *words, "--workload", "mixed")
+    assert [] == [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("option", ["--compare-with", "--beside"])
 def test_comparison_plays_seeds_from_the_first_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
@@ -162,15 +181,20 @@ def test_wrong_use_is_an_error_before_anything_is_written(tmp_path: Path, words:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_one_seed_is_checked_on_spark_and_reported_as_its_schedule_plays_again(tmp_path: Path) -> None:
-    assert EXIT_CODES["invalid"] == run(tmp_path, "--protocol", "hw", "--seed", "6")
-    (folder,) = tmp_path.glob("*-run-6")
+    runs = RandomRuns(target="broker", variant="hw", host=SIM)
+    seed = next(
+        result.seed
+        for result in search(runs, range(100), jobs=1, stop=lambda _: False)
+        if result.verdict is Verdict.INVALID and any(each.kind in ORACLES for each in result.anomalies)
+    )
+    assert EXIT_CODES["invalid"] == run(tmp_path, "--protocol", "hw", "--seed", str(seed))
+    (folder,) = tmp_path.glob(f"*-run-{seed}")
     (result,) = json.loads((folder / "suite.json").read_text(encoding="utf-8"))["cells"]
     assert "mismatch" == result["status"]
     assert (folder / "report.html").is_file()
-    runs = RandomRuns(target="broker", variant="hw", host=SIM)
-    schedule = read_scenario(folder / "seed-6-hw" / "schedule.txt")
-    again = simulate(sim_player(runs.load_target()), replace(runs.spec(6), scenario=schedule))
+    schedule = read_scenario(folder / f"seed-{seed}-hw" / "schedule.txt")
+    again = simulate(sim_player(runs.load_target()), replace(runs.spec(seed), scenario=schedule))
     assert [each["sentence"] for each in result["anomalies"]] == [each.sentence for each in again.anomalies]
     oracles = [each.sentence for each in again.anomalies if each.kind in ORACLES]
     assert oracles and all(sentence in result["reason"] for sentence in oracles)
-    assert runs.spec(6).command == result["rerun"]
+    assert runs.spec(seed).command == result["rerun"]

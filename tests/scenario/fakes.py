@@ -118,7 +118,8 @@ class FakeCluster(Cluster):
         self.fabric = FakeLinks(self.calls)  # type: ignore[assignment]
         self.partitions = (FakePartition(self),)
         self.churners = ()
-        self.churned = ChurnedTopics(partitions=(), nodes=(), host=self.host, zookeeper_view=self.zookeeper_view)
+        self.churned = ChurnedTopics(partitions=(), nodes=(), zookeeper_view=self.zookeeper_view)
+        self.watched = self.partitions
 
     def start(self, name: str) -> str:
         self.calls.append(("start", name))

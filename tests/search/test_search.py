@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,25 @@ def test_search_keeps_no_more_findings_than_an_engineer_reads_and_names_the_rest
     (folder,) = tmp_path.glob("*-search-0")
     assert 1 == len(list(folder.iterdir()))
     assert " more: " in console.export_text()
+
+
+def test_search_that_is_interrupted_prints_what_it_has_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **named: object) -> Iterator[RunResult]:
+        for result in search(*args, **named):  # type: ignore[arg-type]
+            yield result
+            if result.is_finding:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulated_search, "search", interrupted)
+    console = Console(record=True, width=150)
+    options = Options(host=SIM, seed=0, results=tmp_path, jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        search_simulated(RUNS, options, Limit(seeds=40), console)
+    printed = console.export_text()
+    assert "1 invalid" in printed
+    assert "again: fencepost run --host sim --protocol hw --seed " in printed
 
 
 # --- runs and variants ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.logdir.codec import CODEC_NAMES
 from harness.model import UsageError
-from harness.workload.plan import ConsumerPlan, Place, ProducerPlan, Via
+from harness.workload.plan import Clients, ConsumerPlan, Library, Place, ProducerPlan, Via
 from harness.workload.text import line_of, read_consumer, read_partition, read_producer
 
 LOG = Place("log", 0)
@@ -30,6 +30,7 @@ producers = st.builds(
     pad=st.integers(0, 1000),
     together=shares,
     retries=st.integers(0, 9),
+    client=st.none() | st.sampled_from(Library),
 )
 consumers = st.builds(
     ConsumerPlan,
@@ -40,6 +41,7 @@ consumers = st.builds(
     wait_ms=st.integers(0, 1000),
     max_bytes=st.integers(1, 2**31 - 1),
     seek=shares,
+    client=st.none() | st.sampled_from(Library),
 )
 
 
@@ -71,6 +73,7 @@ def test_a_partition_names_its_replicas_in_order() -> None:
         ("p1 log-0 batch=0", "option 'batch=0'; expected batch=N..M"),
         ("p1 log-0 codecs=zip", "option 'codecs=zip'; expected codecs=none"),
         ("p1 log-0 together=2", "option 'together=2'; expected together=a share from 0 to 1"),
+        ("p1 log-0 client=kafka", "option 'client=kafka'; expected client=raw or librdkafka or kafka-python"),
         ("p1 log-0 pad=1 pad=1", "option 'pad=1' twice; expected each once"),
         ("p1 log-0 via=leader", "option 'via=leader'; expected NAME=VALUE"),
     ],
@@ -95,3 +98,12 @@ def test_a_wrong_producer_says_what_was_expected(line: str, expected: str) -> No
 def test_a_wrong_partition_says_what_was_expected(line: str, expected: str) -> None:
     with pytest.raises(UsageError, match=expected):
         read_partition("file:7", line, "ABC")
+
+
+def test_clients_on_libraries_are_not_simulated_and_send_once_unless_theirs_does_not() -> None:
+    once = Clients(producers=(ProducerPlan(name="p1", places=PLACES, client=Library.AIOKAFKA),))
+    twice = Clients(producers=(ProducerPlan(name="p1", places=PLACES, client=Library.LIBRDKAFKA),))
+    assert (True, False) == (once.sends_once, twice.sends_once)
+    with pytest.raises(UsageError, match=r"host sim: clients p1 stand on libraries .*; expected .* --host local"):
+        once.require_simulable()
+    Clients(producers=(ProducerPlan(name="p1", places=PLACES),)).require_simulable()

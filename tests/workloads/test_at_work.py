@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import socket
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,6 +34,7 @@ from harness.workload.text import line_of
 from nemesis import NEMESES
 from targets import TARGETS
 from tests.clusters import running
+from workloads import WORKLOADS
 from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
@@ -266,3 +269,26 @@ def test_librdkafka_works_on_while_the_leader_dies(tmp_path: Path, zookeeper: Ad
         for record in op.value["records"]
     }
     assert set() < seen <= held
+
+
+def close_refused_sockets() -> None:
+    """Close the sockets of connections that were refused, which kafka-python leaves open."""
+    sockets = [each for each in gc.get_objects() if isinstance(each, socket.socket) and each.fileno() >= 0]
+    for each in sockets:
+        if each.family == socket.AF_INET and each.getsockname()[0] == "0.0.0.0":
+            each.close()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+def test_all_libraries_work_beside_each_other_while_the_leader_dies(tmp_path: Path, zookeeper: Address) -> None:
+    """Each producer is acknowledged before and after, and each consumer reads all: `Working` waits for that."""
+    clients = WORKLOADS["mixed"].clients((LOG, ORDERS), seed=SEED)
+    result, ops = played(clients, zookeeper, tmp_path)
+    assert ("as expected", "") == (result.status, result.reason)
+    sent, polls = completed(ops, Produce), completed(ops, Poll)
+    writers = {op.process for op in sent if op.value["name"].startswith("p")}
+    assert {f"client-{number}" for number in range(1, 5)} == writers
+    readers = {op.process for op in polls if op.type is OpType.OK and op.value["records"]}
+    assert {f"client-{number}" for number in range(5, 9)} == readers
+    assert {"client-5"} == {op.process for op in polls if op.value["node"]}
+    close_refused_sockets()

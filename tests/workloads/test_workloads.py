@@ -6,9 +6,10 @@ import pytest
 
 from checkers import CHECKERS
 from harness.logdir.codec import CODEC_NAMES
-from harness.workload.plan import Place, Via
+from harness.workload.plan import Library, Place, Via
 from harness.workload.text import line_of, read_consumer, read_producer
 from workloads import WORKLOADS
+from workloads.clients.beginning import impossible
 
 PLACES = (Place("log", 0), Place("log", 1), Place("orders", 0))
 SEEDS = range(50)
@@ -56,3 +57,15 @@ def test_batches_are_larger_than_what_one_consumer_asks_for() -> None:
     large = [producer for producer in plan.producers if producer.batch[0] > 1]
     assert "none" not in {codec for producer in large for codec in producer.codecs}
     assert min(consumer.max_bytes for consumer in plan.consumers) < large[0].batch[0] * large[0].pad
+
+
+def test_mixed_has_a_producer_and_a_consumer_on_every_library() -> None:
+    plan = WORKLOADS["mixed"].clients(PLACES, seed=1)
+    assert list(Library) == [each.client for each in plan.producers] == [each.client for each in plan.consumers]
+    assert [] == list(impossible(plan, Library.RAW))
+
+
+def test_library_is_refused_where_brokers_know_no_record_batches() -> None:
+    plan = WORKLOADS["mixed"].clients(PLACES, seed=1)
+    why = "client raw: p1 with brokers older than 0.11; expected client librdkafka, or none"
+    assert why == next(impossible(plan, Library.LIBRDKAFKA))

@@ -1,20 +1,29 @@
-"""A view of a ZooKeeper that does not answer raises a one-line error and leaves nothing open."""
+"""The view of ZooKeeper: one that does not answer is an error of one line; what was read is recorded."""
 
 from __future__ import annotations
 
 import socket
+import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kazoo.protocol.states import ZnodeStat
 
 from harness import limits
-from harness.history.file import History
+from harness.events import LeaderAndIsr
+from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
 from harness.model import PreconditionError
 from harness.zookeeper.view import RealZooKeeperView
+from targets.broker.core.zookeeper import PartitionState, encode_state
 from targets.broker_target import TARGET
+
+STATE = PartitionState(leader=1, leader_epoch=0, isr=(1,), controller_epoch=1, zk_version=0)
+WAIT_S = 30
 
 
 def test_zookeeper_that_does_not_answer_is_refused_and_no_client_is_left_open(
@@ -50,3 +59,44 @@ def test_zookeeper_that_ends_fails_each_call_instead_of_holding_it_for_ever(
                 view.truth("log", 0)
         with pytest.raises(PreconditionError, match="on writing /y"):
             view.write("/y", b"")
+
+
+@pytest.mark.slow
+def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that ends on what it read would else lack that state: the checkers would miss an ISR."""
+    late: list[tuple[bytes, ZnodeStat]] = []
+    fired = threading.Event()
+    recorder = RealZooKeeperView._recorder
+
+    def recorder_of(view: RealZooKeeperView, topic: str, partition: int) -> Any:
+        def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
+            if data and stat:
+                late.append((data, stat))
+                fired.set()
+
+        view_recorders.append(recorder(view, topic, partition))
+        return changed
+
+    view_recorders: list[Any] = []
+    monkeypatch.setattr(RealZooKeeperView, "_recorder", recorder_of)
+    host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
+    with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
+        stack.callback(host.close)
+        host.open()
+        view = RealZooKeeperView(
+            zookeeper=host.start_zookeeper(), chroot="/x", target=TARGET, ids={"A": 1}, history=history
+        )
+        stack.callback(view.close)
+        view.watch([("log", 0)])
+        path = TARGET.partition_path("log", 0)
+        for epoch in (4, 5):
+            fired.clear()
+            view.write(path, encode_state(replace(STATE, leader_epoch=epoch)))
+            assert fired.wait(WAIT_S)
+        assert view.truth("log", 0) is not None
+        for data, stat in late:
+            view_recorders[0](data, stat)
+    states = [op.event for op in read_history(history.path) if isinstance(op.event, LeaderAndIsr)]
+    assert [5] == [state.epoch for state in states]

@@ -17,7 +17,6 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from harness.events import Poll
-from harness.history.file import History
 from harness.kafka_errors import MOVED
 from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
@@ -27,6 +26,7 @@ from harness.workload.plan import ConsumerPlan, Via
 from harness.workload.script import Ask, ConsumerScript
 from workloads.clients import questions
 from workloads.clients.connection import NoAnswer, NotSent
+from workloads.clients.events import Recorder, poll_event
 from workloads.clients.network import BACKOFF_S, Network
 
 # How long a node has for its answer, beyond the time that it may wait for records.
@@ -46,7 +46,7 @@ class Consumer:
     """
 
     def __init__(
-        self, plan: ConsumerPlan, seed: int, *, process: str, history: History, nodes: Mapping[str, str]
+        self, plan: ConsumerPlan, seed: int, *, process: str, history: Recorder, nodes: Mapping[str, str]
     ) -> None:
         self._plan = plan
         self._script = ConsumerScript(plan, seed)
@@ -85,7 +85,7 @@ class Consumer:
     # --- one request -----------------------------------------------------------------------------------------
     def _poll(self, node: str, asks: Sequence[Ask]) -> None:
         """Ask a node once, and record what it answered for each partition."""
-        polls = {ask.place: self._event(node, ask) for ask in asks}
+        polls = {ask.place: poll_event(node, ask) for ask in asks}
         for event in polls.values():
             self._history.record(self._process, OpType.INVOKE, event)
         offsets = {ask.place: ask.position for ask in asks}
@@ -104,15 +104,6 @@ class Consumer:
             return
         for ask in asks:
             self._take(ask, polls[ask.place], found[ask.place])
-
-    def _event(self, node: str, ask: Ask) -> Poll:
-        return Poll(
-            topic=ask.place.topic,
-            partition=ask.place.partition,
-            node=node,
-            position=ask.position,
-            sought=ask.sought,
-        )
 
     def _take(self, ask: Ask, poll: Poll, fetched: questions.Fetched) -> None:
         """Record one partition's answer, and move its position."""

@@ -27,10 +27,10 @@ from harness.history.file import History
 from harness.kafka_errors import MOVED, surely_not_appended
 from harness.logdir.records import sent_digest
 from harness.model import OpType, PreconditionError, UsageError
-from harness.workload.plan import Clients, ConsumerPlan, ProducerPlan, Via
-from workloads.clients.librdkafka_work import LibrdkafkaConsumer, LibrdkafkaProducer
+from harness.workload.plan import Clients, Library
+from workloads.clients.beginning import begin
+from workloads.clients.librdkafka_work import settings_of
 from workloads.clients.questions import shown
-from workloads.clients.threads import Threads, Work
 
 # Long enough that batches are sent when full or flushed, never because they waited.
 LINGER_MS: Final = 2_000
@@ -194,23 +194,13 @@ class LibrdkafkaClient:
         Raises:
             UsageError: a consumer asks every node, which librdkafka does not support.
         """
-        for plan in clients.consumers:
-            if plan.via is not Via.LEADER:
-                raise UsageError(
-                    f"client librdkafka: consumer {plan.name} via={plan.via}; expected via={Via.LEADER}, or a "
-                    "client that can choose the broker to ask: raw"
-                )
-        settings = {**self._config(), "bootstrap.servers": ",".join(nodes.values())}
-
-        def start(kind: Callable[..., Any], plan: ProducerPlan | ConsumerPlan) -> Work:
-            process = f"client-{next(self._numbers)}"
-            work: Work = kind(plan, seed, process=process, history=self.history, settings=settings).run
-            return work
-
-        return Threads(
-            self.history,
-            producers={plan.name: start(LibrdkafkaProducer, plan) for plan in clients.producers},
-            consumers={plan.name: start(LibrdkafkaConsumer, plan) for plan in clients.consumers},
+        return begin(
+            clients,
+            seed,
+            own=Library.LIBRDKAFKA,
+            process=lambda: f"client-{next(self._numbers)}",
+            history=self.history,
+            nodes=nodes,
         )
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:
@@ -268,16 +258,7 @@ class LibrdkafkaClient:
         addresses = self.bootstrap()
         if not addresses:
             raise PreconditionError("client: no node runs; expected one to connect to")
-        return {
-            "bootstrap.servers": ",".join(addresses),
-            "socket.timeout.ms": int(limits.CLIENT_OPERATION_S_MAX * 1000),
-            "topic.metadata.refresh.fast.interval.ms": 50,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 100,
-            "broker.address.family": "v4",
-            "allow.auto.create.topics": False,
-            "log_level": 0,
-        }
+        return settings_of(addresses)
 
 
 def _knows_controller(admin: AdminClient) -> bool:

@@ -16,7 +16,6 @@ from random import Random
 from typing import Final
 
 from harness.events import Produce
-from harness.history.file import History
 from harness.kafka_errors import KAFKA_ERRORS, MOVED
 from harness.logdir.records import sent_digest
 from harness.model import OpType
@@ -25,6 +24,7 @@ from harness.workload.script import ProducerScript, Send
 from workloads.clients import questions
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
+from workloads.clients.events import Recorder, produce_events
 from workloads.clients.network import BACKOFF_S, Network
 from workloads.clients.outcomes import Outcome, outcome_of, outcome_without
 
@@ -44,7 +44,7 @@ class Producer:
     """
 
     def __init__(
-        self, plan: ProducerPlan, seed: int, *, process: str, history: History, nodes: Mapping[str, str]
+        self, plan: ProducerPlan, seed: int, *, process: str, history: Recorder, nodes: Mapping[str, str]
     ) -> None:
         self._plan = plan
         self._script = ProducerScript(plan, seed)
@@ -62,7 +62,7 @@ class Producer:
     # --- one batch for each partition ------------------------------------------------------------------------
     def _send(self, send: Send, leave: threading.Event) -> None:
         """Send a batch to each partition, again if the plan says so, and record every record's outcome."""
-        events = {place: self._events(place, values, send) for place, values in send.parts}
+        events = {place: produce_events(self._plan.name, place, values, send) for place, values in send.parts}
         batches = {
             place: write_batch([value.encode() for value in values], send.codec) for place, values in send.parts
         }
@@ -89,19 +89,6 @@ class Producer:
                 break
         for place, outcome in missing.items():
             self._record(events[place], outcome)
-
-    def _events(self, place: Place, values: Sequence[str], send: Send) -> list[Produce]:
-        return [
-            Produce(
-                topic=place.topic,
-                partition=place.partition,
-                name=self._plan.name,
-                acks=send.acks,
-                codec=send.codec,
-                value=value,
-            )
-            for value in values
-        ]
 
     def _record(self, events: Sequence[Produce], outcome: Outcome) -> None:
         for at, event in enumerate(events):

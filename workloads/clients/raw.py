@@ -31,14 +31,13 @@ from harness.logdir.codec import CodecError
 from harness.logdir.message_set import records_of, walk
 from harness.logdir.records import RecordError, sent_digest
 from harness.model import OpType, PreconditionError
-from harness.workload.plan import Clients
+from harness.workload.plan import Clients, Library
 from workloads.clients import questions
 from workloads.clients.batches import write_batch
+from workloads.clients.beginning import begin
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
-from workloads.clients.consuming import Consumer
 from workloads.clients.outcomes import Outcome, outcome_of, outcome_without
-from workloads.clients.producing import BROKERS_SHARE, Producer
-from workloads.clients.threads import Threads
+from workloads.clients.producing import BROKERS_SHARE
 
 # After so many empty answers below the high watermark the read ends: the high watermark may lie inside a batch,
 # which an Apache Kafka broker then does not return.
@@ -172,15 +171,7 @@ class RawClient:
     # --- workload --------------------------------------------------------------------------------------------
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
         """Start each producer and consumer in a thread of its own, as one process of the history."""
-
-        def start(kind: Callable[..., Producer | Consumer], plan: Any) -> Producer | Consumer:
-            return kind(plan, seed, process=self._process(), history=self.history, nodes=nodes)
-
-        return Threads(
-            self.history,
-            producers={plan.name: start(Producer, plan).run for plan in clients.producers},
-            consumers={plan.name: start(Consumer, plan).run for plan in clients.consumers},
-        )
+        return begin(clients, seed, own=Library.RAW, process=self._process, history=self.history, nodes=nodes)
 
     # --- read ------------------------------------------------------------------------------------------------
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from checkers.definition import Definition
 from checkers.facts.moments import anomaly, moments
 from checkers.facts.view import at, final_logs
-from checkers.rules.chain.checkpoints import flushed, unused, unwritten, used, written
+from checkers.rules.chain.checkpoints import durable, flushed, unused, unwritten, used, written
 from checkers.rules.chain.log import appended, cut, recovered
 from checkers.rules.chain.node import Given, Node
 from checkers.rules.chain.roles import decided, fenced, followed, led, started
@@ -146,6 +146,7 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
         case Flush():
             flushed(node, event, given)
         case Flushed(upto=upto):
+            durable(node)
             if node.end is not None and upto > node.end and not node.unsure:
                 yield f"flushed up to {upto}, beyond its log's end {node.end},"
         case Started():

@@ -207,7 +207,7 @@ def _of_first(assigned: Sequence[int], first: PartitionState, live: Collection[i
         yield f"puts broker {', '.join(map(str, dead))} into a partition's first ISR, which it has read to be gone"
     preferred = next((broker for broker in assigned if broker in first.isr), first.leader)
     if first.leader != preferred:
-        yield f"makes broker {first.leader} a partition's first leader; of {list(assigned)} it is {preferred}'s turn"
+        yield f"makes broker {first.leader} a partition's first leader; of {list(assigned)} it is {preferred}"
 
 
 # The two nodes are read here as an operator wrote them: what a broker makes of them is judged.

@@ -127,7 +127,7 @@ class Waits:
             self._violated(name, request.partitions[0].tp, text)
 
     def in_order(self, name: str, told: Sequence[Told]) -> None:
-        """Check that of the requests whose time is up in one step the one that waited for an earlier time is first."""
+        """Check that requests whose time is up in one step are answered in the order of their times."""
         last_ns = 0
         for request, _, received_ns in told:
             if isinstance(request, FetchRequest | ProduceRequest):

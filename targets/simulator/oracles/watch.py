@@ -17,8 +17,8 @@ Oracles: invariants of every step of a world, each checked where its data has ch
     answers         an answer names all partitions that were asked, and comes when it is due: to a fetch once there
                     are records, to any request at the end of its wait
     due             what a step must do at once it does: who lags leaves the ISR in time, and nobody else; the high
-                    watermark moves with the ISR, what a closed
-                    connection waited for is dropped, timers fire, and no ask to ZooKeeper is larger than it may be
+                    watermark moves with the ISR, what a closed connection waited for is dropped, timers fire, and
+                    no ask to ZooKeeper is larger than it may be
     rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
                     broker obeys only commands that are in force

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.facts.acked import acked_records, written_by
+from checkers.facts.acked import acked_records, promise_of, written_by
 from tests.checkers.story import Story
 
 RECORDS = {"x": ["x-0"], "y": ["y-0"]}
@@ -42,3 +42,14 @@ def test_append_that_a_final_log_shows_to_be_of_another_record_is_not_of_this() 
     story.follows("A", "B", 1, 1).cut("A", 1, 0, "epoch-answer", 1).append("A", 0, 1, 1, "follower")
     story.log("A", [(1, ["y-0"])]).log("B", [(1, ["y-0"])])
     assert ("A", "B") == (writer_of(story, "x-0"), writer_of(story, "y-0"))
+
+
+def test_isr_under_which_a_leader_committed_counts_though_it_is_reported_after_the_acknowledgement() -> None:
+    """Brokers' events race to the collector with what clients hear."""
+    story = Story(RECORDS, "kip101").leads("A", 0, 0).sends("x").append("A", 0, 1, 0, "leader")
+    story.acked("x", 0).leads("A", 1, 1, isr="A").passes("A", 1)
+    (acked,) = acked_records(story.ops)
+    written = written_by(story.ops, acked)
+    promise = promise_of(story.ops, 0, written, acked.index)
+    assert (("A", "B"), ("A",)) == promise.isrs
+    assert acked.index == promise.index

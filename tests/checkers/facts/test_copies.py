@@ -26,6 +26,21 @@ def test_follower_has_the_same_origin_when_its_op_arrives_before_the_leaders() -
     assert _origins(story, "B", 0) == _origins(story, "A", 0)
 
 
+def test_copy_of_several_appends_that_arrives_before_them_has_the_origin_of_each() -> None:
+    story = Story(RECORDS).follows("A", "B", 0, 0).append("A", 0, 5, 0, "follower")
+    story.append("B", 0, 3, 0, "leader").append("B", 3, 5, 0, "leader")
+    assert [_origins(story, "B", offset) for offset in (2, 3)] == [
+        _origins(story, "A", offset) for offset in (2, 3)
+    ]
+    assert _origins(story, "A", 2) != _origins(story, "A", 3)
+
+
+def test_copy_that_arrives_before_its_append_is_not_of_what_its_leader_lost_in_another_epoch() -> None:
+    story = Story(RECORDS, "kip101").append("B", 0, 3, 0, "leader").cut("B", 3, 0, "epoch-answer")
+    story.follows("A", "B", 2, 0).append("A", 0, 3, 2, "follower").append("B", 0, 3, 2, "leader")
+    assert _origins(story, "A", 0) == _origins(story, "B", 0)[-1:]
+
+
 def test_follower_has_an_unknown_origin_when_its_leader_told_nothing() -> None:
     story = Story(RECORDS).follows("A", "B", 0, 0).append("A", 0, 3, 0, "follower")
     assert [UNKNOWN] == _origins(story, "A", 0)

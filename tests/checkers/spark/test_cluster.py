@@ -24,6 +24,7 @@ from harness.run.store import create_suite
 from harness.suite.spark_worker import spark_worker
 from harness.tables.writer import make_tables
 from tests.checkers.golden import ops_of
+from tests.kept import exhaustive
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = tuple(
@@ -69,6 +70,7 @@ def _sentences(anomalies: Sequence[Anomaly]) -> list[str]:
     return [anomaly.sentence for anomaly in anomalies]
 
 
+@exhaustive
 @pytest.mark.slow
 @pytest.mark.spark
 def test_cluster_of_strangers_finds_what_this_process_finds_by_paths_and_by_uris(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from harness.tables.schema import FOLDER, Manifest
 from tests.checkers.golden import STORIES, ops_of
 from tests.checkers.large import Found, check_together
 from tests.checkers.plants.table import PLANTS as CHANGES
+from tests.kept import exhaustive
 from tests.tables.stored import all_ops, silent, stored
 
 pytestmark = pytest.mark.spark
@@ -76,6 +77,7 @@ def _assert_same(expected: Sequence[Sequence[Anomaly]], found: Found) -> None:
     assert [] == [(n, expected[n], found.anomalies[n]) for n in unlike]
 
 
+@exhaustive
 def test_what_is_left_out_changes_nothing_of_what_the_rules_find(
     session: Any, made: list[tuple[Path, Manifest]], expected: list[list[Anomaly]], tmp_path: Path
 ) -> None:

@@ -50,6 +50,12 @@ def test_entries_that_contradict_each_other_a_batch_or_the_end_are_named(
     assert (offset, says) == contradiction(entries, [batch(0, 0), batch(2, 2)], 4)
 
 
+def test_epoch_without_a_record_stays_only_where_the_rules_let_it() -> None:
+    entries = ((0, 0), (1, 2), (2, 2))
+    assert contradiction(entries, [], 4) is None
+    assert contradiction(entries, [], 4, strictly=True) == (2, "does not rise: 2@2 follows 1@2")
+
+
 def test_batches_without_an_epoch_need_no_entry() -> None:
     assert contradiction((), [batch(0, -1)], 2) is None
 

@@ -78,3 +78,16 @@ def test_ask_that_is_larger_than_it_may_be_is_named(ops: tuple[ZkGet | ZkMulti, 
     found = Due(world, [TP]).asked("A", ZkAsk(tag=1, ops=ops))
     assert expected in found
     assert bool(expected) == bool(found)
+
+
+def test_timer_before_the_tick_and_one_that_fires_early_are_named() -> None:
+    world, _ = watched()
+    due, state, now_ns = Due(world, [TP]), state_of(world, "A"), world.clock.now_ns
+    assert "" == due.timers("A", Tick(), state)
+    state.timers.set(("soon",), state.armed_ns - 1_000_000)
+    assert "A has a timer that is due 1.0 ms before it wakes" == due.timers("A", Tick(), state)
+    state.timers.drop(("soon",))
+    state.timers.set(("moved",), now_ns + 10**12)
+    assert "" == due.timers("A", Tick(), state)
+    state.timers.drop(("moved",))
+    assert "A fires ('moved',) 1000000.0 ms too early" == due.timers("A", Tick(), state)

@@ -20,6 +20,7 @@ from targets.broker.core.messages import (
 from targets.broker.core.state import AwaitRest, Channel, State
 from targets.broker.core.zookeeper import (
     PartitionState,
+    ZkCreate,
     ZkDone,
     ZkError,
     ZkExists,
@@ -28,13 +29,14 @@ from targets.broker.core.zookeeper import (
     ZkResult,
     encode_elections,
     encode_state,
+    topic_path,
 )
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Rule
 from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.violation import Violations
 from targets.simulator.world import World
-from tests.simulator.oracles.planted import patch, replica_of, sentence_of, watched
+from tests.simulator.oracles.planted import patch, post, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP, WAIT_S, state
 
 CALLER = Caller(connection=1, number=1)
@@ -189,9 +191,7 @@ def test_first_isr_with_a_dead_broker_is_named(monkeypatch: pytest.MonkeyPatch) 
     world, oracles = watched()
     patch(monkeypatch, election, "init_leader", all_of)
     _write_topic(world, [world.ids["A"], 99])
-    assert "puts broker 99 into a partition's first ISR" in sentence_of(oracles, Rule.OFFICE) or any(
-        "puts broker 99" in each.sentence for each in oracles.violations.values()
-    )
+    assert any("puts broker 99 into a partition's" in v.sentence for v in oracles.violations.values())
 
 
 def test_first_leader_that_is_not_the_preferred_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,8 +208,6 @@ def _sorted(assignment: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]
 
 def _write_topic(world: World, replicas: list[int]) -> None:
     """Write a topic's assignment as an operator's tool does, and let the controller see it."""
-    from targets.broker.core.zookeeper import ZkCreate, topic_path
-
     data = json.dumps({"partitions": {"0": replicas}}).encode()
     world.zookeeper.tree.write((ZkCreate(path=topic_path("made"), data=data),), 0)
     world.run(0.2)
@@ -225,10 +223,6 @@ def test_topic_that_is_only_validated_is_not_written(monkeypatch: pytest.MonkeyP
     request = CreateTopicsRequest(
         topics=(NewTopic(topic="new", partitions=1, replication_factor=1),), timeout_ms=100, validate_only=True
     )
-    process = world.nodes["A"].process
-    assert process is not None
-    from tests.simulator.oracles.planted import post
-
     post(world, "A", request)
     world.run(0.1)
     assert "" == sentence_of(oracles, Rule.ANSWERS)

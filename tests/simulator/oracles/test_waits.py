@@ -9,13 +9,24 @@ import pytest
 from targets.broker.core import fetches
 from targets.broker.core.messages import (
     BrokerMetadata,
+    EpochAnswer,
+    EpochQuestion,
     ErrorCode,
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchResult,
+    LeaderAndIsr,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsResult,
     MetadataRequest,
     MetadataResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
     PartitionMetadata,
     ProducePartition,
     ProduceRequest,
@@ -30,7 +41,7 @@ from targets.simulator.oracles.violation import Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.records import make_batch
 from targets.simulator.world import World
-from tests.simulator.oracles.planted import patch, post, produce, watched
+from tests.simulator.oracles.planted import patch, post, produce, replica_of, watched
 from tests.simulator.worlds import TP
 
 OTHER = TopicPartition("other", 0)
@@ -169,3 +180,36 @@ def fetch_from_the_end(world: World) -> FetchRequest:
     end = broker.state.replicas[TP].log.end_offset
     part = FetchPartition(tp=TP, fetch_offset=end, max_bytes=100)
     return FetchRequest(replica_id=-1, max_wait_ms=200, min_bytes=1, max_bytes=100, partitions=(part,))
+
+
+def test_offset_of_a_time_and_epoch_that_are_not_there_are_named(room: Room) -> None:
+    replica = replica_of(room.world, "A")
+    asked = ListOffsetsRequest(replica_id=-1, partitions=(ListOffsetsPartition(tp=TP, timestamp=1),))
+    for offset, expected in ((replica.high_watermark - 1, False), (replica.high_watermark, True)):
+        result = ListOffsetsResult(tp=TP, error=ErrorCode.NONE, offset=offset)
+        assert expected == bool(room.answered(asked, ListOffsetsResponse(results=(result,))))
+    for epoch, expected in ((replica.epochs.latest, False), (replica.epochs.latest + 1, True)):
+        question = OffsetForLeaderEpochRequest(questions=(EpochQuestion(tp=TP, leader_epoch=epoch),))
+        told = EpochAnswer(tp=TP, error=ErrorCode.NONE, leader_epoch=epoch, end_offset=3)
+        assert expected == bool(room.answered(question, OffsetForLeaderEpochResponse(answers=(told,))))
+
+
+def test_requests_whose_time_is_up_are_answered_in_order() -> None:
+    world, _ = watched()
+    violations = Violations(world)
+    waits, answer = Waits(world, violations, TP), fetched(TP)
+    waits.in_order("A", [(fetch(TP, wait_ms=10), answer, 0), (producing(TP), produced(ErrorCode.NONE, TP), 0)])
+    assert {} == violations.found
+    waits.in_order("A", [(producing(TP), produced(ErrorCode.NONE, TP), 0), (fetch(TP, wait_ms=10), answer, 0)])
+    assert "after what was due later" in violations.found[Rule.ANSWERS, TP].sentence
+
+
+def test_command_that_is_answered_in_part_is_named(room: Room) -> None:
+    parts = tuple(
+        LeaderAndIsr(tp=tp, leader=1, leader_epoch=1, isr=(1,), zk_version=1, replicas=(1,)) for tp in (TP, OTHER)
+    )
+    asked = LeaderAndIsrRequest(
+        controller_id=1, controller_epoch=1, ack_timeout_ms=1, is_init=False, partitions=parts
+    )
+    told = LeaderAndIsrResponse(error=ErrorCode.NONE, errors=((TP, ErrorCode.NONE),))
+    assert "the answer lacks other-0" in room.answered(asked, told)
