@@ -18,8 +18,7 @@ from random import Random
 from typing import Final
 
 from harness.effect import Effect
-from harness.events import Step
-from harness.model import Op, OpType
+from harness.model import Op
 from harness.workload.plan import Place
 from targets.broker.core.messages import (
     CreateTopicsRequest,
@@ -40,9 +39,9 @@ from targets.broker.core.zookeeper import (
 )
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
+from targets.simulator.play_time import PlayTime, note_fault
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
-from targets.simulator.zookeeper_faults import note_fault
 
 NAME: Final = "administrator"
 # How often a wide world has one, how many acts it has, and within which time.
@@ -60,30 +59,32 @@ _OPERATOR: Final = 0
 
 class Administrator:
     """
-    One administrator, who acts from the first step of a history on.
+    One administrator, who acts while a schedule is played.
 
     Args:
         places: the partitions whose leaders it may choose, with their replicas.
+        last_line: of the schedule's last step, with which it stops: what comes then must heal.
     """
 
-    def __init__(self, world: World, seed: int, places: Sequence[tuple[Place, Sequence[str]]]) -> None:
+    def __init__(
+        self, world: World, seed: int, places: Sequence[tuple[Place, Sequence[str]]], last_line: int
+    ) -> None:
         self._world = world
         self._places = [(place, replicas) for place, replicas in places if len(replicas) > 1]
         self._chance = Random(f"administrator {seed}")
         self._caller = Caller(world, NAME)
-        self._begun = False
+        self._time = PlayTime(last_line)
         world.aside |= {*TOPICS}
 
     def listen(self, op: Op) -> None:
         """Start with the first step."""
-        if self._begun or op.type is not OpType.OK or not isinstance(op.event, Step):
-            return
-        self._begun = True
-        if self._chance.random() < SHARE:
+        if self._time.begins(op) and self._chance.random() < SHARE:
             for _ in range(self._chance.randint(1, ACTS_MAX)):
                 self._caller.later(int(self._chance.random() * WITHIN_NS), self._act)
 
     def _act(self) -> None:
+        if self._time.over:
+            return
         acts: tuple[Callable[[], None], ...] = (
             self._elect,
             self._elect,
@@ -123,6 +124,8 @@ class Administrator:
 
     def _remove_controller(self) -> None:
         world = self._world
+        if self._time.over:
+            return
         node = world.zookeeper.tree.nodes.get(CONTROLLER)
         name = None if node is None else world.name_of(int(node.data))
         if name is not None:

@@ -35,11 +35,11 @@ from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
+from targets.simulator.session_ends import SessionEnds
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
     SPLIT_SHARE,
-    SessionEnds,
     ZooKeeperFaults,
     random_fetches,
     random_late_share,
@@ -94,8 +94,9 @@ class SimEnvironment:
             history.listeners += [faults.listen, oracles.listen]
             if spec.scenario.further:
                 places = [(partition.place, partition.replicas) for partition in cluster.partitions]
-                history.listeners.append(Administrator(world, spec.seed, places).listen)
-                history.listeners.append(SessionEnds(world, spec.seed, spec.scenario.steps[-1].line).listen)
+                last_line = spec.scenario.steps[-1].line
+                history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
+                history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)

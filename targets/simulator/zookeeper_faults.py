@@ -10,17 +10,14 @@ Source:  Apache ZooKeeper's programmer's guide: after connection loss a client c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-from harness.effect import Effect, Nature
-from harness.events import Injection, Step
+from harness.events import Step
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
 from targets.broker.core.state import DELETES_TOGETHER_MAX, Together
-from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
@@ -44,17 +41,6 @@ FETCH_BYTES: Final = 1_048_576
 LATE_SHARE: Final = 0.03
 FAULTS_MAX: Final = 5
 CALL: Final = "zookeeper faults"
-# How often a wide world has sessions that end after an ask, how many, and within which time.
-EXPIRE: Final = "expire"
-SESSIONS_CALL: Final = "session ends"
-ENDS_SHARE: Final = 0.4
-ENDS_MAX: Final = 4
-ENDS_WITHIN_NS: Final = 600 * NS_PER_MS
-# How often it ends after its next write: a leader's ISR, a decision, an election.
-WRITES_SHARE: Final = 0.4
-# How often else such a session is a fresh one, and after how many asks it ends: a start has about as many.
-FRESH_SHARE: Final = 0.5
-ASKS_MAX: Final = 8
 
 
 def random_world(
@@ -112,78 +98,6 @@ def random_fetches(seed: int) -> dict[str, int]:
 def random_late_share(seed: int) -> float:
     """Return how often what a process hears of ZooKeeper waits in it, in a run of several partitions."""
     return Random(f"late {seed}").choice((0.0, LATE_SHARE))
-
-
-class SessionEnds:
-    """
-    Sessions of one wide world that end right after an ask, whose answer waits in its process for the next session.
-
-    So a broker hears in one session what an earlier one of its own was told. Each end is drawn from the seed
-    alone, so that all else in the world is drawn as without them.
-
-    Attributes:
-        ended: the number of sessions that ended so.
-    """
-
-    def __init__(self, world: World, seed: int, last_line: int) -> None:
-        """Wait for the history's first step; the line of the last one is where `listen` ends."""
-        self.ended = 0
-        self._last_line = last_line
-        self._over = False
-        self._world = world
-        self._chance = Random(f"session ends {seed}")
-        self._begun = False
-        world.on_call(SESSIONS_CALL, self._draw)
-        world.zookeeper.on_ending = self._on_ending
-
-    def listen(self, op: Op) -> None:
-        """Start with the first step; leave the world alone from the last one on, so that it can be healed."""
-        if op.type is OpType.INVOKE or not isinstance(op.event, Step):
-            return
-        if op.event.line == self._last_line:
-            self._over = True
-            self._world.zookeeper.ending.clear()
-        elif not self._begun and op.type is OpType.OK:
-            self._begun = True
-            if self._chance.random() < ENDS_SHARE:
-                for _ in range(self._chance.randint(1, ENDS_MAX)):
-                    self._world.clock.after(int(self._chance.random() * ENDS_WITHIN_NS), ("call", SESSIONS_CALL))
-
-    def _draw(self) -> None:
-        """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
-        if self._over:
-            return
-        chance, zookeeper = self._chance, self._world.zookeeper
-        name = chance.choice(list(self._world.nodes))
-        if chance.random() < WRITES_SHARE:
-            zookeeper.ending[name] = 1, True
-            return
-        if chance.random() < FRESH_SHARE:
-            mine = [session.number for session in zookeeper.sessions.values() if session.owner == name]
-            for number in mine:
-                self._note(name, number)
-                zookeeper.expire(number)
-        zookeeper.ending[name] = chance.randint(1, ASKS_MAX), False
-
-    def _on_ending(self, name: str, session: int) -> None:
-        self._note(name, session)
-        process = self._world.nodes[name].process
-        if process is not None:
-            self.ended += 1
-            process.zookeeper.fall_behind()
-
-    def _note(self, name: str, session: int) -> None:
-        """Record that a registration goes: the node may never hear that it was there, and need not report it."""
-        if self._world.zookeeper.session_of(broker_path(self._world.ids[name])) != session:
-            return
-        note_fault(self._world, EXPIRE, name, Effect.SESSION_ENDED)
-
-
-def note_fault(world: World, fault: str, name: str, effect: Effect) -> None:
-    """Record a fault that no step of the schedule injects, as if one had."""
-    about = Injection(name=fault, nodes=(name,), **Nature(effect=effect).as_fields())
-    world.observe(about.PROCESS, OpType.INVOKE, about)
-    world.observe(about.PROCESS, OpType.OK, replace(about, probe="drawn with the world"))
 
 
 class ZooKeeperFaults:

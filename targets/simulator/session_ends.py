@@ -1,0 +1,84 @@
+"""
+Sessions that end right after an ask: a broker hears in one session what an earlier one of its own was told.
+
+The server sends the answer and ends the session; the answer then waits in the broker's process until the next
+session is announced, as in a process that was paused between reading a socket and handling what it had read.
+Source:  KAFKA-7165, KAFKA-6584: an answer of an older session that counts for the present one.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from harness.effect import Effect
+from harness.model import Op
+from targets.broker.core.zookeeper import broker_path
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.world import World
+
+EXPIRE: Final = "expire"
+CALL: Final = "session ends"
+# How often a wide world has such ends, how many, and within which time.
+SHARE: Final = 0.4
+ENDS_MAX: Final = 4
+WITHIN_NS: Final = 600 * NS_PER_MS
+# How often a session ends after its next write: a leader's ISR, a decision, an election.
+WRITES_SHARE: Final = 0.4
+# How often else it is a fresh one, and after how many asks it ends: a start has about as many.
+FRESH_SHARE: Final = 0.5
+ASKS_MAX: Final = 8
+
+
+class SessionEnds:
+    """
+    The ends of sessions of one wide world, each drawn from the seed alone: all else is drawn as without them.
+
+    Attributes:
+        ended: the number of sessions that ended right after an ask.
+    """
+
+    def __init__(self, world: World, seed: int, last_line: int) -> None:
+        """Wait for the first step of a schedule whose last one is at this line."""
+        self.ended = 0
+        self._time = PlayTime(last_line)
+        self._world = world
+        self._chance = Random(f"session ends {seed}")
+        world.on_call(CALL, self._draw)
+        world.zookeeper.on_ending = self._on_ending
+
+    def listen(self, op: Op) -> None:
+        """Start with the first step; from the last one on leave the world alone."""
+        if self._time.begins(op) and self._chance.random() < SHARE:
+            for _ in range(self._chance.randint(1, ENDS_MAX)):
+                self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", CALL))
+        if self._time.over:
+            self._world.zookeeper.ending.clear()
+
+    def _draw(self) -> None:
+        """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
+        if self._time.over:
+            return
+        chance, zookeeper = self._chance, self._world.zookeeper
+        name = chance.choice(list(self._world.nodes))
+        if chance.random() < WRITES_SHARE:
+            zookeeper.ending[name] = 1, True
+            return
+        if chance.random() < FRESH_SHARE:
+            for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
+                self._note(name, number)
+                zookeeper.expire(number)
+        zookeeper.ending[name] = chance.randint(1, ASKS_MAX), False
+
+    def _on_ending(self, name: str, session: int) -> None:
+        self._note(name, session)
+        process = self._world.nodes[name].process
+        if process is not None:
+            self.ended += 1
+            process.zookeeper.fall_behind()
+
+    def _note(self, name: str, session: int) -> None:
+        """Record that a registration goes: the node may never hear that it was there, and need not report it."""
+        if self._world.zookeeper.session_of(broker_path(self._world.ids[name])) == session:
+            note_fault(self._world, EXPIRE, name, Effect.SESSION_ENDED)
