@@ -72,6 +72,8 @@ from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
 
+# Longer than any wait of a fetch, with the back-off and the latency before and after it.
+REST_S: Final = 1.0
 # The events that the oracles of offices and of answers heed.
 _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
 _OF_DUE: Final = frozenset((Hungup, Received, Tick, ZkAnswered))
@@ -136,12 +138,23 @@ class Oracles:
                     oracle.on_acknowledged(offset, value)
 
     def end(self) -> None:
-        """Judge the world at rest, if the run was healed; the runner has waited until nothing moved."""
+        """
+        Judge the world at rest, if the run was healed.
+
+        The runner has waited until every record was everywhere. A last high watermark may still wait for the end
+        of a fetch: what is not at rest then gets more time, in which nothing is asked and nothing recorded.
+        """
         if not self._healed:
             return
-        callers = {name: self._calls.waiting[name].keys() for name in self._world.nodes}
-        for name, tp, text in left_over(self._world, self._partitions, callers):
+        if self._left():
+            self._world.record_into(None)
+            self._world.run(REST_S)
+        for name, tp, text in self._left():
             self._violations.add(Rule.REST, tp or next(iter(self._partitions)), (name,), -1, text)
+
+    def _left(self) -> list[tuple[str, TopicPartition | None, str]]:
+        callers = {name: self._calls.waiting[name].keys() for name in self._world.nodes}
+        return list(left_over(self._world, self._partitions, callers))
 
     # --- every step ------------------------------------------------------------------------------------------
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:

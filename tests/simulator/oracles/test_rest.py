@@ -8,16 +8,20 @@ from typing import Any
 
 import pytest
 
+from harness.events import Healed
+from harness.model import Op, OpType
 from targets.broker.core.commands import AwaitCommandAck
 from targets.broker.core.controller import AwaitStateWrite
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import StopReplicaRequest
 from targets.broker.core.state import State, WaitingFetch
 from targets.broker.core.zookeeper import ZkMulti
+from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS
+from targets.simulator.oracles import Rule
 from targets.simulator.oracles.rest import left_over
-from targets.simulator.world import World
-from tests.simulator.oracles.planted import fetch, replica_of, watched
+from targets.simulator.world import SETTINGS, World
+from tests.simulator.oracles.planted import fetch, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP, state
 
 CALLER = Caller(connection=1, number=1)
@@ -154,3 +158,25 @@ def test_what_is_under_way_is_not_left_over(begin: Callable[[World], None]) -> N
     world = at_rest()
     begin(world)
     assert [] == texts(world)
+
+
+def test_high_watermark_that_waits_for_the_end_of_a_fetch_is_given_time() -> None:
+    world, oracles = watched(settings={**SETTINGS, "fetch_wait_ms_max": 500})
+    world.run(1.0)
+    client = SimClient(world)
+    client.produce(TP.topic, 0, "m3", ["m3.0"], acks=-1)
+    assert texts(world)
+    oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
+    oracles.end()
+    assert {} == oracles.violations
+
+
+def test_what_is_left_over_at_the_end_is_a_violation_and_only_if_all_was_healed() -> None:
+    world, oracles = watched()
+    world.run(1.0)
+    _checkpoint(world)
+    oracles.end()
+    assert {} == oracles.violations
+    oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
+    oracles.end()
+    assert "has checkpointed 0 of log-0" in sentence_of(oracles, Rule.REST)
