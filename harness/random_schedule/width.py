@@ -20,6 +20,9 @@ TOPICS: Final = ("orders", "users", "clicks")
 # The topic that a churner creates and deletes.
 CHURNED: Final = "temp"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+# How often the producers of a wide run hardly pause, and how long they do then.
+HURRIED_SHARE: Final = 0.1
+HURRIED_MS: Final = (1, 3)
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -85,7 +88,8 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
     others = tuple(name for name in _LETTERS if name not in nodes)[: brokers - len(nodes)]
     everyone = (*nodes, *others)
     further = _further(chance, chance.randint(1, breadth.partitions_max - 1), everyone)
-    clients = replace(_many(chance, (main, *further)), churners=_churners(seed, breadth, everyone))
+    clients = _hurried(seed, _many(chance, (main, *further)))
+    clients = replace(clients, churners=_churners(seed, breadth, everyone))
     return Width(
         others=others,
         further=further,
@@ -124,6 +128,13 @@ def _many(chance: Random, places: Sequence[Place]) -> Clients:
     producers = [_producer(chance, f"p{number}", places) for number in range(1, chance.randint(1, 3) + 1)]
     consumers = [_consumer(chance, f"c{number}", places) for number in range(1, chance.randint(1, 3) + 1)]
     return Clients(producers=tuple(producers), consumers=tuple(consumers))
+
+
+def _hurried(seed: int, clients: Clients) -> Clients:
+    """Return the clients, now and then with producers that hardly pause, so that many requests wait at once."""
+    if Random(f"hurry {seed}").random() >= HURRIED_SHARE:
+        return clients
+    return replace(clients, producers=tuple(replace(each, every_ms=HURRIED_MS) for each in clients.producers))
 
 
 def _producer(chance: Random, name: str, places: Sequence[Place]) -> ProducerPlan:

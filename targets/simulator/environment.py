@@ -39,10 +39,9 @@ from targets.simulator.session_ends import SessionEnds
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
-    SPLIT_SHARE,
     ZooKeeperFaults,
     random_fetches,
-    random_late_share,
+    random_more,
     random_together,
     random_world,
 )
@@ -145,8 +144,7 @@ class SimEnvironment:
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
             settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed)}
-            late_share = random_late_share(spec.seed)
-            make = partial(random_world, late_share=late_share, split_share=SPLIT_SHARE)
+            make = partial(random_world, more=random_more(spec.seed))
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,

@@ -1,8 +1,10 @@
 """
-Sessions that end right after an ask: a broker hears in one session what an earlier one of its own was told.
+Sessions, or their connections, that end right after an ask, at moments that no schedule would hit by chance.
 
 The server sends the answer and ends the session; the answer then waits in the broker's process until the next
-session is announced, as in a process that was paused between reading a socket and handling what it had read.
+session is announced, as in a process that was paused between reading a socket and handling what it had read. So a
+broker hears in one session what an earlier one of its own was told. If the connection alone ends, the session goes
+on without the rest of an ask whose first part was answered.
 Source:  KAFKA-7165, KAFKA-6584: an answer of an older session that counts for the present one.
 """
 
@@ -17,6 +19,7 @@ from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import PlayTime, note_fault
 from targets.simulator.world import World
+from targets.simulator.zookeeper import Ending
 
 EXPIRE: Final = "expire"
 CALL: Final = "session ends"
@@ -29,6 +32,8 @@ WRITES_SHARE: Final = 0.4
 # How often else it is a fresh one, and after how many asks it ends: a start has about as many.
 FRESH_SHARE: Final = 0.5
 ASKS_MAX: Final = 8
+# How often then only the connection ends.
+CONNECTIONS_SHARE: Final = 0.4
 
 
 class SessionEnds:
@@ -63,13 +68,15 @@ class SessionEnds:
         chance, zookeeper = self._chance, self._world.zookeeper
         name = chance.choice(list(self._world.nodes))
         if chance.random() < WRITES_SHARE:
-            zookeeper.ending[name] = 1, True
+            zookeeper.ending[name] = Ending(left=1, writes=True)
             return
         if chance.random() < FRESH_SHARE:
             for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
                 self._note(name, number)
                 zookeeper.expire(number)
-        zookeeper.ending[name] = chance.randint(1, ASKS_MAX), False
+        # If only the connection ends, of the ask under way a part is answered and the rest is lost.
+        session = chance.random() >= CONNECTIONS_SHARE
+        zookeeper.ending[name] = Ending(left=chance.randint(1, ASKS_MAX), session=session)
 
     def _on_ending(self, name: str, session: int) -> None:
         self._note(name, session)

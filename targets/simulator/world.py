@@ -48,11 +48,13 @@ class Randomness:
         late_share: how often what a process hears of ZooKeeper waits in it for a while, overtaken by the news of
             another session; everything behind it waits too.
         split_share: how often a producer sends the records of one partition in two batches.
+        flush_ns_max: the longest time that a flush of a log takes; 0: it is done within its step.
     """
 
     latency: Latency = LATENCY
     late_share: float = 0.0
     split_share: float = 0.0
+    flush_ns_max: int = 0
 
 
 class Sink(Protocol):
@@ -98,6 +100,7 @@ class World:
         self.is_random = randomness is not None
         self.late_share = randomness.late_share if randomness else 0.0
         self.split_share = randomness.split_share if randomness else 0.0
+        self.flush_ns_max = randomness.flush_ns_max if randomness else 0
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms

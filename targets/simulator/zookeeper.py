@@ -43,6 +43,22 @@ class Session:
     heard_ns: int
 
 
+@dataclass(slots=True, kw_only=True)
+class Ending:
+    """
+    What ends a node's session, or only its connection.
+
+    Attributes:
+        left: after how many more asks; the last one is still answered.
+        writes: only asks that write count.
+        session: whether the session ends too.
+    """
+
+    left: int
+    writes: bool = False
+    session: bool = True
+
+
 class ZooKeeper:
     """
     The server, an end of pipes named "zookeeper".
@@ -50,9 +66,8 @@ class ZooKeeper:
     Attributes:
         losing: by node, the fate of its next write: True performs it, False does not; both lose its connection,
             so that the node cannot know.
-        ending: by node, after how many more asks its session ends, and whether only those that write count; the
-            last one's answer is still sent.
-        on_ending: called with the node and its session when it ends so.
+        ending: by node, what ends its session or connection; a part of a split ask counts as an ask.
+        on_ending: called with the node and its session when that ends so.
         ended: the number of ended sessions.
     """
 
@@ -60,7 +75,7 @@ class ZooKeeper:
         self.tree = Tree(self._fire)
         self.sessions: dict[int, Session] = {}
         self.losing: dict[str, bool] = {}
-        self.ending: dict[str, tuple[int, bool]] = {}
+        self.ending: dict[str, Ending] = {}
         self.on_ending: Callable[[str, int], None] = lambda _name, _session: None
         self.ended = 0
         self._clock = clock
@@ -127,17 +142,21 @@ class ZooKeeper:
         else:
             self._network.reset(pipe, "the connection is lost after a write")
         if session.owner in self.ending:
-            self._count_to_end(session, wrote=any(map(_writes, ops)))
+            self._count_to_end(pipe, session, wrote=any(map(_writes, ops)))
 
-    def _count_to_end(self, session: Session, *, wrote: bool) -> None:
+    def _count_to_end(self, pipe: Pipe, session: Session, *, wrote: bool) -> None:
         name = session.owner
-        left, writes = self.ending[name]
-        left -= wrote or not writes
-        self.ending[name] = left, writes
-        if left == 0:
-            del self.ending[name]
+        ending = self.ending[name]
+        ending.left -= wrote or not ending.writes
+        if ending.left > 0:
+            return
+        del self.ending[name]
+        if ending.session:
             self.on_ending(name, session.number)
             self._end(session)
+        else:
+            session.pipe = 0
+            self._hang_up(pipe)
 
     def _fire(self, watcher: int, kind: str, path: str) -> None:
         pipe = self._network.pipes.get(watcher)

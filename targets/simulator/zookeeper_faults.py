@@ -39,6 +39,8 @@ SPLIT_SHARE: Final = 0.3
 FETCH_BYTES: Final = 1_048_576
 # In half of the runs of several partitions, how often what a process hears of ZooKeeper waits in it.
 LATE_SHARE: Final = 0.03
+# How long a flush takes at most there: nothing, as in a cache that loses no power, or as on a slow disk.
+FLUSHES_NS: Final = (0, 5 * NS_PER_MS, 30 * NS_PER_MS)
 FAULTS_MAX: Final = 5
 CALL: Final = "zookeeper faults"
 
@@ -51,11 +53,15 @@ def random_world(
     ids: Mapping[str, int],
     settings: Mapping[str, Any],
     segment_bytes: int = SEGMENT_BYTES,
-    late_share: float = 0.0,
-    split_share: float = 0.0,
+    more: Mapping[str, Any] | None = None,
     trace: Trace | None = None,
 ) -> World:
-    """Create the world of a seed; it has no sink yet, and no node runs."""
+    """
+    Create the world of a seed; it has no sink yet, and no node runs.
+
+    Args:
+        more: what is random besides latencies, as `random_more` has it for a run of several partitions.
+    """
     chance = Random(f"world {seed}")
     return World(
         seed=seed,
@@ -65,7 +71,7 @@ def random_world(
         settings=settings,
         segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
-        randomness=Randomness(latency=chance.choice(LATENCIES), late_share=late_share, split_share=split_share),
+        randomness=Randomness(latency=chance.choice(LATENCIES), **(more or {})),
         trace=trace,
     )
 
@@ -92,12 +98,16 @@ def random_fetches(seed: int) -> dict[str, int]:
     Longer waits leave more timers behind that were dropped.
     """
     chance = Random(f"fetches {seed}")
-    return {"fetch_bytes_max": chance.choice((FETCH_BYTES, 1)), "fetch_wait_ms_max": chance.choice((50, 50, 200))}
+    return {"fetch_bytes_max": chance.choice((FETCH_BYTES, 1)), "fetch_wait_ms_max": chance.choice((50, 50, 500))}
 
 
-def random_late_share(seed: int) -> float:
-    """Return how often what a process hears of ZooKeeper waits in it, in a run of several partitions."""
-    return Random(f"late {seed}").choice((0.0, LATE_SHARE))
+def random_more(seed: int) -> dict[str, Any]:
+    """Return what is random in the world of a run of several partitions, besides latencies."""
+    return {
+        "late_share": Random(f"late {seed}").choice((0.0, LATE_SHARE)),
+        "split_share": SPLIT_SHARE,
+        "flush_ns_max": Random(f"flushes {seed}").choice(FLUSHES_NS),
+    }
 
 
 class ZooKeeperFaults:

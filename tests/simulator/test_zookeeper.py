@@ -26,7 +26,7 @@ from targets.simulator.network import Latency, Network
 from targets.simulator.pipe import Frame, Pipe
 from targets.simulator.session import ZkClient
 from targets.simulator.witness import Witness
-from targets.simulator.zookeeper import SESSION_FIRST, ZooKeeper
+from targets.simulator.zookeeper import SESSION_FIRST, Ending, ZooKeeper
 
 TIMEOUT_MS = 3_000
 
@@ -302,7 +302,7 @@ def test_ask_is_split_in_a_random_world_so_that_a_write_may_come_in_between(is_r
 
 
 def test_session_ends_after_so_many_asks_and_the_last_answer_is_still_sent(room: Room, a: Someone) -> None:
-    room.server.ending["A"] = 2, False
+    room.server.ending["A"] = Ending(left=2)
     ended: list[tuple[str, int]] = []
     room.server.on_ending = lambda name, session: ended.append((name, session))
     first, second = a.ask(ZkGet(path="/n")), a.ask(ZkCreate(path="/m", ephemeral=True))
@@ -315,7 +315,7 @@ def test_session_ends_after_so_many_asks_and_the_last_answer_is_still_sent(room:
 
 
 def test_session_ends_after_a_write_if_only_writes_count(room: Room, a: Someone) -> None:
-    room.server.ending["A"] = 1, True
+    room.server.ending["A"] = Ending(left=1, writes=True)
     a.ask(ZkGet(path="/n"))
     room.settle()
     assert [SESSION_FIRST] == a.sessions
@@ -337,3 +337,22 @@ def test_process_that_has_fallen_behind_hears_it_all_in_the_next_session_in_orde
     late = [event for event in a.events if isinstance(event, ZkAnswered) and event.tag in tags]
     assert [(tag, SESSION_FIRST) for tag in tags] == [(event.tag, event.session) for event in late]
     assert a.events.index(ZkSession(session=a.session)) < a.events.index(late[0])
+
+
+def test_connection_alone_ends_and_of_a_split_ask_the_rest_is_lost(room: Room) -> None:
+    for seed in range(20):
+        room = Room(seed)
+        someone = Someone(room, "A", is_random=True)
+        room.settle()
+        session = someone.session
+        room.server.ending["A"] = Ending(left=1, session=False)
+        tag = someone.ask(*(ZkGet(path="/gone") for _ in range(8)))
+        room.settle(TIMEOUT_MS / 2)
+        assert [session] == someone.sessions
+        results = someone.results(tag)
+        assert results is not None
+        if ZkError.LOST in results:
+            assert ZkError.NO_NODE is results[0]
+            assert ZkError.LOST is results[-1]
+            return
+    raise AssertionError("no ask was split; expected one in 20 worlds")
