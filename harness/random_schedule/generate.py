@@ -21,7 +21,7 @@ from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
-from harness.random_schedule.patterns import PATTERNS, Wish
+from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
 from harness.random_schedule.stops import DEPOSE, with_stops
@@ -246,8 +246,10 @@ class _Drawing:
         if len(others) < 2 or leader not in up:
             return False
         self._chance.shuffle(others)
-        pattern = PATTERNS[self._chance.choice(self._profile.patterns)]
-        for step in pattern(self._chance, (leader, others[0], others[1])):
+        names, known = self._profile.patterns, PATTERNS
+        if self._width.wide and self._profile.only is None:
+            names, known = (*names, *WIDE_PATTERNS), PATTERNS | WIDE_PATTERNS
+        for step in known[self._chance.choice(names)](self._chance, (leader, others[0], others[1])):
             match step:
                 case Wish.PASS:
                     self._pass(self._chance.choice((0, 1, 1, 1)))
@@ -258,6 +260,9 @@ class _Drawing:
                     self._produce_with(acks, self._chance.choice((1, 1, 2)))
                 case Wish.RELEASE_ONE:
                     self._release()
+                case Wish.NEW_CONTROLLER:
+                    if DEPOSE in self._faults:
+                        self._add(Inject(DEPOSE, (self._controller,)))
                 case _:
                     self._add(step)
         return True

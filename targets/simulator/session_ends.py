@@ -10,11 +10,13 @@ Source:  KAFKA-7165, KAFKA-6584: an answer of an older session that counts for t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from harness.effect import Effect
+from harness import effect
 from harness.model import Op
+from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.play_time import PlayTime, note_fault
@@ -33,7 +35,10 @@ WRITES_SHARE: Final = 0.4
 FRESH_SHARE: Final = 0.5
 ASKS_MAX: Final = 8
 # How often then only the connection ends.
-CONNECTIONS_SHARE: Final = 0.4
+CONNECTIONS_SHARE: Final = 0.5
+# How often a process that starts is hit so, and within how many asks: those of a start of small asks.
+STARTS_SHARE: Final = 0.5
+STARTS_ASKS_MAX: Final = 14
 
 
 class SessionEnds:
@@ -50,16 +55,26 @@ class SessionEnds:
         self._time = PlayTime(last_line)
         self._world = world
         self._chance = Random(f"session ends {seed}")
+        self._has_any = False
         world.on_call(CALL, self._draw)
+        world.watchers.append(self._on_step)
         world.zookeeper.on_ending = self._on_ending
 
     def listen(self, op: Op) -> None:
         """Start with the first step; from the last one on leave the world alone."""
         if self._time.begins(op) and self._chance.random() < SHARE:
+            self._has_any = True
             for _ in range(self._chance.randint(1, ENDS_MAX)):
                 self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", CALL))
         if self._time.over:
             self._world.zookeeper.ending.clear()
+
+    def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
+        """Have what a process that starts reads end in the middle, now and then."""
+        del effects
+        starts = isinstance(event, Start) and self._has_any and not self._time.over
+        if starts and self._chance.random() < STARTS_SHARE:
+            self._end_within(name, STARTS_ASKS_MAX)
 
     def _draw(self) -> None:
         """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
@@ -74,9 +89,12 @@ class SessionEnds:
             for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
                 self._note(name, number)
                 zookeeper.expire(number)
-        # If only the connection ends, of the ask under way a part is answered and the rest is lost.
-        session = chance.random() >= CONNECTIONS_SHARE
-        zookeeper.ending[name] = Ending(left=chance.randint(1, ASKS_MAX), session=session)
+        self._end_within(name, ASKS_MAX)
+
+    def _end_within(self, name: str, asks_max: int) -> None:
+        """If only the connection ends, of the ask under way a part is answered and the rest is lost."""
+        left, session = self._chance.randint(1, asks_max), self._chance.random() >= CONNECTIONS_SHARE
+        self._world.zookeeper.ending[name] = Ending(left=left, session=session)
 
     def _on_ending(self, name: str, session: int) -> None:
         self._note(name, session)
@@ -88,4 +106,4 @@ class SessionEnds:
     def _note(self, name: str, session: int) -> None:
         """Record that a registration goes: the node may never hear that it was there, and need not report it."""
         if self._world.zookeeper.session_of(broker_path(self._world.ids[name])) == session:
-            note_fault(self._world, EXPIRE, name, Effect.SESSION_ENDED)
+            note_fault(self._world, EXPIRE, name, effect.Effect.SESSION_ENDED)

@@ -63,3 +63,16 @@ def test_last_step_ends_it() -> None:
         stage.world.run(2.0)
         zookeeper = stage.world.zookeeper
         assert (0, before, {}) == (stage.ends.ended, zookeeper.ended, zookeeper.ending)
+
+
+def test_process_that_starts_is_hit_now_and_then_and_registers_all_the_same() -> None:
+    hit = 0
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.ends.listen(step(0))
+        stage.world.nodes["B"].kill()
+        stage.world.nodes["B"].boot()
+        hit += "B" in stage.world.zookeeper.ending
+        stage.ends.listen(step(LAST_LINE))
+        assert stage.world.until(partial(registered, stage.world, "B"), WAIT_S), f"seed {seed}"
+    assert 0 < hit < len(SEEDS)
