@@ -21,6 +21,7 @@ from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.random_schedule.older_format import has_older_format, older_format_schedule
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
@@ -70,6 +71,8 @@ def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEF
 
     It has no expectation: the checkers decide whether what they find is a violation.
     """
+    if has_older_format(seed, faults, profile):
+        return older_format_schedule(seed)
     return _Drawing(seed, faults, profile).schedule()
 
 

@@ -37,6 +37,7 @@ class Breadth:
         partitions_max: the most partitions of a wide run, the main one included.
         readers: the share of runs of one partition in which clients read and write besides the steps.
         churners: the share of wide runs in which a client deletes a topic and creates it again.
+        older: the share of wide runs that are of the older message format instead, which need one partition.
         flushes: the choices for flush_messages.
         segments: the choices for segment_bytes.
     """
@@ -46,12 +47,13 @@ class Breadth:
     partitions_max: int = 8
     readers: float = 0.7
     churners: float = 0.4
+    older: float = 0.12
     flushes: tuple[int, ...] = (0, 0, 0, 1, 4)
     segments: tuple[int | None, ...] = (None, None, 150, 600)
 
 
 # Neither further partitions nor clients.
-NARROW: Final = Breadth(wide=0.0, readers=0.0, churners=0.0, flushes=(0,), segments=(None,))
+NARROW: Final = Breadth(wide=0.0, readers=0.0, churners=0.0, older=0.0, flushes=(0,), segments=(None,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,11 @@ class Width:
     flush_messages: int = 0
     segment_bytes: int | None = None
     wide: bool = False
+
+
+def is_wide(seed: int, breadth: Breadth) -> bool:
+    """Return True if a seed's run has further partitions."""
+    return Random(f"width {seed}").random() < breadth.wide
 
 
 def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -> Width:

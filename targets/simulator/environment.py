@@ -17,6 +17,7 @@ from typing import Any
 from harness import events
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
+from harness.cluster.settings import MessageFormat
 from harness.cluster.target import Target
 from harness.events import Event
 from harness.events.codec import encode, key_of
@@ -41,6 +42,7 @@ from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
     ZooKeeperFaults,
     random_fetches,
+    random_formats,
     random_more,
     random_together,
     random_world,
@@ -145,6 +147,8 @@ class SimEnvironment:
         if spec.random and spec.scenario.further:
             settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed)}
             make = partial(random_world, more=random_more(spec.seed))
+        elif spec.random and spec.scenario.settings.message_format is MessageFormat.WITHOUT_EPOCHS:
+            make = partial(random_world, of_nodes=random_formats(spec.seed, spec.draw.ids))
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,

@@ -77,6 +77,7 @@ class World:
         ids: broker ids by node name.
         protocol: names the rules, unless rules are given too.
         settings: the core's tunables.
+        of_nodes: those of single nodes that have others, by node name.
         sink: receives the ops; with None no op is built.
     """
 
@@ -88,6 +89,7 @@ class World:
         rules: Rules | None = None,
         ids: Mapping[str, int],
         settings: Mapping[str, Any] = SETTINGS,
+        of_nodes: Mapping[str, Mapping[str, Any]] | None = None,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         segment_bytes: int = SEGMENT_BYTES,
         randomness: Randomness | None = None,
@@ -124,7 +126,7 @@ class World:
                 registration=registration(name),
                 protocol=protocol,
                 rules=self.rules,
-                **settings,
+                **{**settings, **(of_nodes or {}).get(name, {})},
             )
             self.nodes[name] = Node(self, name, config, SimDisk(segment_bytes))
             self.network.ends[name] = self.nodes[name]

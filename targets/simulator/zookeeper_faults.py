@@ -9,7 +9,7 @@ Source:  Apache ZooKeeper's programmer's guide: after connection loss a client c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -53,6 +53,7 @@ def random_world(
     ids: Mapping[str, int],
     settings: Mapping[str, Any],
     segment_bytes: int = SEGMENT_BYTES,
+    of_nodes: Mapping[str, Mapping[str, Any]] | None = None,
     more: Mapping[str, Any] | None = None,
     trace: Trace | None = None,
 ) -> World:
@@ -69,6 +70,7 @@ def random_world(
         rules=rules,
         ids=ids,
         settings=settings,
+        of_nodes=of_nodes,
         segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         randomness=Randomness(latency=chance.choice(LATENCIES), **(more or {})),
@@ -99,6 +101,13 @@ def random_fetches(seed: int) -> dict[str, int]:
     """
     chance = Random(f"fetches {seed}")
     return {"fetch_bytes_max": chance.choice((FETCH_BYTES, 1)), "fetch_wait_ms_max": chance.choice((50, 50, 500))}
+
+
+def random_formats(seed: int, nodes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return which nodes of a cluster of the older message format write epochs already: in most runs some do."""
+    chance = Random(f"formats {seed}")
+    share = chance.choice((0.0, 0.5, 0.5))
+    return {name: {"stamp_epochs": chance.random() < share} for name in nodes}
 
 
 def random_more(seed: int) -> dict[str, Any]:

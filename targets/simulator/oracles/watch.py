@@ -94,13 +94,14 @@ class Oracles:
         self._violations = Violations(world)
         self._partitions = {tp: PartitionOracle(world, tp, self._violations) for tp in places}
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
+        mixed = not all(node.config.stamp_epochs for node in world.nodes.values())
         self._of_node = {
             name: [
                 (
                     tp,
                     oracle.replicas.seen[name],
                     oracle,
-                    Checkpoints(oracle, name, strictly=node.config.rules.newest_epoch_wins)
+                    Checkpoints(oracle, name, strictly=node.config.rules.newest_epoch_wins, mixed=mixed)
                     if is_promised(node.config)
                     else None,
                 )
@@ -205,6 +206,8 @@ class Oracles:
         elif isinstance(event, Received):
             if isinstance(event.request, FetchRequest) and event.request.replica_id >= 0:
                 self._lag.on_fetch(name, state, event.request)
+                for tp, text in self._due.counted(name, state, event.request):
+                    self._overdue(name, tp, text)
             elif isinstance(event.request, LeaderAndIsrRequest):
                 self._lag.look(name, state)
         elif isinstance(event, Tick):
