@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from checkers.facts.fact import fact, select
-from checkers.facts.view import names_of, newest_counts
+from checkers.facts.view import names_of, newest_counts, setup_of
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
 
@@ -162,6 +162,9 @@ class Copies:
         ]
         # Where older entries win, what a recovery says of epochs may be older than the batches.
         self._tells_epochs = newest_counts(ops)
+        # In the older message format what lies below every entry may be of any epoch (KAFKA-7897).
+        setup = setup_of(ops)
+        self._tells_all = setup is None or setup.message_format != "without_epochs"
         self._epoch_of = {op.index: step.epoch for op, step in self._wrote if step.epoch >= 0}
         self._wrote_at = [op.index for op, _ in self._wrote]
         self._wrote_to = Ranges((step.base, step.end) for _, step in self._wrote)
@@ -320,7 +323,7 @@ class Copies:
         if not self._tells_epochs or origin not in self._epoch_of or not step.epochs:
             return True
         epoch = max(((start, epoch) for epoch, start in step.epochs if start <= offset), default=(0, UNKNOWN))[1]
-        return epoch == self._epoch_of[origin]
+        return epoch == self._epoch_of[origin] or (epoch == UNKNOWN and not self._tells_all)
 
     def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
         leader = self._leader_of.get(op.process, "")

@@ -22,11 +22,12 @@ from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.hardware import with_hardware
-from harness.random_schedule.patterns import PATTERNS, Wish
+from harness.random_schedule.older_format import has_older_format, older_format_schedule
+from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
 from harness.random_schedule.shape import is_lone, shaped
-from harness.random_schedule.stops import with_stops
+from harness.random_schedule.stops import DEPOSE, with_stops
 from harness.random_schedule.width import draw_width, is_wide
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
@@ -74,6 +75,8 @@ def draw_schedule(seed: int, faults: Mapping[str, Fault], profile: Profile = DEF
 
     It has no expectation: the checkers decide whether what they find is a violation.
     """
+    if has_older_format(seed, faults, profile):
+        return older_format_schedule(seed)
     return _Drawing(seed, faults, profile).schedule()
 
 
@@ -136,7 +139,8 @@ class _Drawing:
             steps = with_hardware(self._seed, steps, self._nodes, self._stores(), self._faults)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
-            steps = with_stops(self._seed, steps, nodes, profile.delay_s)
+            controller = self._controller if DEPOSE in self._faults else ""
+            steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
         settings = Settings(
             min_isr=min_isr,
             replica_lag_ms_max=lag or None,
@@ -263,8 +267,10 @@ class _Drawing:
         if len(others) < 2 or leader not in up:
             return False
         self._chance.shuffle(others)
-        pattern = PATTERNS[self._chance.choice(self._profile.patterns)]
-        for step in pattern(self._chance, (leader, others[0], others[1])):
+        names, known = self._profile.patterns, PATTERNS
+        if self._width.wide and self._profile.only is None:
+            names, known = (*names, *WIDE_PATTERNS), PATTERNS | WIDE_PATTERNS
+        for step in known[self._chance.choice(names)](self._chance, (leader, others[0], others[1])):
             match step:
                 case Wish.PASS:
                     self._pass(self._chance.choice((0, 1, 1, 1)))
@@ -275,6 +281,9 @@ class _Drawing:
                     self._produce_with(acks, self._chance.choice((1, 1, 2)))
                 case Wish.RELEASE_ONE:
                     self._release()
+                case Wish.NEW_CONTROLLER:
+                    if DEPOSE in self._faults:
+                        self._add(Inject(DEPOSE, (self._controller,)))
                 case _:
                     self._add(step)
         return True

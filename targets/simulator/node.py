@@ -69,6 +69,7 @@ class Setting(Protocol):
     session_timeout_ms: int
     is_random: bool
     late_share: float
+    flush_ns_max: int
 
     def emit(self, name: str, f: str, value: Mapping[str, Any]) -> None:
         """Record a broker's event."""
@@ -133,7 +134,20 @@ class Process:
         return self._node.disk.create(tp, topic_id)
 
     def _flush(self, effect: Flush) -> None:
-        if self._node.disk.flush_log(effect.tp, effect.upto):
+        """Flush now, or after the time that a disk takes, in which the log may grow or be cut."""
+        if most := self._world.flush_ns_max:
+            delay_ns = int(self._world.clock.random.random() * most)
+            self._world.clock.after(delay_ns, ("flush", self._node.name, self.life, effect))
+        else:
+            self._flushed(effect, effect.upto)
+
+    def on_flush_due(self, effect: Flush) -> None:
+        """Make a log durable as it is now, and tell the core what it asked for."""
+        log = self._node.disk.logs.get(effect.tp)
+        self._flushed(effect, 0 if log is None else log.end_offset)
+
+    def _flushed(self, effect: Flush, upto: int) -> None:
+        if self._node.disk.flush_log(effect.tp, upto):
             self.post(Flushed(tp=effect.tp, generation=effect.generation, upto=effect.upto))
 
     # --- events ------------------------------------------------------------------------------------------------
@@ -314,7 +328,7 @@ class Node:
             if pipe.src == self.name:
                 self.process.outbounds.on_end(pipe)
 
-    def on_planned(self, what: str, life: int, *rest: int) -> None:
+    def on_planned(self, what: str, life: int, *rest: Any) -> None:
         """Do what this process planned, unless it has ended; a paused one does it on resume."""
         process = self.process
         if process is None or process.life != life:
@@ -329,5 +343,7 @@ class Node:
             process.zookeeper.connect()
         elif what == "heard":
             process.zookeeper.on_late()
+        elif what == "flush":
+            process.on_flush_due(*rest)
         else:
             process.outbounds.on_late(*rest)

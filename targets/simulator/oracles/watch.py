@@ -75,6 +75,8 @@ from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
 
+# Longer than any wait of a fetch, with the back-off and the latency before and after it.
+REST_S: Final = 1.0
 # The events that the oracles of offices and of answers heed.
 _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
 _OF_DUE: Final = frozenset((Hungup, Received, Tick, ZkAnswered))
@@ -96,13 +98,14 @@ class Oracles:
         self._lives = Lives(world)
         self._partitions = {tp: PartitionOracle(world, tp, self._violations, self._lives) for tp in places}
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
+        mixed = not all(node.config.stamp_epochs for node in world.nodes.values())
         self._of_node = {
             name: [
                 (
                     tp,
                     oracle.replicas.seen[name],
                     oracle,
-                    Checkpoints(oracle, name, strictly=node.config.rules.newest_epoch_wins)
+                    Checkpoints(oracle, name, strictly=node.config.rules.newest_epoch_wins, mixed=mixed)
                     if is_promised(node.config)
                     else None,
                 )
@@ -141,12 +144,23 @@ class Oracles:
                     oracle.on_acknowledged(offset, value)
 
     def end(self) -> None:
-        """Judge the world at rest, if the run was healed; the runner has waited until nothing moved."""
+        """
+        Judge the world at rest, if the run was healed.
+
+        The runner has waited until every record was everywhere. A last high watermark may still wait for the end
+        of a fetch: what is not at rest then gets more time, in which nothing is asked and nothing recorded.
+        """
         if not self._healed:
             return
-        callers = {name: self._calls.waiting[name].keys() for name in self._world.nodes}
-        for name, tp, text in left_over(self._world, self._partitions, callers):
+        if self._left():
+            self._world.record_into(None)
+            self._world.run(REST_S)
+        for name, tp, text in self._left():
             self._violations.add(Rule.REST, tp or next(iter(self._partitions)), (name,), -1, text)
+
+    def _left(self) -> list[tuple[str, TopicPartition | None, str]]:
+        callers = {name: self._calls.waiting[name].keys() for name in self._world.nodes}
+        return list(left_over(self._world, self._partitions, callers))
 
     # --- every step ------------------------------------------------------------------------------------------
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
@@ -201,6 +215,8 @@ class Oracles:
         elif isinstance(event, Received):
             if isinstance(event.request, FetchRequest) and event.request.replica_id >= 0:
                 self._lag.on_fetch(name, state, event.request)
+                for tp, text in self._due.counted(name, state, event.request):
+                    self._overdue(name, tp, text)
             elif isinstance(event.request, LeaderAndIsrRequest):
                 self._lag.look(name, state)
         elif isinstance(event, Tick):
