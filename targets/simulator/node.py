@@ -144,7 +144,10 @@ class Process:
     def on_flush_due(self, effect: Flush) -> None:
         """Make a log durable as it is now, and tell the core what it asked for."""
         log = self._node.disk.logs.get(effect.tp)
-        self._flushed(effect, 0 if log is None else log.end_offset)
+        try:
+            self._flushed(effect, 0 if log is None else log.end_offset)
+        except OSError as error:
+            self._node.end(self, f"{error!r}")
 
     def _flushed(self, effect: Flush, upto: int) -> None:
         if self._node.disk.flush_log(effect.tp, upto):

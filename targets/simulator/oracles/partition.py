@@ -3,8 +3,8 @@ The rules of one partition: what is committed stays, on every replica that may b
 
 Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
-without it. If such a replica leads, the record is excused from then on: the end checkers, which follow every copy,
-decide whether its loss was permitted. Where unclean elections are allowed, one excuses what the new ISR lacks, and
+without it. If such a replica leads, the record is excused from then on, and so is what it shows in its place: the
+end checkers, which follow every copy, decide whether its loss was permitted. Where unclean elections are allowed, one excuses what the new ISR lacks, and
 what a leader of before it commits on its own. No other record is excused.
 A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
 looked at any more.
@@ -219,6 +219,9 @@ class PartitionOracle:
                 f"{self.records.name(before)} was committed before"
             )
             self.violated(Rule.COMMITTED, (name,), offset, text)
+        elif before != HOLE:
+            # A cut that its power loss undid brought this one back; the ISR never copied it.
+            self._excused.add(number)
         self.committed[offset] = number
 
     def _judge_isr(self, members: Sequence[str]) -> None:
