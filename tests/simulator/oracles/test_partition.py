@@ -126,7 +126,7 @@ def test_leader_that_commits_another_record_in_place_of_a_committed_one_is_named
 def test_what_a_leader_shows_in_place_of_what_its_power_loss_took_is_promised_by_nobody() -> None:
     """The power loss undid a cut: followers have what the leader had before, and cut it later."""
     world, oracles = watched()
-    oracle = oracles._partitions[TP]  # noqa: SLF001 - as after a power loss that brought other records back
+    oracle = oracles._partitions[TP]
     oracle.replicas.taken["A"].update(oracle.committed)
     tamper(world, "A", "other")
     SimClient(world).produce(TOPIC, 0, "m3", ["m3.0"], acks=1)
