@@ -191,7 +191,7 @@ class Copies:
         Return the leaders' appends that may have written a record acknowledged at that offset, in index order.
 
         Brokers' and clients' ops race to the collector. So those that lie between the two ops come first, and then
-        the first one after them, if there is any.
+        each leader's first one after them.
 
         Args:
             offset: the acknowledged offset.
@@ -199,8 +199,9 @@ class Copies:
             until: the index of the record's ok.
         """
         first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
-        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))[:1]
-        return [self._wrote[place][0] for place in between], [self._wrote[place][0] for place in later]
+        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))
+        earliest = {self._wrote[place][0].process: self._wrote[place][0] for place in reversed(later)}
+        return [self._wrote[place][0] for place in between], sorted(earliest.values(), key=_index)
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -355,6 +356,10 @@ def _by_origin(ops: Sequence[Op]) -> Mapping[int, Sequence[Change]]:
 def copies_of(ops: Sequence[Op]) -> Copies:
     """Return the replicas' logs over time."""
     return Copies(ops, names_of(ops))
+
+
+def _index(op: Op) -> int:
+    return op.index
 
 
 def _end_after(step: Truncate) -> int:

@@ -163,16 +163,24 @@ def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -
 
 
 def _power_loss(ops: Sequence[Op], node: str, begun: int, until: int) -> Outage | None:
-    """Return the power loss that took a copy: none of the node's events since showed that its log still had it."""
+    """
+    Return the power loss that took a copy: none of the node's events since showed that its log still had it.
+
+    Of several it is the last one, but for one that took the whole disk.
+    """
+    found: Outage | None = None
     for outage in reversed(outages(ops)):
         if outage.node != node or outage.op.index > until or not outage.power_lost:
             continue
-        if outage.back is not None and outage.back < begun:
-            return None
         # Events that were sent before the power loss may arrive after it, but not after the next start.
         since = outage.op.index if outage.back is None else outage.back
-        return None if _reported_log(ops, node, since, until) else outage
-    return None
+        if (outage.back is not None and outage.back < begun) or _reported_log(ops, node, since, until):
+            break
+        if found is None or outage.emptied is not None:
+            found = outage
+        if found.emptied is not None:
+            break
+    return found
 
 
 def _reported_log(ops: Sequence[Op], node: str, after: int, until: int) -> bool:
