@@ -258,7 +258,13 @@ class Copies:
         first, end = missing
         found: list[Piece] = []
         while first < end:
-            lost = (p for p in reversed(self._undone.get(leader, ())) if p[0] <= first < p[1])
+            before = found[-1][2] if found else self._logs[leader].at(first - 1) if leader in self._logs else None
+            # What was written since below it shows that a piece was gone before its follower could ask for it.
+            lost = (
+                p
+                for p in reversed(self._undone.get(leader, ()))
+                if p[0] <= first < p[1] and (p[0] == first or before in (None, p[2]))
+            )
             gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
             if gone is None:
                 return [*found, *self._later(place, leader, first, end)]

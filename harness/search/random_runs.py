@@ -121,7 +121,10 @@ class RandomRuns:
             raise UsageError(f"host {self.host}, target {self.name}: {why}")
 
     def _profile(self) -> Profile:
-        return profile_of(self.nemeses, REAL if self._is_alike else DEFAULT, NEMESES)
+        profile = REAL if self._is_alike else DEFAULT
+        if self.workload:  # schedules of the older message format need clients that are quiet
+            profile = replace(profile, breadth=replace(profile.breadth, older=0.0))
+        return profile_of(self.nemeses, profile, NEMESES)
 
     @property
     def _is_alike(self) -> bool:
