@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from checkers.facts.fact import fact, select
-from checkers.facts.view import names_of, newest_counts
+from checkers.facts.view import names_of, newest_counts, setup_of
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
 
@@ -162,6 +162,9 @@ class Copies:
         ]
         # Where older entries win, what a recovery says of epochs may be older than the batches.
         self._tells_epochs = newest_counts(ops)
+        # In the older message format what lies below every entry may be of any epoch (KAFKA-7897).
+        setup = setup_of(ops)
+        self._tells_all = setup is None or setup.message_format != "without_epochs"
         self._epoch_of = {op.index: step.epoch for op, step in self._wrote if step.epoch >= 0}
         self._wrote_at = [op.index for op, _ in self._wrote]
         self._wrote_to = Ranges((step.base, step.end) for _, step in self._wrote)
@@ -183,12 +186,12 @@ class Copies:
             found.setdefault(change.node, []).append(change)
         return found
 
-    def written(self, offset: int, after: int, until: int) -> list[Op]:
+    def written(self, offset: int, after: int, until: int) -> tuple[list[Op], list[Op]]:
         """
         Return the leaders' appends that may have written a record acknowledged at that offset, in index order.
 
-        Brokers' and clients' ops race to the collector. If no append lies between the two ops, the first append
-        after them is returned.
+        Brokers' and clients' ops race to the collector. So those that lie between the two ops come first, and then
+        the first one after them, if there is any.
 
         Args:
             offset: the acknowledged offset.
@@ -196,8 +199,8 @@ class Copies:
             until: the index of the record's ok.
         """
         first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
-        places = self._wrote_to.at(offset, first, end) or self._wrote_to.at(offset, max(first, end))[:1]
-        return [self._wrote[place][0] for place in places]
+        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))[:1]
+        return [self._wrote[place][0] for place in between], [self._wrote[place][0] for place in later]
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -252,10 +255,15 @@ class Copies:
     def _sent_before(self, place: int, step: Append, leader: str, missing: tuple[int, int]) -> list[Piece]:
         """Return what a leader's log lacks as its follower's copy is reported: lost since, or reported later."""
         first, end = missing
-        for start, stop, origin in reversed(self._undone.get(leader, ())):
-            if start <= first and end <= stop and self._may_be(step, end, origin):
-                return [(first, end, origin)]
-        return self._later(place, leader, first, end)
+        found: list[Piece] = []
+        while first < end:
+            lost = (p for p in reversed(self._undone.get(leader, ())) if p[0] <= first < p[1])
+            gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
+            if gone is None:
+                return [*found, *self._later(place, leader, first, end)]
+            found.append((first, min(gone[1], end), gone[2]))
+            first = found[-1][1]
+        return found
 
     def _may_be(self, step: Append, end: int, origin: int) -> bool:
         """Return False if the epoch of a follower's last batch shows that it copied another append."""
@@ -294,6 +302,11 @@ class Copies:
             piece = (end, min(back[1], step.log_end_offset), back[2])
             log.put(piece)
             found.append(self._change(op, *piece))
+        if log.end < step.log_end_offset:
+            # The process ended within a step, after an append and before its report: a write of that step failed.
+            piece = (log.end, step.log_end_offset, UNKNOWN)
+            log.put(piece)
+            found.append(self._change(op, *piece))
         return found
 
     def _replaced_from(self, step: Recovered, log: ReplicaLog) -> int:
@@ -310,7 +323,7 @@ class Copies:
         if not self._tells_epochs or origin not in self._epoch_of or not step.epochs:
             return True
         epoch = max(((start, epoch) for epoch, start in step.epochs if start <= offset), default=(0, UNKNOWN))[1]
-        return epoch == self._epoch_of[origin]
+        return epoch == self._epoch_of[origin] or (epoch == UNKNOWN and not self._tells_all)
 
     def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
         leader = self._leader_of.get(op.process, "")

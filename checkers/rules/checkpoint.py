@@ -26,7 +26,8 @@ KINDS: Final = (
         kind=Kind.CHECKPOINT,
         formula="entries (e, s), (f, t) next to each other with f <= e or t < s; or s outside the log; or the "
         "first batch of e not at s; or a batch of e where the last entry at or below it is another epoch's; or "
-        "e that no leaderAndISR, elected, leader, follower or batch ever had",
+        "e that no leaderAndISR, elected, leader, follower or batch ever had. Where message_format is "
+        "without_epochs, a batch below every entry is right",
         words="A replica's epoch checkpoint contradicts its log, or names an epoch that never was.",
         evidence="log: snapshot, batch; zookeeper: leaderAndISR; broker: elected, leader, follower",
         unchecked="A state of ZooKeeper that the watch may have missed: then no epoch is called unknown.",
@@ -39,7 +40,9 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     """
     Find replicas whose epoch checkpoint contradicts their final log.
 
-    Batches without an epoch (-1) need no entry. No batch needs one if the protocol has no epochs.
+    Batches without an epoch (-1) need no entry. No batch needs one if the protocol has no epochs. In a cluster of
+    the older message format brokers write epochs one after another, and a batch without one clears the checkpoint:
+    a batch then needs no entry, but an entry must be right.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -47,15 +50,17 @@ def checkpoint(ops: Sequence[Op]) -> list[Anomaly]:
     Returns:
         One anomaly for each node, with all contradictions.
 
-    Source:  KIP-101, steps 3 and 4.4; KAFKA-16541 for stale entries, which no running replica may keep.
+    Source:  KIP-101, steps 3 and 4.4; KAFKA-7897; KAFKA-16541 for stale entries, which no running replica may
+             keep.
     """
     topic, partition = key_of(ops)
     setup = setup_of(ops)
     has_epochs = setup is None or setup.rules.get("epochs") not in _OFF
+    older = setup is not None and setup.message_format == "without_epochs"
     known = _known_epochs(ops)
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
-        complaints = _entries(log) + (_batches(log) + _strange(log, known) if has_epochs else [])
+        complaints = _entries(log) + (_batches(log, older=older) + _strange(log, known) if has_epochs else [])
         if complaints:
             found.append(
                 Anomaly(
@@ -90,7 +95,7 @@ def _entries(log: FinalLog) -> list[tuple[str, int]]:
     return found
 
 
-def _batches(log: FinalLog) -> list[tuple[str, int]]:
+def _batches(log: FinalLog, *, older: bool) -> list[tuple[str, int]]:
     """Return (complaint, index) for each epoch with a batch to which the checkpoint assigns another epoch."""
     wrong: dict[int, tuple[str, int]] = {}
     for index, batch in log.batches:
@@ -98,7 +103,7 @@ def _batches(log: FinalLog) -> list[tuple[str, int]]:
             continue  # retention or DeleteRecords removed it; its segment is still there
         below = [epoch for epoch, start in log.snapshot.epochs or () if start <= max(batch.base, log.start)]
         said = below[-1] if below else None
-        if batch.epoch >= 0 and said != batch.epoch:
+        if batch.epoch >= 0 and said != batch.epoch and not (older and said is None):
             says = "no epoch" if said is None else f"epoch {said}"
             text = f"the batch at {batch.base} has epoch {batch.epoch}, where the checkpoint has {says}"
             wrong.setdefault(batch.epoch, (text, index))

@@ -7,6 +7,7 @@ Patterns: sequences of several moves, some of them optional, that follow the tra
     recall    a leader answers a follower's OffsetForLeaderEpoch, and truncates its log before the answer arrives
     relapse   a follower that has not learned the last high watermark follows another leader, and is elected itself
     fork      all nodes lose power, and the one that lost most leads first
+    undo      a leader cuts what it wrote in several epochs, and a power loss undoes the cut; in wide runs only
 
 A pattern has no moves that harness/random_schedule/generate.py could not draw by itself. It makes likely what
 would otherwise take thousands of schedules.
@@ -40,6 +41,7 @@ class Wish(Enum):
     PRODUCE_ALL = "records that all acknowledge"
     PRODUCE_ONE = "records that the leader acknowledges"
     RELEASE_ONE = "the release of one hold"
+    NEW_CONTROLLER = "another controller, under which each leader stays, in a newer epoch"
 
 
 Pattern: TypeAlias = Callable[[Random, Roles], Iterator[Act | Wish]]
@@ -165,6 +167,31 @@ def fork(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
     yield Wish.PASS
 
 
+def undo(chance: Random, roles: Roles) -> Iterator[Act | Wish]:
+    """Yield the steps in which records of several epochs, which only their leader had, are cut and come back."""
+    leader, other, behind = roles
+    for name in (other, behind):
+        yield Hold("answers", "Fetch", name, leader)
+    yield Wish.PRODUCE_ONE
+    for _ in range(chance.randint(2, 3)):
+        yield Wish.NEW_CONTROLLER
+        yield Wish.PASS
+        yield Wish.PASS
+        yield Wish.PRODUCE_ONE
+    yield Wish.PASS
+    yield Inject("flush", (leader,))
+    yield Inject("elect", (other,))
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL)
+    for name in (other, behind):
+        yield Release("Fetch", name, leader, "answers")
+    yield Wish.PASS
+    yield from _some(chance, Wish.PRODUCE_ALL, Wish.PASS)
+    yield Inject("power-loss", (leader,))
+    yield Inject("restart", (leader,))
+    yield Wish.PASS
+
+
 def _behind(chance: Random, name: str) -> tuple[Act, Act]:
     """Return a step that keeps a replica from learning of elections, and the step that undoes it."""
     if chance.random() < 0.5:
@@ -183,3 +210,5 @@ PATTERNS: Final[dict[str, Pattern]] = {
     "relapse": relapse,
     "fork": fork,
 }
+# Of wide runs alone: without them the schedules of one partition are what they were.
+WIDE_PATTERNS: Final[dict[str, Pattern]] = {"undo": undo}

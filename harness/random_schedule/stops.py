@@ -14,22 +14,28 @@ from random import Random
 from typing import Final
 
 from harness.fabric.core.rules import ANY
-from harness.scenario.steps import Act, Delay, Double, Hold, Release
+from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Release
 
 API: Final = "StopReplica"
 # How many of these steps a schedule has at most; a release is none of them.
 STOPS_MAX: Final = 4
 # How often a schedule has none.
 NONE_SHARE: Final = 0.25
+# How often the controller is deposed while a request of its is held, and the fault that does so.
+DEPOSED_SHARE: Final = 0.4
+DEPOSE: Final = "depose-controller"
 
 
-def with_stops(seed: int, steps: Sequence[Act], nodes: Sequence[str], delay_s: tuple[float, float]) -> list[Act]:
+def with_stops(
+    seed: int, steps: Sequence[Act], nodes: Sequence[str], delay_s: tuple[float, float], controller: str = ""
+) -> list[Act]:
     """
     Return the steps with those about StopReplica among them, each after the first step.
 
     Args:
         nodes: those that may be told to stop a replica.
         delay_s: the shortest and the longest delay.
+        controller: the node that is deposed now and then while a request is held; "" for none.
     """
     chance = Random(f"stops {seed}")
     found = list(steps)
@@ -45,6 +51,8 @@ def with_stops(seed: int, steps: Sequence[Act], nodes: Sequence[str], delay_s: t
         if isinstance(act, Hold) and chance.random() < 0.8:
             release = Release(act.api, act.src, act.dst, act.direction)
             found.insert(chance.randint(at + 1, min(at + 12, len(found))), release)
+            if controller and act.direction == "requests" and chance.random() < DEPOSED_SHARE:
+                found.insert(at + 1, Inject(DEPOSE, (controller,)))  # what is held is then an older controller's
     return found
 
 

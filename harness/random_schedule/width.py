@@ -20,6 +20,9 @@ TOPICS: Final = ("orders", "users", "clicks")
 # The topic that a churner creates and deletes.
 CHURNED: Final = "temp"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+# How often the producers of a wide run hardly pause, and how long they do then.
+HURRIED_SHARE: Final = 0.1
+HURRIED_MS: Final = (1, 3)
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -34,6 +37,7 @@ class Breadth:
         partitions_max: the most partitions of a wide run, the main one included.
         readers: the share of runs of one partition in which clients read and write besides the steps.
         churners: the share of wide runs in which a client deletes a topic and creates it again.
+        older: the share of wide runs that are of the older message format instead, which need one partition.
         flushes: the choices for flush_messages.
         segments: the choices for segment_bytes.
     """
@@ -43,12 +47,13 @@ class Breadth:
     partitions_max: int = 8
     readers: float = 0.7
     churners: float = 0.4
+    older: float = 0.12
     flushes: tuple[int, ...] = (0, 0, 0, 1, 4)
     segments: tuple[int | None, ...] = (None, None, 150, 600)
 
 
 # Neither further partitions nor clients.
-NARROW: Final = Breadth(wide=0.0, readers=0.0, churners=0.0, flushes=(0,), segments=(None,))
+NARROW: Final = Breadth(wide=0.0, readers=0.0, churners=0.0, older=0.0, flushes=(0,), segments=(None,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +83,15 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
         nodes: the brokers that the schedule has already.
     """
     chance = Random(f"width {seed}")
-    if chance.random() >= breadth.wide:
+    if not _is_wide(chance, breadth):
         clients = _few(chance, main) if chance.random() < breadth.readers else NO_CLIENTS
         return Width(clients=clients)
     brokers = chance.randint(len(nodes), max(len(nodes), breadth.brokers_max))
     others = tuple(name for name in _LETTERS if name not in nodes)[: brokers - len(nodes)]
     everyone = (*nodes, *others)
     further = _further(chance, chance.randint(1, breadth.partitions_max - 1), everyone)
-    clients = replace(_many(chance, (main, *further)), churners=_churners(seed, breadth, everyone))
+    clients = _hurried(seed, _many(chance, (main, *further)))
+    clients = replace(clients, churners=_churners(seed, breadth, everyone))
     return Width(
         others=others,
         further=further,
@@ -94,6 +100,15 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
         segment_bytes=chance.choice(breadth.segments),
         wide=True,
     )
+
+
+def is_wide(seed: int, breadth: Breadth) -> bool:
+    """Return True if a seed's run is wide."""
+    return _is_wide(Random(f"width {seed}"), breadth)
+
+
+def _is_wide(chance: Random, breadth: Breadth) -> bool:
+    return chance.random() < breadth.wide
 
 
 def _further(chance: Random, count: int, nodes: Sequence[str]) -> dict[Place, tuple[str, ...]]:
@@ -124,6 +139,13 @@ def _many(chance: Random, places: Sequence[Place]) -> Clients:
     producers = [_producer(chance, f"p{number}", places) for number in range(1, chance.randint(1, 3) + 1)]
     consumers = [_consumer(chance, f"c{number}", places) for number in range(1, chance.randint(1, 3) + 1)]
     return Clients(producers=tuple(producers), consumers=tuple(consumers))
+
+
+def _hurried(seed: int, clients: Clients) -> Clients:
+    """Return the clients, now and then with producers that hardly pause, so that many requests wait at once."""
+    if Random(f"hurry {seed}").random() >= HURRIED_SHARE:
+        return clients
+    return replace(clients, producers=tuple(replace(each, every_ms=HURRIED_MS) for each in clients.producers))
 
 
 def _producer(chance: Random, name: str, places: Sequence[Place]) -> ProducerPlan:

@@ -17,6 +17,7 @@ from typing import Any
 from harness import events
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
+from harness.cluster.settings import MessageFormat
 from harness.cluster.target import Target
 from harness.events import Event
 from harness.events.codec import encode, key_of
@@ -29,16 +30,20 @@ from harness.run.spec import RunSpec
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import from_text
 from targets.broker_target import BrokerTarget, settings_of
+from targets.simulator.administrator import Administrator
 from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.oracles import Oracles
+from targets.simulator.session_ends import SessionEnds
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
     ZooKeeperFaults,
-    random_late_share,
+    random_fetches,
+    random_formats,
+    random_more,
     random_together,
     random_world,
 )
@@ -88,6 +93,11 @@ class SimEnvironment:
             faults = ZooKeeperFaults(world)
             oracles = Oracles(world, (TopicPartition(*partition.place) for partition in cluster.partitions))
             history.listeners += [faults.listen, oracles.listen]
+            if spec.scenario.further:
+                places = [(partition.place, partition.replicas) for partition in cluster.partitions]
+                last_line = spec.scenario.steps[-1].line
+                history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
+                history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
@@ -135,8 +145,10 @@ class SimEnvironment:
         settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
-            settings["together"] = random_together(spec.seed)
-            make = partial(random_world, late_share=random_late_share(spec.seed))
+            settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed)}
+            make = partial(random_world, more=random_more(spec.seed))
+        elif spec.random and spec.scenario.settings.message_format is MessageFormat.WITHOUT_EPOCHS:
+            make = partial(random_world, of_nodes=random_formats(spec.seed, spec.draw.ids))
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from harness.kafka_errors import MOVED, surely_not_appended
@@ -27,7 +28,7 @@ from targets.simulator.records import content_of, make_batch
 @dataclass(slots=True, kw_only=True)
 class _Part:
     """
-    A batch of a request that has no outcome yet.
+    What a request sends to one partition, while it has no outcome.
 
     Attributes:
         tries: how often it may still be sent.
@@ -36,21 +37,27 @@ class _Part:
 
     place: Place
     values: tuple[str, ...]
-    batch: Batch
+    batches: tuple[Batch, ...]
     tries: int
     doubtful: bool = False
 
 
 class SimProducer:
-    """One producer of a world; it works until `stopping` is set, and then ends after its request's outcome."""
+    """
+    One producer of a world; it works until `stopping` is set, and then ends after its request's outcome.
 
-    def __init__(self, caller: Caller, script: ProducerScript, metadata: Metadata) -> None:
+    Args:
+        split: decides which records are sent in two batches, where the world has that.
+    """
+
+    def __init__(self, caller: Caller, script: ProducerScript, metadata: Metadata, split: Random) -> None:
         self.done = False
         self.stopping = False
         self._caller = caller
         self._world = caller.world
         self._script = script
         self._metadata = metadata
+        self._split = split
         self._send: Send | None = None
         self._deadline_ns = 0
         self._open: list[_Part] = []
@@ -69,12 +76,23 @@ class SimProducer:
         self._deadline_ns = world.clock.now_ns + self._script.plan.within_ms * NS_PER_MS
         timestamp_ms = EPOCH_MS + world.clock.now_ns // NS_PER_MS
         for place, values in send.parts:
-            batch = make_batch(values, codec=send.codec, timestamp_ms=timestamp_ms)
-            for digest, value in content_of(batch.payload).records:
-                self._record(OpType.INVOKE, place, value, digest=digest)
+            batches = tuple(
+                make_batch(some, codec=send.codec, timestamp_ms=timestamp_ms) for some in self._batched(values)
+            )
+            for batch in batches:
+                for digest, value in content_of(batch.payload).records:
+                    self._record(OpType.INVOKE, place, value, digest=digest)
             tries = self._script.plan.retries + 1
-            self._open.append(_Part(place=place, values=values, batch=batch, tries=tries))
+            self._open.append(_Part(place=place, values=values, batches=batches, tries=tries))
         self._ask(list(self._open))
+
+    def _batched(self, values: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return the values of each batch: mostly there is one."""
+        share = self._world.split_share
+        if not share or len(values) < 2 or self._split.random() >= share:
+            return [values]
+        at = self._split.randrange(1, len(values))
+        return [values[:at], values[at:]]
 
     # --- asking ----------------------------------------------------------------------------------------------
     def _ask(self, parts: list[_Part]) -> None:
@@ -107,7 +125,7 @@ class SimProducer:
             acks=acks,
             timeout_ms=max(1, int(left_ns * BROKERS_SHARE) // NS_PER_MS),
             partitions=tuple(
-                ProducePartition(tp=TopicPartition(*part.place), batches=(part.batch,)) for part in parts
+                ProducePartition(tp=TopicPartition(*part.place), batches=part.batches) for part in parts
             ),
         )
         for part in parts:

@@ -71,6 +71,8 @@ class ZkClient:
         self._is_random = is_random
         self._late_share = late_share
         self._late: list[Event] = []
+        # The session until whose successor's announcement all that is heard waits, 0 for none.
+        self._behind = 0
         self._post_now = post
         self._pipe: Pipe | None = None
         self._session = 0
@@ -163,20 +165,32 @@ class ZkClient:
         if session != self.announced:
             self.announced = session
             self._post_now(ZkSession(session=session))
+            if self._behind and session not in (0, self._behind):
+                self._catch_up_later()
 
     def _post(self, event: ZkAnswered | ZkFired) -> None:
         """Pass an answer or a watch on, or let it wait behind others."""
-        if self._late:
+        if self._late or self._behind:
             self._late.append(event)
         elif self._late_share and self._clock.random.random() < self._late_share:
             self._late.append(event)
-            delay_ns = int(self._clock.random.random() * LATE_NS_MAX)
-            self._clock.after(delay_ns, ("heard", self._name, self._life))
+            self._catch_up_later()
         else:
             self._post_now(event)
 
+    def _catch_up_later(self) -> None:
+        delay_ns = int(self._clock.random.random() * LATE_NS_MAX)
+        self._clock.after(delay_ns, ("heard", self._name, self._life))
+
+    def fall_behind(self) -> None:
+        """Let all that is heard wait until the next session is announced, and a while longer."""
+        self._behind = self.announced
+
     def on_late(self) -> None:
         """Pass on all that waits, in order."""
+        if self._behind and self.announced in (0, self._behind):
+            return  # the next session is still to come
+        self._behind = 0
         late, self._late = self._late, []
         for event in late:
             self._post_now(event)

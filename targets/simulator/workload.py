@@ -32,7 +32,7 @@ class SimWorkload:
         for producer in clients.producers:
             caller, script = Caller(world, name()), ProducerScript(producer, seed)
             known = Metadata(caller, _leaders(world, producer.places), _chance(producer.name, seed).choice)
-            self._producers.append(SimProducer(caller, script, known))
+            self._producers.append(SimProducer(caller, script, known, Random(f"split {producer.name} {seed}")))
         for consumer in clients.consumers:
             caller, reads = Caller(world, name()), ConsumerScript(consumer, seed)
             known = Metadata(caller, _leaders(world, consumer.places), _chance(consumer.name, seed).choice)

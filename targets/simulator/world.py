@@ -47,10 +47,14 @@ class Randomness:
     Attributes:
         late_share: how often what a process hears of ZooKeeper waits in it for a while, overtaken by the news of
             another session; everything behind it waits too.
+        split_share: how often a producer sends the records of one partition in two batches.
+        flush_ns_max: the longest time that a flush of a log takes; 0: it is done within its step.
     """
 
     latency: Latency = LATENCY
     late_share: float = 0.0
+    split_share: float = 0.0
+    flush_ns_max: int = 0
 
 
 class Sink(Protocol):
@@ -73,6 +77,7 @@ class World:
         ids: broker ids by node name.
         protocol: names the rules, unless rules are given too.
         settings: the core's tunables.
+        of_nodes: those of single nodes that have others, by node name.
         sink: receives the ops; with None no op is built.
     """
 
@@ -84,6 +89,7 @@ class World:
         rules: Rules | None = None,
         ids: Mapping[str, int],
         settings: Mapping[str, Any] = SETTINGS,
+        of_nodes: Mapping[str, Mapping[str, Any]] | None = None,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         segment_bytes: int = SEGMENT_BYTES,
         randomness: Randomness | None = None,
@@ -95,6 +101,8 @@ class World:
         self._names = {broker_id: name for name, broker_id in self.ids.items()}
         self.is_random = randomness is not None
         self.late_share = randomness.late_share if randomness else 0.0
+        self.split_share = randomness.split_share if randomness else 0.0
+        self.flush_ns_max = randomness.flush_ns_max if randomness else 0
         self.clock = Clock(seed)
         self.trace = trace or Trace(Detail.NONE)
         self.session_timeout_ms = session_timeout_ms
@@ -105,6 +113,8 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.watchers: list[Watcher] = []
         self.coverage = Coverage()
+        # Topics of which nothing is recorded: nobody produces to them, and no checker judges them.
+        self.aside: frozenset[str] = frozenset()
         self.steps = 0
         self.core_steps = 0
         self._lives = 0
@@ -116,7 +126,7 @@ class World:
                 registration=registration(name),
                 protocol=protocol,
                 rules=self.rules,
-                **settings,
+                **{**settings, **(of_nodes or {}).get(name, {})},
             )
             self.nodes[name] = Node(self, name, config, SimDisk(segment_bytes))
             self.network.ends[name] = self.nodes[name]
@@ -173,12 +183,12 @@ class World:
 
     def observe(self, process: str, type_: OpType, event: Event) -> None:
         """Record one op if there is a sink."""
-        if self._sink is not None:
+        if self._sink is not None and not (self.aside and getattr(event, "topic", "") in self.aside):
             self._sink.record(process, type_, event)
 
     def emit(self, name: str, f: str, value: Mapping[str, Any]) -> None:
         """Record a broker's event."""
-        if self._sink is not None:
+        if self._sink is not None and not (self.aside and value.get("topic") in self.aside):
             self._sink.record_line(Source.BROKER, name, OpType.INFO, f, value)
         if self.trace.detail is Detail.EVENTS:
             self.trace.note(f"{name} {f} {value!r}")
@@ -187,7 +197,11 @@ class World:
         self.observe("fabric", OpType.INFO, event)
 
     def _flush_recorder(self, name: str) -> Callable[[str, int], None]:
-        return lambda path, length: self.observe(name, OpType.INFO, Flush(path=path, length=length))
+        def flushed(path: str, length: int) -> None:
+            if not (self.aside and path.partition("/")[0].rpartition("-")[0] in self.aside):
+                self.observe(name, OpType.INFO, Flush(path=path, length=length))
+
+        return flushed
 
     # --- names and numbers -----------------------------------------------------------------------------------
     def next_life(self) -> int:

@@ -10,6 +10,7 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; kazoo, for
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +43,22 @@ class Session:
     heard_ns: int
 
 
+@dataclass(slots=True, kw_only=True)
+class Ending:
+    """
+    What ends a node's session, or only its connection.
+
+    Attributes:
+        left: after how many more asks; the last one is still answered.
+        writes: only asks that write count.
+        session: whether the session ends too.
+    """
+
+    left: int
+    writes: bool = False
+    session: bool = True
+
+
 class ZooKeeper:
     """
     The server, an end of pipes named "zookeeper".
@@ -49,6 +66,8 @@ class ZooKeeper:
     Attributes:
         losing: by node, the fate of its next write: True performs it, False does not; both lose its connection,
             so that the node cannot know.
+        ending: by node, what ends its session or connection; a part of a split ask counts as an ask.
+        on_ending: called with the node and its session when that ends so.
         ended: the number of ended sessions.
     """
 
@@ -56,6 +75,8 @@ class ZooKeeper:
         self.tree = Tree(self._fire)
         self.sessions: dict[int, Session] = {}
         self.losing: dict[str, bool] = {}
+        self.ending: dict[str, Ending] = {}
+        self.on_ending: Callable[[str, int], None] = lambda _name, _session: None
         self.ended = 0
         self._clock = clock
         self._network = network
@@ -120,6 +141,22 @@ class ZooKeeper:
             self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
         else:
             self._network.reset(pipe, "the connection is lost after a write")
+        if session.owner in self.ending:
+            self._count_to_end(pipe, session, wrote=any(map(_writes, ops)))
+
+    def _count_to_end(self, pipe: Pipe, session: Session, *, wrote: bool) -> None:
+        name = session.owner
+        ending = self.ending[name]
+        ending.left -= wrote or not ending.writes
+        if ending.left > 0:
+            return
+        del self.ending[name]
+        if ending.session:
+            self.on_ending(name, session.number)
+            self._end(session)
+        else:
+            session.pipe = 0
+            self._hang_up(pipe)
 
     def _fire(self, watcher: int, kind: str, path: str) -> None:
         pipe = self._network.pipes.get(watcher)

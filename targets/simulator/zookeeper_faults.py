@@ -9,7 +9,7 @@ Source:  Apache ZooKeeper's programmer's guide: after connection loss a client c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from harness.events import Step
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import Op, OpType
 from targets.broker.core.rules import Rules
-from targets.broker.core.state import Together
+from targets.broker.core.state import DELETES_TOGETHER_MAX, Together
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
@@ -34,8 +34,13 @@ LATENCIES: Final = (
 # Short enough that a dead process' session expires before the wait for the healed cluster ends.
 SESSION_TIMEOUT_MS: Final = 1_500
 FAULTY_SHARE: Final = 0.4
+# How often a producer of a run of several partitions sends the records of one partition in two batches.
+SPLIT_SHARE: Final = 0.3
+FETCH_BYTES: Final = 1_048_576
 # In half of the runs of several partitions, how often what a process hears of ZooKeeper waits in it.
 LATE_SHARE: Final = 0.03
+# How long a flush takes at most there: nothing, as in a cache that loses no power, or as on a slow disk.
+FLUSHES_NS: Final = (0, 5 * NS_PER_MS, 30 * NS_PER_MS)
 FAULTS_MAX: Final = 5
 CALL: Final = "zookeeper faults"
 
@@ -48,10 +53,16 @@ def random_world(
     ids: Mapping[str, int],
     settings: Mapping[str, Any],
     segment_bytes: int = SEGMENT_BYTES,
-    late_share: float = 0.0,
+    of_nodes: Mapping[str, Mapping[str, Any]] | None = None,
+    more: Mapping[str, Any] | None = None,
     trace: Trace | None = None,
 ) -> World:
-    """Create the world of a seed; it has no sink yet, and no node runs."""
+    """
+    Create the world of a seed; it has no sink yet, and no node runs.
+
+    Args:
+        more: what is random besides latencies, as `random_more` has it for a run of several partitions.
+    """
     chance = Random(f"world {seed}")
     return World(
         seed=seed,
@@ -59,9 +70,10 @@ def random_world(
         rules=rules,
         ids=ids,
         settings=settings,
+        of_nodes=of_nodes,
         segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
-        randomness=Randomness(latency=chance.choice(LATENCIES), late_share=late_share),
+        randomness=Randomness(latency=chance.choice(LATENCIES), **(more or {})),
         trace=trace,
     )
 
@@ -73,14 +85,38 @@ def random_together(seed: int) -> Together:
     What they do bit by bit with thousands of partitions they then do so with a few.
     """
     chance = Random(f"together {seed}")
+    deletes_max = Random(f"deletes {seed}").choice((1, 2, DELETES_TOGETHER_MAX))
     if chance.random() < 0.5:
-        return Together()
-    return Together(ask_ops_max=chance.choice((2, 5, 250)), writes_max=chance.choice((1, 2)), stops_max=1)
+        return Together(deletes_max=deletes_max)
+    ask_ops_max, writes_max = chance.choice((2, 5, 250)), chance.choice((1, 2))
+    return Together(ask_ops_max=ask_ops_max, writes_max=writes_max, stops_max=1, deletes_max=deletes_max)
 
 
-def random_late_share(seed: int) -> float:
-    """Return how often what a process hears of ZooKeeper waits in it, in a run of several partitions."""
-    return Random(f"late {seed}").choice((0.0, LATE_SHARE))
+def random_fetches(seed: int) -> dict[str, int]:
+    """
+    Return how the brokers of a run of several partitions fetch: in many runs so little that a batch comes alone.
+
+    Then the high watermark is now and then between the batches of a produce, and a follower's far behind that.
+    Longer waits leave more timers behind that were dropped.
+    """
+    chance = Random(f"fetches {seed}")
+    return {"fetch_bytes_max": chance.choice((FETCH_BYTES, 1)), "fetch_wait_ms_max": chance.choice((50, 50, 500))}
+
+
+def random_formats(seed: int, nodes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return which nodes of a cluster of the older message format write epochs already: in most runs some do."""
+    chance = Random(f"formats {seed}")
+    share = chance.choice((0.0, 0.5, 0.5))
+    return {name: {"stamp_epochs": chance.random() < share} for name in nodes}
+
+
+def random_more(seed: int) -> dict[str, Any]:
+    """Return what is random in the world of a run of several partitions, besides latencies."""
+    return {
+        "late_share": Random(f"late {seed}").choice((0.0, LATE_SHARE)),
+        "split_share": SPLIT_SHARE,
+        "flush_ns_max": Random(f"flushes {seed}").choice(FLUSHES_NS),
+    }
 
 
 class ZooKeeperFaults:

@@ -8,14 +8,20 @@ from random import Random
 import pytest
 
 from harness.model import ORACLES
-from harness.random_schedule.patterns import PATTERNS, Wish
+from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.scenario.file import Scenario, draw, parse
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
 
 ROLES = ("A", "B", "C")
-GRANTED = {Wish.PASS: "pass 30ms", Wish.PASS_FETCH: "pass 80ms", Wish.RELEASE_ONE: "release all"}
+ALL = PATTERNS | WIDE_PATTERNS
+GRANTED = {
+    Wish.PASS: "pass 30ms",
+    Wish.PASS_FETCH: "pass 80ms",
+    Wish.RELEASE_ONE: "release all",
+    Wish.NEW_CONTROLLER: "depose-controller D",
+}
 HEAD = """title a pattern
 source chance
 nodes A B C replicas, D controller
@@ -27,7 +33,7 @@ settings min_isr=1 heal_within_s=10
 def schedule_of(pattern: str, seed: int) -> Scenario:
     """Return a pattern as a schedule, with enough time to heal."""
     steps, records = ["produce m1 acks=all meanwhile", "pass 30ms"], ["m1 2"]
-    for step in PATTERNS[pattern](Random(seed), ROLES):
+    for step in ALL[pattern](Random(seed), ROLES):
         if step in (Wish.PRODUCE_ALL, Wish.PRODUCE_ONE):
             records.append(f"m{len(records) + 1} 1")
             steps.append(f"produce m{len(records)} acks={'all' if step is Wish.PRODUCE_ALL else 1} meanwhile")
@@ -37,7 +43,7 @@ def schedule_of(pattern: str, seed: int) -> Scenario:
     return parse(pattern, "\n".join([head, *steps]), pattern, NEMESES)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", ALL)
 def test_pattern_ends_what_it_has_begun_except_holds(pattern: str) -> None:
     for seed in range(50):
         steps = [str(step.act).split() for step in schedule_of(pattern, seed).steps]

@@ -11,7 +11,7 @@ from harness.model import UsageError
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.patterns import PATTERNS
 from harness.random_schedule.profile import ALL, ALWAYS, DEFAULT, NEMESES, REAL, WEIGHTS, profile_of
-from harness.random_schedule.width import NARROW
+from harness.random_schedule.width import NARROW, is_wide
 from harness.scenario.text import text_of
 from nemesis import NEMESES as FAULTS
 
@@ -42,8 +42,8 @@ def test_steps_of_a_run_of_one_partition_are_those_of_a_narrow_one() -> None:
     wide = 0
     for seed in range(200):
         drawn = draw_schedule(seed, FAULTS)
-        wide += bool(drawn.further)
-        if not drawn.further:
+        wide += is_wide(seed, DEFAULT.breadth)
+        if not is_wide(seed, DEFAULT.breadth):
             assert [s.act for s in draw_schedule(seed, FAULTS, narrow).steps] == [s.act for s in drawn.steps]
     assert 70 < wide < 130
 

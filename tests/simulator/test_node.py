@@ -9,10 +9,11 @@ import pytest
 
 from harness.model import OpType, Source
 from targets.broker.core.broker import Broker
-from targets.broker.core.events import Answered, Effect, Event, Observe, Tick
+from targets.broker.core.events import Answered, Effect, Event, Flushed, Observe, Tick
 from targets.broker.core.zookeeper import ZkSet, broker_path, encode_registration
 from targets.simulator.client import SimClient
-from targets.simulator.world import World, registration
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.world import Randomness, World, registration
 from tests.simulator.worlds import (
     TOPIC,
     TP,
@@ -129,6 +130,28 @@ def test_flush_is_durable_before_the_core_hears_of_it() -> None:
     SimClient(world).produce(TOPIC, 0, "m1", ["m1.0"], acks=1)
     world.nodes["A"].lose_power()
     assert 1 == len(world.nodes["A"].disk.logs[TP].batches)
+
+
+def test_flush_may_take_a_while_and_makes_durable_what_is_there_at_its_end() -> None:
+    world = cluster(settings={"flush_messages": 1}, randomness=Randomness(flush_ns_max=50 * NS_PER_MS))
+    heard = Steps(world, "A")
+    client = SimClient(world)
+    for name in ("m1", "m2"):
+        client.produce(TOPIC, 0, name, [f"{name}.0"], acks=1)
+    log = world.nodes["A"].disk.logs[TP]
+    assert ([], ()) == (heard.of(Flushed), log.segments[0].durable)
+    assert world.until(lambda: bool(heard.of(Flushed)), WAIT_S)
+    assert tuple(log.batches) == log.segments[0].durable
+    world.run(0.1)
+    assert {1, 2} == {event.upto for event in heard.of(Flushed)}
+
+
+def test_flush_under_way_ends_with_its_process() -> None:
+    world = cluster(settings={"flush_messages": 1}, randomness=Randomness(flush_ns_max=50 * NS_PER_MS))
+    SimClient(world).produce(TOPIC, 0, "m1", ["m1.0"], acks=1)
+    world.nodes["A"].kill()
+    world.run(0.2)
+    assert () == world.nodes["A"].disk.logs[TP].segments[0].durable
 
 
 def test_watchers_hear_of_a_step_when_its_effects_are_done() -> None:

@@ -7,17 +7,22 @@ once, and written again. Then each replica of the new topic must hold its record
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
 import pytest
 
+from targets.broker.core.messages import TopicPartition
 from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.state import Together
+from targets.broker.core.zookeeper import CONTROLLER, ZkDelete, topic_path
 from targets.simulator.client import SimClient
 from targets.simulator.operations import CreateTopic, DeleteTopic, Operation, Produce
 from targets.simulator.records import content_of
-from targets.simulator.world import Randomness, World
+from targets.simulator.tree import ZkWrite
+from targets.simulator.world import SETTINGS, Randomness, World
 from tests.simulator.worlds import IDS, TOPIC, TP, WAIT_S, boot, has, leads, settled
 
 SEEDS = 100
@@ -164,3 +169,35 @@ def test_broker_that_was_down_while_its_topic_was_created_again_returns_with_not
     client.produce(TOPIC, 0, "new", ["new.0"], acks=1)
     boot(world, "B")
     assert world.until(lambda: ["new.0"] == records(world, "B"), WAIT_S)
+
+
+def test_topic_whose_deletion_ends_in_the_middle_is_not_begun_again_and_can_be_deleted() -> None:
+    """A controller that wrote its first states again would find half of their nodes there, and try for ever."""
+    together = Together(ask_ops_max=4, deletes_max=2)
+    world = World(protocol="kip380", ids=IDS, settings={**SETTINGS, "together": together})
+    boot(world)
+    for topic in (TOPIC, "other"):
+        perform(world, partial(CreateTopic, topic=topic, assignments=[[1, 2], [2, 1]]))
+    assert world.until(lambda: all(has(world, "A", TopicPartition(TOPIC, number)) for number in (0, 1)), WAIT_S)
+    lost: list[str] = []
+
+    def lose_the_next(parts: Sequence[ZkWrite], session: int) -> None:
+        if not lost and any(
+            isinstance(part, ZkDelete) and part.path.startswith(topic_path(TOPIC)) for part in parts
+        ):
+            lost.append(world.zookeeper.sessions[session].owner)
+            world.zookeeper.losing[lost[0]] = False
+
+    world.zookeeper.tree.wrote.append(lose_the_next)
+    delete = DeleteTopic(world, "admin", topic=TOPIC)
+    assert world.until(lambda: delete.done, WAIT_S)
+    assert "the connection to ZooKeeper was lost" in delete.error
+    assert topic_path(TOPIC) in world.zookeeper.tree.nodes
+    before = world.zookeeper.tree.zxid
+    world.zookeeper.expire(world.zookeeper.session_of(CONTROLLER))  # the next controller reads what is left
+    world.run(5.0)
+    assert world.zookeeper.tree.zxid - before < 30
+    perform(world, partial(DeleteTopic, topic=TOPIC))
+    world.run(1.0)
+    assert not [path for path in world.zookeeper.tree.nodes if path.startswith(topic_path(TOPIC))]
+    assert not any(has(world, name, TopicPartition(TOPIC, number)) for name in IDS for number in (0, 1))

@@ -26,7 +26,7 @@ from targets.simulator.network import Latency, Network
 from targets.simulator.pipe import Frame, Pipe
 from targets.simulator.session import ZkClient
 from targets.simulator.witness import Witness
-from targets.simulator.zookeeper import SESSION_FIRST, ZooKeeper
+from targets.simulator.zookeeper import SESSION_FIRST, Ending, ZooKeeper
 
 TIMEOUT_MS = 3_000
 
@@ -108,7 +108,10 @@ class Room:
                 self.server.on_session_due(*rest)
             elif not self.people[rest[0]].stopped:
                 client = self.people[rest[0]].client
-                client.connect() if what == "redial" else client.on_ping_due(rest[2])
+                if what == "heard":
+                    client.on_late()
+                else:
+                    client.connect() if what == "redial" else client.on_ping_due(rest[2])
         self.clock.advance(until)
 
 
@@ -296,3 +299,60 @@ def test_ask_is_split_in_a_random_world_so_that_a_write_may_come_in_between(is_r
         assert set(results) <= {ZkNames(names=()), ZkNames(names=("x",))}
         torn += len(set(results)) > 1
     assert is_random is (torn > 0)
+
+
+def test_session_ends_after_so_many_asks_and_the_last_answer_is_still_sent(room: Room, a: Someone) -> None:
+    room.server.ending["A"] = Ending(left=2)
+    ended: list[tuple[str, int]] = []
+    room.server.on_ending = lambda name, session: ended.append((name, session))
+    first, second = a.ask(ZkGet(path="/n")), a.ask(ZkCreate(path="/m", ephemeral=True))
+    room.settle()
+    assert [("A", SESSION_FIRST)] == ended
+    assert a.results(first) is not None
+    assert (ZkDone(),) == a.results(second)
+    assert "/m" not in room.server.tree.nodes
+    assert {} == room.server.ending
+
+
+def test_session_ends_after_a_write_if_only_writes_count(room: Room, a: Someone) -> None:
+    room.server.ending["A"] = Ending(left=1, writes=True)
+    a.ask(ZkGet(path="/n"))
+    room.settle()
+    assert [SESSION_FIRST] == a.sessions
+    a.ask(ZkCreate(path="/m"))
+    room.settle(TIMEOUT_MS)
+    assert "/m" in room.server.tree.nodes
+    assert SESSION_FIRST != a.sessions[-1] != 0
+
+
+def test_process_that_has_fallen_behind_hears_it_all_in_the_next_session_in_order(room: Room, a: Someone) -> None:
+    a.client.fall_behind()
+    tags = [a.ask(ZkGet(path="/n")), a.ask(ZkExists(path="/n", watch=True))]
+    room.settle()
+    assert all(a.results(tag) is None for tag in tags)
+    room.server.expire(a.session)
+    room.settle(TIMEOUT_MS)
+    assert SESSION_FIRST != a.session != 0
+    assert all(a.results(tag) is not None for tag in tags)
+    late = [event for event in a.events if isinstance(event, ZkAnswered) and event.tag in tags]
+    assert [(tag, SESSION_FIRST) for tag in tags] == [(event.tag, event.session) for event in late]
+    assert a.events.index(ZkSession(session=a.session)) < a.events.index(late[0])
+
+
+def test_connection_alone_ends_and_of_a_split_ask_the_rest_is_lost(room: Room) -> None:
+    for seed in range(20):
+        room = Room(seed)
+        someone = Someone(room, "A", is_random=True)
+        room.settle()
+        session = someone.session
+        room.server.ending["A"] = Ending(left=1, session=False)
+        tag = someone.ask(*(ZkGet(path="/gone") for _ in range(8)))
+        room.settle(TIMEOUT_MS / 2)
+        assert [session] == someone.sessions
+        results = someone.results(tag)
+        assert results is not None
+        if ZkError.LOST in results:
+            assert ZkError.NO_NODE is results[0]
+            assert ZkError.LOST is results[-1]
+            return
+    raise AssertionError("no ask was split; expected one in 20 worlds")

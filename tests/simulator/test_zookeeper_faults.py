@@ -7,9 +7,17 @@ from functools import partial
 from harness.events import Step
 from harness.model import Op, OpType
 from targets.broker.core.rules import PROTOCOLS
+from targets.broker.core.state import DELETES_TOGETHER_MAX
 from targets.simulator.network import Latency
 from targets.simulator.world import SETTINGS, World
-from targets.simulator.zookeeper_faults import LATENCIES, ZooKeeperFaults, random_world
+from targets.simulator.zookeeper_faults import (
+    FETCH_BYTES,
+    LATENCIES,
+    ZooKeeperFaults,
+    random_fetches,
+    random_together,
+    random_world,
+)
 from tests.simulator.worlds import IDS, WAIT_S, boot, registered
 
 SEEDS = range(40)
@@ -68,3 +76,9 @@ def test_brokers_come_through_whatever_faults() -> None:
         world, _ = faultsed(seed)
         for name in IDS:
             assert world.until(partial(registered, world, name), WAIT_S), f"seed {seed}: {name} is not registered"
+
+
+def test_runs_of_several_partitions_fetch_little_or_much_and_delete_few_or_many_nodes_at_once() -> None:
+    fetches = {(each["fetch_bytes_max"], each["fetch_wait_ms_max"]) for each in map(random_fetches, SEEDS)}
+    assert {(size, wait) for size in (1, FETCH_BYTES) for wait in (50, 500)} == fetches
+    assert {1, 2, DELETES_TOGETHER_MAX} == {random_together(seed).deletes_max for seed in SEEDS}

@@ -23,14 +23,18 @@ from targets.broker.core.names import is_topic_name
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
+    ZkCheck,
     ZkChildren,
     ZkCreate,
     ZkDelete,
     ZkDone,
     ZkError,
+    ZkExists,
     ZkMulti,
     ZkNames,
+    ZkNode,
     ZkResult,
+    ZkSet,
     encode_assignment,
     partition_path,
     topic_path,
@@ -70,10 +74,16 @@ class AwaitTopicsToDelete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitPartitionsToDelete:
-    """Topics are to be deleted; what is below their partitions is being read."""
+    """
+    Topics are to be deleted; what is below their partitions is being read.
+
+    Attributes:
+        versions: of each topic's node, as it was read.
+    """
 
     caller: Caller
     topics: tuple[str, ...]
+    versions: tuple[int, ...]
     partitions: tuple[TopicPartition, ...]
     errors: tuple[tuple[str, ErrorCode, str], ...]
 
@@ -169,23 +179,31 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
     sound = tuple(topic for topic in topics if is_topic_name(topic))
     unsound = tuple(topic for topic in topics if not is_topic_name(topic))
     continuation = AwaitTopicsToDelete(caller=caller, topics=sound, unsound=unsound)
-    core.ask(continuation, *(ZkChildren(path=topic_path(topic)) for topic in sound))
+    paths = [topic_path(topic) for topic in sound]
+    core.ask(continuation, *(ZkExists(path=path) for path in paths), *(ZkChildren(path=path) for path in paths))
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
     """Read next what is below each partition."""
     errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
     topics: list[str] = []
+    versions: list[int] = []
     partitions: list[TopicPartition] = []
-    for topic, node in zip(continuation.topics, results, strict=True):
-        if isinstance(node, ZkNames):
+    count = len(continuation.topics)
+    for topic, node, below in zip(continuation.topics, results[:count], results[count:], strict=True):
+        if isinstance(node, ZkNode) and isinstance(below, ZkNames):
             topics.append(topic)
-            numbers = sorted(int(name) for name in node.names if name.isdecimal())
+            versions.append(node.version)
+            numbers = sorted(int(name) for name in below.names if name.isdecimal())
             partitions += [TopicPartition(topic, number) for number in numbers]
         else:
-            errors.append(_not_read(topic, node))
+            errors.append(_not_read(topic, below if isinstance(node, ZkNode) else node))
     after = AwaitPartitionsToDelete(
-        caller=continuation.caller, topics=tuple(topics), partitions=tuple(partitions), errors=tuple(errors)
+        caller=continuation.caller,
+        topics=tuple(topics),
+        versions=tuple(versions),
+        partitions=tuple(partitions),
+        errors=tuple(errors),
     )
     core.ask(after, *(ZkChildren(path=partition_path(tp)) for tp in partitions))
 
@@ -203,7 +221,8 @@ def on_partitions_to_delete(
     Delete each topic's path and everything below it.
 
     One multi is all or nothing, but ZooKeeper takes no more than 1 MB in one. A larger topic goes in several, the
-    topic itself in the last: if one fails, the topic is still there, and can be deleted again.
+    topic itself in the last: if one fails, the topic is still there, and can be deleted again. The first of them
+    empties its assignment: a controller that reads in between must not begin again what is half gone.
     """
     errors = dict.fromkeys(continuation.topics, (ErrorCode.NONE, ""))
     paths: dict[str, list[str]] = {topic: [] for topic in continuation.topics}
@@ -216,17 +235,35 @@ def on_partitions_to_delete(
     unread = [(topic, *error) for topic, error in errors.items() if error[0] is not ErrorCode.NONE]
     writes: list[ZkMulti] = []
     names: list[str] = []
-    for topic in [topic for topic, error in errors.items() if error[0] is ErrorCode.NONE]:
-        below = [*paths[topic], topic_path(topic)]
-        most = core.config.together.deletes_max
-        for first in range(0, len(below), most):
-            together = below[first : first + most]
-            writes.append(ZkMulti(ops=tuple(ZkDelete(path=path) for path in together)))
-            names.append(topic)
+    for topic, version in zip(continuation.topics, continuation.versions, strict=True):
+        if errors[topic][0] is ErrorCode.NONE:
+            multis = _deletes(topic, version, paths[topic], core.config.together.deletes_max)
+            writes += multis
+            names += [topic] * len(multis)
     after = AwaitTopicsWrite(
         caller=continuation.caller, errors=(*continuation.errors, *unread), names=tuple(names), deleting=True
     )
     core.ask(after, *writes)
+
+
+def _deletes(topic: str, version: int, below: Sequence[str], most: int) -> list[ZkMulti]:
+    """
+    Return the multis that delete a topic, each about at most so many nodes.
+
+    Of several each has the version that the first one makes, so that none reaches a younger topic of that name.
+    """
+    path = topic_path(topic)
+    if len(below) < most:
+        return [ZkMulti(ops=tuple(ZkDelete(path=each) for each in (*below, path)))]
+    empty = ZkSet(path=path, data=encode_assignment({}), version=version)
+    check = ZkCheck(path=path, version=version + 1)
+    size = max(1, most - 1)
+    parts = [below[first : first + size] for first in range(0, len(below), size)]
+    multis = [
+        ZkMulti(ops=(check if number else empty, *(ZkDelete(path=each) for each in part)))
+        for number, part in enumerate(parts)
+    ]
+    return [*multis, ZkMulti(ops=(ZkDelete(path=path, version=version + 1),))]
 
 
 def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple[ZkResult, ...]) -> None:

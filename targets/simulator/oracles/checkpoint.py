@@ -4,7 +4,9 @@ The epoch checkpoint agrees with its log, at every step.
 Entries rise, none begins past the log's end, and the last entry at or below a batch is of the batch's epoch.
 Without newest_epoch_wins a new epoch that contradicts older entries is ignored: the rules then promise this only
 if an epoch is recorded with its first batch.
-Source:  KIP-101, steps 3, 4.4 and 4.7.1.
+Where brokers write epochs one after another, a batch without one clears the checkpoint: what lies before it needs
+no entry, and no entry may answer for it.
+Source:  KIP-101, steps 3, 4.4 and 4.7.1; KAFKA-7897.
 """
 
 from __future__ import annotations
@@ -54,12 +56,13 @@ class _Mark:
 class Checkpoints:
     """The checkpoint of one partition on one node."""
 
-    def __init__(self, oracle: PartitionOracle, name: str, *, strictly: bool) -> None:
-        """Start with nothing checked; `strictly` as of `contradiction`."""
+    def __init__(self, oracle: PartitionOracle, name: str, *, strictly: bool, mixed: bool = False) -> None:
+        """Start with nothing checked; `strictly` and `mixed` as of `contradiction`."""
         self._oracle = oracle
         self._name = name
         self._mark = _Mark()
         self._strictly = strictly
+        self._mixed = mixed
 
     def judge(self) -> None:
         """Check the replica, after a look found it changed."""
@@ -70,7 +73,8 @@ class Checkpoints:
         since, segment = mark.since(log), log.segments[-1]
         if since is None or since:
             batches = log.batches if since is None else since
-            wrong = contradiction(log.epochs or (), batches, log.end_offset, strictly=self._strictly)
+            ends = log.epochs or (), batches, log.end_offset
+            wrong = contradiction(*ends, strictly=self._strictly, mixed=self._mixed)
             if wrong is not None:
                 text = f"the epoch checkpoint of {self._oracle.replicas.place(self._name)} {wrong[1]}"
                 self._oracle.violated(Rule.CHECKPOINT, (self._name,), wrong[0], text)
@@ -79,7 +83,7 @@ class Checkpoints:
 
 
 def contradiction(
-    entries: Entries, batches: Sequence[Batch], end: int, *, strictly: bool = False
+    entries: Entries, batches: Sequence[Batch], end: int, *, strictly: bool = False, mixed: bool = False
 ) -> tuple[int, str] | None:
     """
     Return the first offset at which entries contradict each other, a batch or the log's end, and how.
@@ -87,6 +91,7 @@ def contradiction(
     Args:
         batches: some or all of the log, in order.
         strictly: no two epochs begin at one offset: of an epoch without a record no entry stays.
+        mixed: brokers of the older message format lead too.
     """
     for (epoch, start), (after, its_start) in pairwise(entries):
         if after <= epoch or its_start < start or (strictly and its_start == start):
@@ -98,7 +103,9 @@ def contradiction(
         while at < len(entries) and entries[at][1] <= batch.base_offset:
             epoch = entries[at][0]
             at += 1
-        if 0 <= batch.leader_epoch != epoch:
+        if batch.leader_epoch < 0 <= epoch and mixed:
+            return batch.base_offset, f"has epoch {epoch} at {batch.base_offset}, where a batch without one is"
+        if 0 <= batch.leader_epoch != epoch and not (mixed and epoch < 0):
             says = f"epoch {epoch}" if epoch >= 0 else "no epoch"
             return (
                 batch.base_offset,

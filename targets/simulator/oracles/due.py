@@ -1,6 +1,7 @@
 """
-What a step must do at once: move a high watermark with its ISR, drop what a closed connection waited for, fire
-every timer that is due, and ask ZooKeeper for no more at once than its limit.
+What a step must do at once: move a high watermark with its ISR, drop what a closed connection waited for, and fire
+every timer that is due; and what none may do: ask ZooKeeper for more at once than its limit, or count a follower's
+fetch for more than the leader's own log has.
 
 Source:  Kafka Replication Design V3, G: the high watermark advances whenever the ISR or a log end in it changes.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from targets.broker.core.events import Event, Hungup, Tick, ZkAsk
-from targets.broker.core.messages import TopicPartition
+from targets.broker.core.messages import FetchRequest, TopicPartition
 from targets.broker.core.state import Replica, Role, State
 from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import ZkMulti
@@ -48,6 +49,20 @@ class Due:
             late = sorted(str(key) for key, at_ns in state.timers.times() if at_ns <= now_ns)
             if late:
                 yield None, f"{name} has not done what was due: {late[0]}"
+
+    def counted(self, name: str, state: State, request: FetchRequest) -> Iterator[tuple[TopicPartition, str]]:
+        """Yield leaders that take a follower's fetch for more than their own log has."""
+        for part in request.partitions:
+            replica = state.replicas.get(part.tp) if part.tp in self._tps else None
+            if replica is None or replica.role is not Role.LEADER:
+                continue
+            progress, end = replica.progress.get(request.replica_id), replica.log.end_offset
+            if progress is not None and progress.end > end:
+                who = self._world.name_of(request.replica_id)
+                yield (
+                    part.tp,
+                    f"{name} counts {who} as having all below {progress.end}, and its own log ends at {end}",
+                )
 
     def timers(self, name: str, event: Event, state: State) -> str:
         """Return what is wrong with a node's timers after a step, "" if nothing; to be asked at every step."""

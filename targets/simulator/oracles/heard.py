@@ -35,6 +35,7 @@ from targets.broker.core.zookeeper import (
     decode_state,
     topic_path,
 )
+from targets.simulator.oracles.retries import untried
 from targets.simulator.oracles.violation import Rule, Violations
 from targets.simulator.world import World
 
@@ -108,6 +109,9 @@ class Heard:
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
+            now_ns = self._world.clock.now_ns
+            if text := untried(answered.about, answered.results, answered.sessions, state, now_ns):
+                self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 
 
 def _wrong(

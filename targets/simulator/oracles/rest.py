@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
+from targets.broker.core.controller import AwaitStateWrite
 from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
-from targets.broker.core.state import Replica, Role, State
+from targets.broker.core.state import AwaitRest, Channel, Replica, Role, State
 from targets.broker.core.timers import TimerKey
 from targets.broker.core.zookeeper import CONTROLLER, PartitionState, decode_state, leader_and_isr_path
 from targets.simulator.clock import NS_PER_MS
@@ -58,10 +59,27 @@ def _office(world: World, name: str, state: State) -> Iterator[str]:
     if controller.active != (holder == name):
         text = "takes itself for the controller" if controller.active else "does not know that it is controller"
         yield f"{text}, and {holder} holds the office"
-    if controller.active and (controller.writing or controller.writes):
-        yield f"waits for {controller.writing} decisions, and has {len(controller.writes)} left to write"
-    if controller.active and (late := sorted(b for b, c in controller.channels.items() if c.queue)):
+    if not controller.active:
+        return
+    # Of what an administrator asked for last, something may be under way to ZooKeeper or to a broker, or wait for
+    # its back-off; what waits for nothing is left over.
+    under_way = _decisions_under_way(state)
+    if controller.writing > under_way or (controller.writes and not under_way):
+        left = len(controller.writes)
+        yield f"waits for {controller.writing} decisions, of which {under_way} are under way, and has {left} left"
+    if late := sorted(b for b, c in controller.channels.items() if c.queue and not _is_sent(state, b, c)):
         yield f"has commands left for {', '.join(map(str, late))}"
+
+
+def _decisions_under_way(state: State) -> int:
+    asked = (each.continuation if isinstance(each, AwaitRest) else each for each in state.pending.values())
+    epochs = [each.state.controller_epoch for each in asked if isinstance(each, AwaitStateWrite)]
+    return epochs.count(state.controller.epoch)
+
+
+def _is_sent(state: State, broker: int, channel: Channel) -> bool:
+    """Return True if a command is in flight to a broker, or will be sent again."""
+    return channel.tag in state.pending or ("command", broker) in state.timers
 
 
 def _waits(state: State, callers: Collection[Caller]) -> Iterator[str]:

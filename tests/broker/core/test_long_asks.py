@@ -26,7 +26,16 @@ from targets.broker.core.state import (
     STOPPED_TOGETHER_MAX,
     WRITES_IN_FLIGHT_MAX,
 )
-from targets.broker.core.zookeeper import ZkError, ZkMulti, leader_and_isr_path, topic_path
+from targets.broker.core.zookeeper import (
+    ZkCheck,
+    ZkDelete,
+    ZkError,
+    ZkMulti,
+    ZkSet,
+    encode_assignment,
+    leader_and_isr_path,
+    topic_path,
+)
 from targets.broker.limits import Limits
 from tests.broker.core.bench import Bench, answers
 from tests.broker.core.cluster import Cluster
@@ -147,6 +156,23 @@ def test_large_topic_is_deleted_in_several_multis_and_its_own_node_last(large: C
     assert max(len(multi.ops) for multi in multis) <= DELETES_TOGETHER_MAX
     assert topic_path("t") == multis[-1].ops[-1].path
     assert [] == [path for path in large.zk.nodes if path.startswith(topic_path("t"))]
+
+
+def test_deletion_in_several_multis_begins_with_the_assignment_and_is_of_one_topic(
+    large: Cluster,
+) -> None:
+    bench = large.benches[1]
+    bench.hold(f"{topic_path('t')}/0")
+    bench.request(DeleteTopicsRequest(topics=("t",), timeout_ms=1_000))
+    before = len(bench.effects)
+    bench.release()
+    ops = [op for e in bench.effects[before:] if isinstance(e, ZkAsk) for op in e.ops]
+    first, *later = [op.ops for op in ops if isinstance(op, ZkMulti)]
+    assert ZkSet(path=topic_path("t"), data=encode_assignment({}), version=0) == first[0]
+    *checked, last = later
+    assert checked
+    assert {ZkCheck(path=topic_path("t"), version=1)} == {parts[0] for parts in checked}
+    assert (ZkDelete(path=topic_path("t"), version=1),) == last
 
 
 def test_topic_that_is_deleted_in_part_can_be_deleted_again() -> None:

@@ -63,10 +63,11 @@ class Room:
         self._tag = 10**7
 
     def step(self, event: Any, *effects: Effect) -> str:
-        """Return what is found in a step, "" if nothing."""
+        """Return what is found in a step, "" if nothing; its timers, which nothing has set, are not looked at."""
         self._violations.found.clear()
         self._heard.on_step(self.name, event, effects, self.state)
-        return " ".join(found.sentence for found in self._violations.found.values())
+        found = {rule: violation.sentence for (rule, _), violation in self._violations.found.items()}
+        return " ".join(sentence for rule, sentence in found.items() if rule is not Rule.DUE)
 
     def asks(self, pending: Any) -> ZkAsk:
         """Return a new ask, which waits."""

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from harness.events import Healed
+from harness.model import Op, OpType
+from targets.broker.core.commands import AwaitCommandAck
+from targets.broker.core.controller import AwaitStateWrite
 from targets.broker.core.events import Caller
+from targets.broker.core.messages import StopReplicaRequest
 from targets.broker.core.state import State, WaitingFetch
+from targets.broker.core.zookeeper import ZkMulti
+from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS
+from targets.simulator.oracles import Rule
 from targets.simulator.oracles.rest import left_over
-from targets.simulator.world import World
-from tests.simulator.oracles.planted import fetch, replica_of, watched
-from tests.simulator.worlds import TP
+from targets.simulator.world import SETTINGS, World
+from tests.simulator.oracles.planted import fetch, replica_of, sentence_of, watched
+from tests.simulator.worlds import TP, state
 
 CALLER = Caller(connection=1, number=1)
 
@@ -62,6 +71,22 @@ def _writes(world: World) -> None:
     state_of(world, controller_of(world)).controller.writing = 1
 
 
+def _decision(world: World) -> AwaitStateWrite:
+    epoch = state_of(world, controller_of(world)).controller.epoch
+    return AwaitStateWrite(
+        tp=TP, state=replace(state(world), controller_epoch=epoch), replicas=(1, 2), unclean=False
+    )
+
+
+def _unsent(world: World) -> None:
+    state_of(world, controller_of(world)).controller.writes.append((_decision(world), ZkMulti(ops=())))
+
+
+def _commands(world: World) -> None:
+    channel = state_of(world, controller_of(world)).controller.channels[2]
+    channel.queue.append(StopReplicaRequest(controller_id=3, controller_epoch=1, ack_timeout_ms=1, partitions=()))
+
+
 def _late_timer(world: World) -> None:
     state_of(world, "A").timers.set(("late",), world.clock.now_ns - 5 * NS_PER_MS)
 
@@ -91,7 +116,9 @@ def _checkpoint(world: World) -> None:
     [
         (_two_controllers, "takes itself for the controller, and"),
         (_forgets, "does not know that it is controller"),
-        (_writes, "waits for 1 decisions"),
+        (_writes, "waits for 1 decisions, of which 0 are under way"),
+        (_unsent, "and has 1 left"),
+        (_commands, "has commands left for 2"),
         (_late_timer, "has let the time of ('late',) pass"),
         (_waits, "lets a fetch wait whose caller is gone"),
         (_isr, "asked for (1, 2)"),
@@ -105,3 +132,51 @@ def test_what_a_broker_forgot_is_named(forget: Callable[[Any], None], expected: 
     world = at_rest()
     forget(world)
     assert any(expected in text for text in texts(world)), texts(world)
+
+
+def _decision_in_flight(world: World) -> None:
+    there = state_of(world, controller_of(world))
+    there.controller.writing = 1
+    there.controller.writes.append((_decision(world), ZkMulti(ops=())))  # it waits for the one in flight
+    there.pending[10**6] = _decision(world)
+
+
+def _command_in_flight(world: World) -> None:
+    _commands(world)
+    there = state_of(world, controller_of(world))
+    there.controller.channels[2].tag = 10**6
+    there.pending[10**6] = AwaitCommandAck(broker=2, controller_epoch=there.controller.epoch)
+
+
+def _command_to_be_sent_again(world: World) -> None:
+    _commands(world)
+    state_of(world, controller_of(world)).timers.set(("command", 2), world.clock.now_ns + NS_PER_MS)
+
+
+@pytest.mark.parametrize("begin", [_decision_in_flight, _command_in_flight, _command_to_be_sent_again])
+def test_what_is_under_way_is_not_left_over(begin: Callable[[World], None]) -> None:
+    world = at_rest()
+    begin(world)
+    assert [] == texts(world)
+
+
+def test_high_watermark_that_waits_for_the_end_of_a_fetch_is_given_time() -> None:
+    world, oracles = watched(settings={**SETTINGS, "fetch_wait_ms_max": 500})
+    world.run(1.0)
+    client = SimClient(world)
+    client.produce(TP.topic, 0, "m3", ["m3.0"], acks=-1)
+    assert texts(world)
+    oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
+    oracles.end()
+    assert {} == oracles.violations
+
+
+def test_what_is_left_over_at_the_end_is_a_violation_and_only_if_all_was_healed() -> None:
+    world, oracles = watched()
+    world.run(1.0)
+    _checkpoint(world)
+    oracles.end()
+    assert {} == oracles.violations
+    oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
+    oracles.end()
+    assert "has checkpointed 0 of log-0" in sentence_of(oracles, Rule.REST)

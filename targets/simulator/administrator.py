@@ -1,0 +1,149 @@
+"""
+The administrator of a wide world: asks for what the schedule's own words do not have.
+
+    elections   of several partitions at once, in the node that the controller reads
+    creation    of topics in ZooKeeper itself, as old tools made them: replicas in any order, dead ones among them
+    deposal     of a controller that has just begun to read
+    validation  of a topic that is not to be created
+    deletion    of several topics in one request, and of the same topics by another broker at the same time
+
+Its topics have no records. Each act is drawn from the seed alone, within the first moments of a schedule.
+Source:  Kafka's kafka-preferred-replica-election.sh and kafka-topics.sh --zookeeper; KIP-4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final
+
+from harness.effect import Effect
+from harness.model import Op
+from harness.workload.plan import Place
+from targets.broker.core.messages import (
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    NewTopic,
+    Request,
+    TopicPartition,
+)
+from targets.broker.core.zookeeper import (
+    CONTROLLER,
+    ELECTIONS,
+    ZkCreate,
+    ZkDelete,
+    ZkSet,
+    encode_assignment,
+    encode_elections,
+    topic_path,
+)
+from targets.simulator.caller import Caller
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.tree import ANY_VERSION
+from targets.simulator.world import World
+
+NAME: Final = "administrator"
+# How often a wide world has one, how many acts it has, and within which time.
+SHARE: Final = 0.4
+ACTS_MAX: Final = 6
+WITHIN_NS: Final = 500 * NS_PER_MS
+# Its topics, which nothing else uses, and how long it lets a broker work on a request.
+TOPICS: Final = ("spare", "other")
+TIMEOUT_MS: Final = 200
+# About as long as a controller reads, and the fault of the schedules that removes its node too.
+READING_NS: Final = 12 * NS_PER_MS
+DEPOSE: Final = "depose-controller"
+_OPERATOR: Final = 0
+
+
+class Administrator:
+    """
+    One administrator, who acts while a schedule is played.
+
+    Args:
+        places: the partitions whose leaders it may choose, with their replicas.
+        last_line: of the schedule's last step, with which it stops: what comes then must heal.
+    """
+
+    def __init__(
+        self, world: World, seed: int, places: Sequence[tuple[Place, Sequence[str]]], last_line: int
+    ) -> None:
+        self._world = world
+        self._places = [(place, replicas) for place, replicas in places if len(replicas) > 1]
+        self._chance = Random(f"administrator {seed}")
+        self._caller = Caller(world, NAME)
+        self._time = PlayTime(last_line)
+        world.aside |= {*TOPICS}
+
+    def listen(self, op: Op) -> None:
+        """Start with the first step."""
+        if self._time.begins(op) and self._chance.random() < SHARE:
+            for _ in range(self._chance.randint(1, ACTS_MAX)):
+                self._caller.later(int(self._chance.random() * WITHIN_NS), self._act)
+
+    def _act(self) -> None:
+        if self._time.over:
+            return
+        acts: tuple[Callable[[], None], ...] = (
+            self._elect,
+            self._elect,
+            self._create,
+            self._depose,
+            self._validate,
+            self._delete,
+        )
+        self._chance.choice(acts)()
+
+    def _elect(self) -> None:
+        """Ask for the leaders of several partitions, whoever leads them now; the node may be there already."""
+        chance, world = self._chance, self._world
+        chosen = chance.sample(self._places, chance.randint(0, len(self._places)))
+        wanted = {TopicPartition(*place): world.ids[chance.choice(replicas)] for place, replicas in chosen}
+        if wanted:
+            tree, data = world.zookeeper.tree, encode_elections(wanted)
+            is_there = ELECTIONS in tree.nodes
+            write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
+            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), _OPERATOR)
+
+    def _create(self) -> None:
+        """Write a topic's assignment, unless it is there."""
+        chance, world = self._chance, self._world
+        brokers = list(world.ids.values())
+        assignment = {
+            partition: tuple(chance.sample(brokers, chance.randint(1, min(3, len(brokers)))))
+            for partition in range(chance.randint(1, 2))
+        }
+        create = ZkCreate(path=topic_path(chance.choice(TOPICS)), data=encode_assignment(assignment))
+        world.zookeeper.tree.write((create,), _OPERATOR)
+
+    def _depose(self) -> None:
+        """Depose the controller while it reads what has just changed."""
+        self._create()
+        self._caller.later(int(self._chance.random() * READING_NS), self._remove_controller)
+
+    def _remove_controller(self) -> None:
+        world = self._world
+        if self._time.over:
+            return
+        node = world.zookeeper.tree.nodes.get(CONTROLLER)
+        name = None if node is None else world.name_of(int(node.data))
+        if name is not None:
+            note_fault(world, DEPOSE, name, Effect.OFFICE_LOST)
+            world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), _OPERATOR)
+
+    def _validate(self) -> None:
+        """Ask whether a topic could be created."""
+        topic = NewTopic(topic=self._chance.choice(TOPICS), partitions=1, replication_factor=1)
+        self._ask(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS, validate_only=True))
+
+    def _delete(self) -> None:
+        """Have two brokers delete the same topics at the same time."""
+        request = DeleteTopicsRequest(topics=TOPICS, timeout_ms=TIMEOUT_MS)
+        for _ in range(2):
+            self._ask(request)
+
+    def _ask(self, request: Request) -> None:
+        nodes = [name for name, node in self._world.nodes.items() if node.listening]
+        if nodes:
+            self._caller.ask(self._chance.choice(nodes), request, TIMEOUT_MS * NS_PER_MS, lambda _: None)

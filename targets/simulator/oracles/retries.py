@@ -1,0 +1,90 @@
+"""
+What ZooKeeper did not answer, or refused, is tried again, and at the time that is meant for it.
+
+    a controller's reading that was lost, or whose decision's answer was   after its back-off
+    a controller's reading after a decision that was refused               at once: another write came first
+    a broker's paths, registration, start-up reading, look at the office   after the back-off of each
+    a leader's reading of an ISR whose write was lost                      after the controller's back-off
+
+A later answer moves the time: the last one counts.
+Source:  Kafka Replication Design V3, 6, D, E and G; targets/broker/core, which has one timer for each of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from targets.broker.core import controller, isr, membership, office
+from targets.broker.core.state import State
+from targets.broker.core.timers import TimerKey
+from targets.broker.core.zookeeper import ZkDone, ZkError, ZkNode, ZkResult
+from targets.simulator.clock import NS_PER_MS
+
+# After a decision that was refused: something else was written meanwhile, and is there to be read.
+AT_ONCE_MS: Final = 1
+_READINGS: Final = (controller.AwaitNames, controller.AwaitNodes, controller.AwaitStates)
+_START: Final = (membership.AwaitTopicNames, membership.AwaitAssignments, membership.AwaitPartitionStates)
+
+
+def untried(about: Any, results: Sequence[ZkResult], sessions: Collection[int], state: State, now_ns: int) -> str:
+    """
+    Return what is wrong with the timer of what must be tried again after an answer, "" if nothing.
+
+    Args:
+        about: what the answer is for.
+        sessions: those that were answered.
+        state: after the answer.
+    """
+    found = _due(about, results, state) if _counts(about, sessions, state) else None
+    if found is None:
+        return ""
+    key, delay_ms = found
+    at_ns = dict(state.timers.times()).get(key)
+    if at_ns == now_ns + delay_ms * NS_PER_MS:
+        return ""
+    what = f"{type(about).__name__}, which failed,"
+    if at_ns is None:
+        return f"does not try {what} again"
+    return f"tries {what} again in {(at_ns - now_ns) / NS_PER_MS:.1f} ms, not in {delay_ms}"
+
+
+def _counts(about: Any, sessions: Collection[int], state: State) -> bool:
+    """Return True if an answer is for what its broker is now: of its session, its office, its replica."""
+    if set(sessions) != {state.session} or not state.session:
+        return False
+    if isinstance(about, controller.AwaitStateWrite):
+        return state.controller.active and state.controller.epoch == about.state.controller_epoch
+    if isinstance(about, _READINGS):
+        return state.controller.active and state.controller.epoch == about.office
+    if isinstance(about, isr.AwaitIsrRead):
+        replica = state.replicas.get(about.tp)
+        return replica is not None and replica.generation == about.generation
+    return True
+
+
+def _due(about: Any, results: Sequence[ZkResult], state: State) -> tuple[TimerKey, int] | None:
+    """Return the timer that must be set after an answer, and after how long it is due; None if none is."""
+    config, lost = state.config, ZkError.LOST in results
+    if isinstance(about, controller.AwaitStateWrite):
+        refused = not isinstance(results[0], ZkDone)
+        return (("controller-read",), config.controller_backoff_ms if lost else AT_ONCE_MS) if refused else None
+    if not lost:
+        return None
+    if isinstance(about, _READINGS):
+        needed = results[:2] if isinstance(about, controller.AwaitNames) else results
+        return (("controller-read",), config.controller_backoff_ms) if ZkError.LOST in needed else None
+    if isinstance(about, office.AwaitLook):
+        return ("office", about.tried), config.controller_backoff_ms
+    if isinstance(about, isr.AwaitIsrRead):
+        return ("isr-read", about.tp, about.generation, about.isr), config.controller_backoff_ms
+    if isinstance(about, membership.AwaitPaths):
+        return ("paths",), config.register_backoff_ms
+    if isinstance(about, membership.AwaitRegistrationRead):
+        return ("register",), config.register_backoff_ms
+    if isinstance(about, membership.AwaitRegistrationWrite):
+        registered = isinstance(results[0], ZkDone) and isinstance(results[1], ZkNode)
+        return None if registered else (("register",), config.register_backoff_ms)
+    if isinstance(about, _START):
+        return ("startup",), config.register_backoff_ms
+    return None

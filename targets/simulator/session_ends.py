@@ -1,0 +1,109 @@
+"""
+Sessions, or their connections, that end right after an ask, at moments that no schedule would hit by chance.
+
+The server sends the answer and ends the session; the answer then waits in the broker's process until the next
+session is announced, as in a process that was paused between reading a socket and handling what it had read. So a
+broker hears in one session what an earlier one of its own was told. If the connection alone ends, the session goes
+on without the rest of an ask whose first part was answered.
+Source:  KAFKA-7165, KAFKA-6584: an answer of an older session that counts for the present one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Final
+
+from harness import effect
+from harness.model import Op
+from targets.broker.core.events import Effect, Event, Start
+from targets.broker.core.zookeeper import broker_path
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.world import World
+from targets.simulator.zookeeper import Ending
+
+EXPIRE: Final = "expire"
+CALL: Final = "session ends"
+# How often a wide world has such ends, how many, and within which time.
+SHARE: Final = 0.4
+ENDS_MAX: Final = 4
+WITHIN_NS: Final = 600 * NS_PER_MS
+# How often a session ends after its next write: a leader's ISR, a decision, an election.
+WRITES_SHARE: Final = 0.4
+# How often else it is a fresh one, and after how many asks it ends: a start has about as many.
+FRESH_SHARE: Final = 0.5
+ASKS_MAX: Final = 8
+# How often then only the connection ends.
+CONNECTIONS_SHARE: Final = 0.5
+# How often a process that starts is hit so, and within how many asks: those of a start of small asks.
+STARTS_SHARE: Final = 0.5
+STARTS_ASKS_MAX: Final = 14
+
+
+class SessionEnds:
+    """
+    The ends of sessions of one wide world, each drawn from the seed alone: all else is drawn as without them.
+
+    Attributes:
+        ended: the number of sessions that ended right after an ask.
+    """
+
+    def __init__(self, world: World, seed: int, last_line: int) -> None:
+        """Wait for the first step of a schedule whose last one is at this line."""
+        self.ended = 0
+        self._time = PlayTime(last_line)
+        self._world = world
+        self._chance = Random(f"session ends {seed}")
+        self._has_any = False
+        world.on_call(CALL, self._draw)
+        world.watchers.append(self._on_step)
+        world.zookeeper.on_ending = self._on_ending
+
+    def listen(self, op: Op) -> None:
+        """Start with the first step; from the last one on leave the world alone."""
+        if self._time.begins(op) and self._chance.random() < SHARE:
+            self._has_any = True
+            for _ in range(self._chance.randint(1, ENDS_MAX)):
+                self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", CALL))
+        if self._time.over:
+            self._world.zookeeper.ending.clear()
+
+    def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
+        """Have what a process that starts reads end in the middle, now and then."""
+        del effects
+        starts = isinstance(event, Start) and self._has_any and not self._time.over
+        if starts and self._chance.random() < STARTS_SHARE:
+            self._end_within(name, STARTS_ASKS_MAX)
+
+    def _draw(self) -> None:
+        """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
+        if self._time.over:
+            return
+        chance, zookeeper = self._chance, self._world.zookeeper
+        name = chance.choice(list(self._world.nodes))
+        if chance.random() < WRITES_SHARE:
+            zookeeper.ending[name] = Ending(left=1, writes=True)
+            return
+        if chance.random() < FRESH_SHARE:
+            for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
+                self._note(name, number)
+                zookeeper.expire(number)
+        self._end_within(name, ASKS_MAX)
+
+    def _end_within(self, name: str, asks_max: int) -> None:
+        """If only the connection ends, of the ask under way a part is answered and the rest is lost."""
+        left, session = self._chance.randint(1, asks_max), self._chance.random() >= CONNECTIONS_SHARE
+        self._world.zookeeper.ending[name] = Ending(left=left, session=session)
+
+    def _on_ending(self, name: str, session: int) -> None:
+        self._note(name, session)
+        process = self._world.nodes[name].process
+        if process is not None:
+            self.ended += 1
+            process.zookeeper.fall_behind()
+
+    def _note(self, name: str, session: int) -> None:
+        """Record that a registration goes: the node may never hear that it was there, and need not report it."""
+        if self._world.zookeeper.session_of(broker_path(self._world.ids[name])) == session:
+            note_fault(self._world, EXPIRE, name, effect.Effect.SESSION_ENDED)

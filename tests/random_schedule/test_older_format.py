@@ -1,0 +1,83 @@
+"""Schedules of the older message format disturb one thing at a time, and lose nothing that is promised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.cluster.settings import MessageFormat
+from harness.random_schedule.generate import draw_schedule
+from harness.random_schedule.older_format import QUIET, has_older_format, older_format_schedule
+from harness.random_schedule.profile import DEFAULT, REAL, profile_of
+from harness.random_schedule.width import NARROW, is_wide
+from harness.scenario.file import draw, parse
+from harness.scenario.steps import Hold, Inject, Pass, Release
+from harness.scenario.text import text_of
+from harness.search.random_runs import SIM, RandomRuns
+from harness.search.simulated import play_in_memory, sim_player
+from nemesis import NEMESES
+from targets.simulator.zookeeper_faults import random_formats
+
+SEEDS = range(40)
+
+
+def test_some_of_the_wide_schedules_of_a_simulator_are_of_the_older_format() -> None:
+    older = [seed for seed in range(400) if has_older_format(seed, NEMESES, DEFAULT)]
+    assert 10 < len(older) < 40
+    assert all(is_wide(seed, DEFAULT.breadth) for seed in older)
+    for seed in older:
+        assert older_format_schedule(seed) == draw_schedule(seed, NEMESES)
+    for profile in (REAL, replace(DEFAULT, breadth=NARROW), profile_of(["kill"])):
+        assert not any(has_older_format(seed, NEMESES, profile) for seed in range(400))
+
+
+def test_schedule_reads_back_from_its_text() -> None:
+    for seed in SEEDS:
+        drawn = older_format_schedule(seed)
+        assert drawn == parse(drawn.name, text_of(drawn), "again", NEMESES)
+        assert drawn.settings.message_format is MessageFormat.WITHOUT_EPOCHS
+
+
+def test_schedule_undoes_what_it_does() -> None:
+    for seed in SEEDS:
+        acts = [step.act for step in older_format_schedule(seed).steps]
+        held = [(act.api, act.src, act.dst) for act in acts if isinstance(act, Hold)]
+        released = [(act.api, act.src, act.dst) for act in acts if isinstance(act, Release)]
+        assert sorted(held) == sorted(released)
+        faults = [act for act in acts if isinstance(act, Inject)]
+        gone = [name for act in faults if act.fault in ("kill", "power-loss") for name in act.nodes]
+        assert sorted(gone) == sorted(act.nodes[0] for act in faults if act.fault == "restart")
+
+
+def test_nothing_is_disturbed_before_all_followers_know_the_high_watermark() -> None:
+    for seed in SEEDS:
+        acts = [step.act for step in older_format_schedule(seed).steps]
+        for at, act in enumerate(acts):
+            if isinstance(act, Inject) and act.fault in ("kill", "power-loss"):
+                others = [each for each in acts[:at] if not isinstance(each, Inject) or each.fault != "flush"]
+                passes = [each for each in others if isinstance(each, Pass)]
+                assert passes[-1] == others[-1] == QUIET or act.fault == "kill"
+
+
+def test_nodes_write_epochs_in_some_worlds_in_others_none_does() -> None:
+    found = [{each["stamp_epochs"] for each in random_formats(seed, "ABCD").values()} for seed in SEEDS]
+    assert {False} in found
+    assert {True, False} in found
+
+
+@pytest.mark.parametrize("first", [0, 20])
+def test_sound_brokers_lose_nothing_that_is_promised(first: int) -> None:
+    runs = RandomRuns(target="broker", variant="kip380", host=SIM)
+    player, out_of_range, without = sim_player(runs.load_target()), 0, 0
+    for seed in range(first, first + 20):
+        schedule = older_format_schedule(seed)
+        result, ops = play_in_memory(
+            player, replace(runs.spec(seed), scenario=schedule, draw=draw(schedule, seed))
+        )
+        assert not result.is_finding, (seed, result.sentences)
+        reasons = [op.value["reason"] for op in ops if op.f == "truncate"]
+        out_of_range += "out-of-range" in reasons
+        without += "no-epoch-information" in reasons
+    assert out_of_range
+    assert without

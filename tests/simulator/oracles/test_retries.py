@@ -1,0 +1,129 @@
+"""What ZooKeeper did not answer is tried again in time: a broker that forgets it, or waits too long, is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.fabric.core.rules import ZOOKEEPER
+from targets.broker.core import controller, isr, membership, office
+from targets.broker.core.messages import TopicPartition
+from targets.broker.core.state import Core, State
+from targets.broker.core.zookeeper import (
+    PartitionState,
+    ZkCreate,
+    ZkDone,
+    ZkError,
+    ZkNames,
+    ZkNode,
+    ZkResult,
+    encode_assignment,
+    topic_path,
+)
+from targets.simulator.clock import NS_PER_MS
+from targets.simulator.oracles import Rule
+from targets.simulator.oracles.retries import untried
+from targets.simulator.world import World
+from tests.simulator.oracles.planted import patch, sentence_of, watched
+from tests.simulator.worlds import TP, WAIT_S, state
+
+SESSION, EPOCH, NOW_NS = 7, 2, 1_000 * NS_PER_MS
+WRITE = controller.AwaitStateWrite(
+    tp=TP,
+    state=PartitionState(leader=1, leader_epoch=1, isr=(1,), controller_epoch=EPOCH, zk_version=1),
+    replicas=(1, 2),
+    unclean=False,
+)
+NODE = ZkNode(data=b"1", version=0, owner=0, czxid=1)
+STATES = controller.AwaitStates(office=EPOCH, live=(), assignments=(), topic_ids=())
+NAMES = controller.AwaitNames(office=EPOCH)
+READING = ("controller-read",)
+
+
+def broker() -> State:
+    """Return the state of a controller."""
+    world, _ = watched()
+    made = State(config=world.nodes["C"].config, session=SESSION)
+    made.controller.active, made.controller.epoch = True, EPOCH
+    return made
+
+
+@pytest.mark.parametrize(("about", "results", "key"), [
+    (WRITE, (ZkError.LOST,), READING),
+    (NAMES, (ZkError.LOST, ZkNames(names=()), NODE), READING),
+    (STATES, (NODE, ZkError.LOST), READING),
+    (office.AwaitLook(tried=3), (ZkError.LOST, ZkError.LOST), ("office", 3)),
+    (membership.AwaitPaths(), (ZkDone(), ZkError.LOST), ("paths",)),
+    (membership.AwaitRegistrationRead(), (ZkError.LOST,), ("register",)),
+    (membership.AwaitRegistrationWrite(taken_over=False), (ZkDone(), ZkError.LOST), ("register",)),
+    (membership.AwaitTopicNames(), (ZkError.LOST,), ("startup",)),
+])  # fmt: skip
+def test_what_was_lost_is_tried_again_after_the_back_off(
+    about: Any, results: tuple[ZkResult, ...], key: tuple[Any, ...]
+) -> None:
+    there = broker()
+    backoff_ms = there.config.controller_backoff_ms
+    assert backoff_ms == there.config.register_backoff_ms
+    assert untried(about, results, {SESSION}, there, NOW_NS).startswith("does not try")
+    there.timers.set(key, NOW_NS + NS_PER_MS)
+    assert f"in 1.0 ms, not in {backoff_ms}" in untried(about, results, {SESSION}, there, NOW_NS)
+    there.timers.set(key, NOW_NS + backoff_ms * NS_PER_MS)
+    assert "" == untried(about, results, {SESSION}, there, NOW_NS)
+
+
+def test_decision_that_was_refused_is_read_again_at_once() -> None:
+    there = broker()
+    there.timers.set(READING, NOW_NS + there.config.controller_backoff_ms * NS_PER_MS)
+    assert "not in 1" in untried(WRITE, (ZkError.BAD_VERSION,), {SESSION}, there, NOW_NS)
+    there.timers.set(READING, NOW_NS + NS_PER_MS)
+    assert "" == untried(WRITE, (ZkError.BAD_VERSION,), {SESSION}, there, NOW_NS)
+
+
+@pytest.mark.parametrize(("about", "results"), [
+    (WRITE, (ZkDone(),)),
+    (NAMES, (ZkNames(names=()), ZkNames(names=()), ZkError.LOST)),
+    (STATES, (NODE, NODE)),
+    (membership.AwaitRegistrationWrite(taken_over=False), (ZkDone(), NODE)),
+    (membership.AwaitRegistrationWrite(taken_over=False), (ZkError.NODE_EXISTS, NODE)),
+    (controller.AwaitElectionsRemoval(), (ZkError.LOST,)),
+    (isr.AwaitIsrRead(tp=TP, generation=1, isr=(1,)), (ZkError.LOST,)),
+])  # fmt: skip
+def test_what_was_answered_or_is_void_is_not_tried_again(about: Any, results: tuple[ZkResult, ...]) -> None:
+    assert "" == untried(about, results, {SESSION}, broker(), NOW_NS)
+
+
+def test_answer_to_another_session_or_office_is_not_tried_again() -> None:
+    there = broker()
+    assert "" == untried(STATES, (ZkError.LOST,), {SESSION - 1}, there, NOW_NS)
+    there.controller.epoch += 1
+    for about in (WRITE, NAMES, STATES):
+        assert "" == untried(about, (ZkError.LOST,), {SESSION}, there, NOW_NS)
+
+
+def _lose_a_reading(world: World) -> None:
+    """Have the controller lose its connection while it reads a topic that has just been created."""
+    world.zookeeper.tree.write((ZkCreate(path=topic_path("other"), data=encode_assignment({0: (1, 2)})),), 0)
+    process = world.nodes["C"].process
+    assert process is not None
+    assert world.until(lambda: process.broker.state.controller.reading, WAIT_S)
+    world.links.close_links("C", ZOOKEEPER)
+    world.run(1.0)
+
+
+def _forget(_: Any, core: Core) -> None:
+    core.state.controller.reading = False
+
+
+def test_controller_that_forgets_a_reading_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, oracles = watched()
+    patch(monkeypatch, controller, "_read_failed", _forget)
+    _lose_a_reading(world)
+    assert "C does not try AwaitN" in sentence_of(oracles, Rule.DUE)
+
+
+def test_controller_that_reads_again_is_sound() -> None:
+    world, oracles = watched()
+    _lose_a_reading(world)
+    assert {} == oracles.violations
+    assert state(world, TopicPartition("other", 0)).leader == 1

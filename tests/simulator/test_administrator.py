@@ -1,0 +1,105 @@
+"""An administrator asks for what no step of a schedule asks for, and stops when the schedule ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+from harness.events import Step
+from harness.model import Op, OpType
+from harness.workload.plan import Place
+from targets.broker.core.events import Received
+from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest
+from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, topic_path
+from targets.simulator.administrator import DEPOSE, TOPICS, Administrator
+from targets.simulator.oracles import Oracles
+from targets.simulator.tree import ZkWrite
+from targets.simulator.world import World
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, Steps, cluster, leads, settled
+
+SEEDS = range(60)
+LAST_LINE = 9
+NODES = ("A", "B", "C")
+
+
+def step(line: int) -> Op:
+    """Return the op with which a step ends."""
+    about = Step(line=line, text="pass 1ms", narrative="")
+    return Op.of(about, index=0, time_ns=0, process="runner", type=OpType.OK)
+
+
+class Stage:
+    """A world with an administrator; `writes` are those of no session."""
+
+    def __init__(self, seed: int) -> None:
+        self.ops = Ops()
+        self.world: World = cluster("kip380", replicas=NODES)
+        self.world.record_into(self.ops)
+        self.writes: list[str] = []
+        self.steps = {name: Steps(self.world, name) for name in NODES}
+        self.administrator = Administrator(self.world, seed, [(Place(TOPIC, 0), NODES)], LAST_LINE)
+        self.world.zookeeper.tree.wrote.append(self._wrote)
+
+    def _wrote(self, parts: Sequence[ZkWrite], session: int) -> None:
+        self.writes += [part.path for part in parts if session == 0]
+
+    def asked(self, kind: type[CreateTopicsRequest | DeleteTopicsRequest]) -> list[str]:
+        """Return the nodes that received such a request."""
+        return [
+            name
+            for name, steps in self.steps.items()
+            for event in steps.of(Received)
+            if isinstance(event.request, kind)
+        ]
+
+
+def test_administrator_elects_creates_deposes_validates_and_deletes() -> None:
+    found: Counter[str] = Counter()
+    both = 0
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.administrator.listen(step(0))
+        stage.world.run(1.0)
+        found.update({*stage.writes})
+        deleted = stage.asked(DeleteTopicsRequest)
+        found.update({"delete"} if deleted else {}, validate=bool(stage.asked(CreateTopicsRequest)))
+        both += len({*deleted}) > 1
+    expected = {ELECTIONS, CONTROLLER, "delete", "validate", *map(topic_path, TOPICS)}
+    assert expected == {name for name, count in found.items() if 0 < count < len(SEEDS)}
+    assert both  # now and then two brokers are asked to delete the same topics
+
+
+def test_deposal_is_in_the_history_and_the_topics_are_not() -> None:
+    stages = [Stage(seed) for seed in SEEDS]
+    for stage in stages:
+        stage.administrator.listen(step(0))
+        stage.world.run(1.0)
+    deposed = [stage for stage in stages if CONTROLLER in stage.writes]
+    assert deposed
+    for stage in deposed:
+        assert stage.ops.of(DEPOSE)
+    topics = {value.get("topic") for stage in stages for *_, value in stage.ops.found}
+    assert not topics & {*TOPICS}
+
+
+def test_administrator_does_nothing_before_the_first_step_nor_after_the_last() -> None:
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.world.run(1.0)
+        stage.administrator.listen(step(0))
+        stage.administrator.listen(step(LAST_LINE))
+        stage.world.run(1.0)
+        assert [] == stage.writes + stage.asked(DeleteTopicsRequest) + stage.asked(CreateTopicsRequest)
+
+
+def test_sound_brokers_do_all_that_they_are_asked_for() -> None:
+    for seed in SEEDS:
+        stage = Stage(seed)
+        oracles = Oracles(stage.world, [TP])
+        stage.administrator.listen(step(0))
+        stage.world.run(2.0)
+        assert {} == oracles.violations, f"seed {seed}"
+        assert ELECTIONS not in stage.world.zookeeper.tree.nodes
+        assert any(leads(stage.world, name) for name in NODES)
+        assert stage.world.until(partial(settled, stage.world), WAIT_S)

@@ -1,0 +1,78 @@
+"""Sessions end right after an ask in some worlds; the answer comes in the next one, and brokers live on."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from harness.model import OpType
+from targets.broker.core.events import ZkAnswered
+from targets.simulator.session_ends import EXPIRE, SessionEnds
+from targets.simulator.world import World
+from tests.simulator.test_administrator import LAST_LINE, step
+from tests.simulator.worlds import IDS, WAIT_S, Ops, cluster, registered
+
+SEEDS = range(40)
+
+
+class Stage:
+    """A running cluster, the session ends of its seed, and how often an answer came in a later session."""
+
+    def __init__(self, seed: int) -> None:
+        self.ops = Ops()
+        self.late = 0
+        self.world: World = cluster("kip380", replicas=("A", "B", "C"), session_timeout_ms=1_500)
+        self.world.record_into(self.ops)
+        self.world.watchers.append(self._note)
+        self.ends = SessionEnds(self.world, seed, LAST_LINE)
+
+    def _note(self, name: str, event: object, _: object) -> None:
+        broker = self.world.nodes[name].broker
+        if isinstance(event, ZkAnswered) and broker is not None:
+            self.late += event.session not in (0, broker.state.session) and broker.state.session != 0
+
+
+def test_sessions_end_in_some_worlds_and_every_broker_registers_again() -> None:
+    ended = late = 0
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.ends.listen(step(0))
+        stage.world.run(2.0)
+        stage.ends.listen(step(LAST_LINE))
+        ended, late = ended + (stage.ends.ended > 0), late + (stage.late > 0)
+        for name in IDS:
+            assert stage.world.until(partial(registered, stage.world, name), WAIT_S), f"seed {seed}: {name}"
+    assert 0 < late <= ended < len(SEEDS)
+
+
+def test_registration_that_goes_is_in_the_history_as_a_fault_that_took_effect() -> None:
+    told = set()
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.ends.listen(step(0))
+        stage.world.run(2.0)
+        told |= {type_ for _, _, type_, f, _ in stage.ops.found if f == EXPIRE}
+    assert {OpType.INVOKE, OpType.OK} == told
+
+
+def test_last_step_ends_it() -> None:
+    for seed in SEEDS:
+        stage = Stage(seed)
+        before = stage.world.zookeeper.ended
+        stage.ends.listen(step(0))
+        stage.ends.listen(step(LAST_LINE))
+        stage.world.run(2.0)
+        zookeeper = stage.world.zookeeper
+        assert (0, before, {}) == (stage.ends.ended, zookeeper.ended, zookeeper.ending)
+
+
+def test_process_that_starts_is_hit_now_and_then_and_registers_all_the_same() -> None:
+    hit = 0
+    for seed in SEEDS:
+        stage = Stage(seed)
+        stage.ends.listen(step(0))
+        stage.world.nodes["B"].kill()
+        stage.world.nodes["B"].boot()
+        hit += "B" in stage.world.zookeeper.ending
+        stage.ends.listen(step(LAST_LINE))
+        assert stage.world.until(partial(registered, stage.world, "B"), WAIT_S), f"seed {seed}"
+    assert 0 < hit < len(SEEDS)
