@@ -4,8 +4,8 @@ The rules of one partition: what is committed stays, on every replica that may b
 Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
 without it. If such a replica leads, the record is excused from then on, and so is what it shows in its place: the
-end checkers, which follow every copy, decide whether its loss was permitted. Where unclean elections are allowed, one excuses what the new ISR lacks, and
-what a leader of before it commits on its own. No other record is excused.
+end checkers, which follow every copy, decide whether its loss was permitted. Where unclean elections are allowed,
+one excuses what the new ISR lacks, and what a leader of before it commits on its own. No other record is excused.
 A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
 looked at any more.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
