@@ -8,6 +8,7 @@ copies the record again or joins the ISR without it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -93,6 +94,7 @@ class Replicas:
         """Start without a look."""
         self.seen = {name: Seen() for name in world.nodes}
         self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self._twice: dict[str, Counter[int]] = {name: Counter() for name in world.nodes}
         self._world = world
         self._tp = tp
         self._records = records
@@ -148,10 +150,14 @@ class Replicas:
         before = seen.records
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._records.of_log(log)
-        if cut_off:
+        if cut_off and before:
             taken.update(before)
+            self._twice[name] |= Counter({number: count for number, count in Counter(before).items() if count > 1})
         if taken:
-            taken.difference_update(seen.records)
+            held = seen.records
+            # A record that was sent twice is there again when each of its copies is.
+            short = {number for number, count in self._twice[name].items() if held.count(number) < count}
+            taken.difference_update(set(held) - short if short else held)
 
     # --- words -----------------------------------------------------------------------------------------------
     def place(self, name: str) -> str:

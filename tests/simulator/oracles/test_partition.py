@@ -123,6 +123,25 @@ def test_leader_that_commits_another_record_in_place_of_a_committed_one_is_named
     assert "commits other at offset 0, where m1.0 was committed before" in found.sentence
 
 
+def test_record_that_was_sent_twice_is_there_again_when_each_of_its_copies_is() -> None:
+    world, oracles = watched()
+    SimClient(world).produce(TOPIC, 0, "again", ["m1.0"], acks=-1)
+    world.run(0.5)
+    oracle = oracles._partitions[TP]
+    (number,) = {oracle.records.number_of("m1.0")}
+    assert [0, 3] == [offset for offset, each in enumerate(oracle.committed) if each == number]
+    log = log_of(world, "C")
+    world.nodes["C"].kill()
+    log.truncate_to(2, world.rules.leo_after_cut)
+    log.flush()
+    oracle.replicas.look_at_dead()
+    assert number in oracle.replicas.taken["C"]
+    world.nodes["C"].boot()
+    assert world.until(lambda: log_of(world, "C").end_offset == 4, WAIT_S)
+    world.run(0.1)
+    assert number not in oracle.replicas.taken["C"]
+
+
 def test_what_a_leader_shows_in_place_of_what_its_power_loss_took_is_promised_by_nobody() -> None:
     """The power loss undid a cut: followers have what the leader had before, and cut it later."""
     world, oracles = watched()
