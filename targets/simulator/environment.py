@@ -33,6 +33,7 @@ from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
@@ -136,7 +137,8 @@ class SimEnvironment:
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
             settings["together"] = random_together(spec.seed)
-            make = partial(random_world, late_share=random_late_share(spec.seed))
+            late_share, clocks = random_late_share(spec.seed), random_clocks(spec.seed, spec.draw.ids)
+            make = partial(random_world, late_share=late_share, clocks=clocks)
         return make(
             seed=spec.seed,
             protocol=spec.variant.protocol,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from random import Random
+from types import MappingProxyType
 from typing import Any, Final
 
 from harness.events import Step
@@ -21,6 +22,7 @@ from targets.broker.core.state import Together
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
+from targets.simulator.node_clock import Drift
 from targets.simulator.trace import Trace
 from targets.simulator.world import Randomness, World
 
@@ -49,6 +51,7 @@ def random_world(
     settings: Mapping[str, Any],
     segment_bytes: int = SEGMENT_BYTES,
     late_share: float = 0.0,
+    clocks: Mapping[str, Drift] = MappingProxyType({}),
     trace: Trace | None = None,
 ) -> World:
     """Create the world of a seed; it has no sink yet, and no node runs."""
@@ -62,6 +65,7 @@ def random_world(
         segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         randomness=Randomness(latency=chance.choice(LATENCIES), late_share=late_share),
+        clocks=clocks,
         trace=trace,
     )
 
