@@ -35,6 +35,7 @@ from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.session_ends import SessionEnds
 from targets.simulator.trace import Trace
@@ -146,7 +147,8 @@ class SimEnvironment:
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
             settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed)}
-            make = partial(random_world, more=random_more(spec.seed))
+            clocks = random_clocks(spec.seed, spec.draw.ids)
+            make = partial(random_world, more=random_more(spec.seed), clocks=clocks)
         elif spec.random and spec.scenario.settings.message_format is MessageFormat.WITHOUT_EPOCHS:
             make = partial(random_world, of_nodes=random_formats(spec.seed, spec.draw.ids))
         return make(
