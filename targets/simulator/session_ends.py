@@ -37,8 +37,8 @@ ASKS_MAX: Final = 8
 # How often then only the connection ends.
 CONNECTIONS_SHARE: Final = 0.5
 # How often a process that starts is hit so, and within how many asks: those of a start of small asks.
-STARTS_SHARE: Final = 0.5
-STARTS_ASKS_MAX: Final = 14
+STARTS_SHARE: Final = 0.3
+STARTS_ASKS_MAX: Final = 10
 
 
 class SessionEnds:
@@ -55,7 +55,6 @@ class SessionEnds:
         self._time = PlayTime(last_line)
         self._world = world
         self._chance = Random(f"session ends {seed}")
-        self._has_any = False
         world.on_call(CALL, self._draw)
         world.watchers.append(self._on_step)
         world.zookeeper.on_ending = self._on_ending
@@ -63,7 +62,6 @@ class SessionEnds:
     def listen(self, op: Op) -> None:
         """Start with the first step; from the last one on leave the world alone."""
         if self._time.begins(op) and self._chance.random() < SHARE:
-            self._has_any = True
             for _ in range(self._chance.randint(1, ENDS_MAX)):
                 self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", CALL))
         if self._time.over:
@@ -72,7 +70,7 @@ class SessionEnds:
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
         """Have what a process that starts reads end in the middle, now and then."""
         del effects
-        starts = isinstance(event, Start) and self._has_any and not self._time.over
+        starts = isinstance(event, Start) and self._time.begun and not self._time.over
         if starts and self._chance.random() < STARTS_SHARE:
             self._end_within(name, STARTS_ASKS_MAX)
 
