@@ -37,8 +37,9 @@ ASKS_MAX: Final = 8
 # How often then only the connection ends.
 CONNECTIONS_SHARE: Final = 0.5
 # How often a process that starts is hit so, and within how many asks: those of a start of small asks.
-STARTS_SHARE: Final = 0.3
+STARTS_SHARE: Final = 0.5
 STARTS_ASKS_MAX: Final = 10
+STARTS_CONNECTIONS_SHARE: Final = 0.7
 
 
 class SessionEnds:
@@ -72,7 +73,7 @@ class SessionEnds:
         del effects
         starts = isinstance(event, Start) and self._time.begun and not self._time.over
         if starts and self._chance.random() < STARTS_SHARE:
-            self._end_within(name, STARTS_ASKS_MAX)
+            self._end_within(name, STARTS_ASKS_MAX, STARTS_CONNECTIONS_SHARE)
 
     def _draw(self) -> None:
         """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
@@ -87,12 +88,13 @@ class SessionEnds:
             for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
                 self._note(name, number)
                 zookeeper.expire(number)
-        self._end_within(name, ASKS_MAX)
+        self._end_within(name, ASKS_MAX, CONNECTIONS_SHARE)
 
-    def _end_within(self, name: str, asks_max: int) -> None:
+    def _end_within(self, name: str, asks_max: int, connections_share: float) -> None:
         """If only the connection ends, of the ask under way a part is answered and the rest is lost."""
-        left, session = self._chance.randint(1, asks_max), self._chance.random() >= CONNECTIONS_SHARE
-        self._world.zookeeper.ending[name] = Ending(left=left, session=session)
+        chance = self._chance
+        left, session = chance.randint(1, asks_max), chance.random() >= connections_share
+        self._world.zookeeper.ending[name] = Ending(left=left, session=session, part=chance.random())
 
     def _on_ending(self, name: str, session: int) -> None:
         self._note(name, session)

@@ -50,9 +50,8 @@ def test_with_epochs_every_batch_needs_an_entry() -> None:
 def test_recovery_that_tells_later_epochs_alone_says_nothing_of_earlier_records(
     message_format: str, kept: bool
 ) -> None:
-    story = (
-        Story(RECORDS, "kip380").append("A", 0, 3, 0, "leader").append("A", 3, 5, 2, "leader").recovered("A", 5)
-    )
+    story = Story(RECORDS, "kip380").append("A", 0, 3, 0, "leader").append("A", 3, 5, 2, "leader")
+    story.recovered("A", 5)
     *before, last = story.ops
     ops = older([*before, replace(last, value={**last.value, "epochs": [[2, 3]]})], message_format)
     assert kept == (len(Copies(ops, NAMES).changes(0)["A"]) == 1)

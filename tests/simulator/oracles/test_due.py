@@ -102,9 +102,8 @@ def test_leader_that_takes_a_follower_to_have_more_than_itself_is_named() -> Non
     request = fetch(3, replica=world.ids["B"])
     assert [] == list(due.counted("A", state, request))
     replica.progress[world.ids["B"]].end = 5
-    assert [(TP, "A counts B as having all below 5, and its own log ends at 3")] == list(
-        due.counted("A", state, request)
-    )
+    text = "A counts B as having all below 5, and its own log ends at 3"
+    assert [(TP, text)] == list(due.counted("A", state, request))
     assert [] == list(due.counted("B", state_of(world, "B"), request))  # B does not lead
 
 
