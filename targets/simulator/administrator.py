@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from harness.effect import Effect
 from harness.model import Op
 from harness.workload.plan import Place
 from targets.broker.core.messages import (
@@ -28,10 +27,8 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.zookeeper import (
-    CONTROLLER,
     ELECTIONS,
     ZkCreate,
-    ZkDelete,
     ZkSet,
     encode_assignment,
     encode_elections,
@@ -39,7 +36,7 @@ from targets.broker.core.zookeeper import (
 )
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
-from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.play_time import OPERATOR, PlayTime, depose_controller
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
 
@@ -51,10 +48,10 @@ WITHIN_NS: Final = 500 * NS_PER_MS
 # Its topics, which nothing else uses, and how long it lets a broker work on a request.
 TOPICS: Final = ("spare", "other")
 TIMEOUT_MS: Final = 200
-# About as long as a controller reads, and the fault of the schedules that removes its node too.
+# About as long as a controller reads.
 READING_NS: Final = 12 * NS_PER_MS
-DEPOSE: Final = "depose-controller"
-_OPERATOR: Final = 0
+# About as long as a topic's first states and replicas take.
+MADE_NS: Final = 80 * NS_PER_MS
 
 
 class Administrator:
@@ -104,7 +101,7 @@ class Administrator:
             tree, data = world.zookeeper.tree, encode_elections(wanted)
             is_there = ELECTIONS in tree.nodes
             write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
-            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), _OPERATOR)
+            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)
 
     def _create(self) -> None:
         """Write a topic's assignment, unless it is there."""
@@ -115,7 +112,7 @@ class Administrator:
             for partition in range(chance.randint(1, 2))
         }
         create = ZkCreate(path=topic_path(chance.choice(TOPICS)), data=encode_assignment(assignment))
-        world.zookeeper.tree.write((create,), _OPERATOR)
+        world.zookeeper.tree.write((create,), OPERATOR)
 
     def _depose(self) -> None:
         """Depose the controller while it reads what has just changed."""
@@ -123,14 +120,8 @@ class Administrator:
         self._caller.later(int(self._chance.random() * READING_NS), self._remove_controller)
 
     def _remove_controller(self) -> None:
-        world = self._world
-        if self._time.over:
-            return
-        node = world.zookeeper.tree.nodes.get(CONTROLLER)
-        name = None if node is None else world.name_of(int(node.data))
-        if name is not None:
-            note_fault(world, DEPOSE, name, Effect.OFFICE_LOST)
-            world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), _OPERATOR)
+        if not self._time.over:
+            depose_controller(self._world)
 
     def _validate(self) -> None:
         """Ask whether a topic could be created."""
@@ -138,7 +129,11 @@ class Administrator:
         self._ask(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS, validate_only=True))
 
     def _delete(self) -> None:
-        """Have two brokers delete the same topics at the same time."""
+        """Have two brokers delete the same topics at the same time, which may just have been created."""
+        self._create()
+        self._caller.later(int(self._chance.random() * MADE_NS), self._delete_twice)
+
+    def _delete_twice(self) -> None:
         request = DeleteTopicsRequest(topics=TOPICS, timeout_ms=TIMEOUT_MS)
         for _ in range(2):
             self._ask(request)

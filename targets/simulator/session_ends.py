@@ -19,7 +19,7 @@ from harness.model import Op
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS
-from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.play_time import PlayTime, depose_controller, note_fault
 from targets.simulator.world import World
 from targets.simulator.zookeeper import Ending
 
@@ -40,6 +40,10 @@ CONNECTIONS_SHARE: Final = 0.5
 STARTS_SHARE: Final = 0.5
 STARTS_ASKS_MAX: Final = 10
 STARTS_CONNECTIONS_SHARE: Final = 0.7
+# How often else it is registered without knowing it, and within which time the controller is then deposed.
+UNAWARE_SHARE: Final = 0.2
+UNAWARE_NS: Final = 40 * NS_PER_MS
+DEPOSALS_CALL: Final = "deposals"
 
 
 class SessionEnds:
@@ -57,6 +61,7 @@ class SessionEnds:
         self._world = world
         self._chance = Random(f"session ends {seed}")
         world.on_call(CALL, self._draw)
+        world.on_call(DEPOSALS_CALL, self._depose)
         world.watchers.append(self._on_step)
         world.zookeeper.on_ending = self._on_ending
 
@@ -72,8 +77,15 @@ class SessionEnds:
         """Have what a process that starts reads end in the middle, now and then."""
         del effects
         starts = isinstance(event, Start) and self._time.begun and not self._time.over
-        if starts and self._chance.random() < STARTS_SHARE:
+        if not starts:
+            return
+        chance = self._chance.random()
+        if chance < STARTS_SHARE:
             self._end_within(name, STARTS_ASKS_MAX, STARTS_CONNECTIONS_SHARE)
+        elif chance < STARTS_SHARE + UNAWARE_SHARE:
+            # It registers, its second write, and does not hear of it, while controllers do: each commands it.
+            self._world.zookeeper.ending[name] = Ending(left=2, writes=True, session=False, part=0.5)
+            self._world.clock.after(int(self._chance.random() * UNAWARE_NS), ("call", DEPOSALS_CALL))
 
     def _draw(self) -> None:
         """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
@@ -95,6 +107,10 @@ class SessionEnds:
         chance = self._chance
         left, session = chance.randint(1, asks_max), chance.random() >= connections_share
         self._world.zookeeper.ending[name] = Ending(left=left, session=session, part=chance.random())
+
+    def _depose(self) -> None:
+        if not self._time.over:
+            depose_controller(self._world)
 
     def _on_ending(self, name: str, session: int) -> None:
         self._note(name, session)

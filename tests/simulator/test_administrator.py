@@ -12,8 +12,9 @@ from harness.workload.plan import Place
 from targets.broker.core.events import Received
 from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest
 from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, topic_path
-from targets.simulator.administrator import DEPOSE, TOPICS, Administrator
+from targets.simulator.administrator import TOPICS, Administrator
 from targets.simulator.oracles import Oracles
+from targets.simulator.play_time import DEPOSE
 from targets.simulator.tree import ZkWrite
 from targets.simulator.world import World
 from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, Steps, cluster, leads, settled
