@@ -6,6 +6,7 @@ The administrator of a wide world: asks for what the schedule's own words do not
     deposal     of a controller that has just begun to read
     validation  of a topic that is not to be created
     deletion    of several topics in one request, and of the same topics by another broker at the same time
+    rewriting   of the registration that a broker finds when it starts, as a tool does that corrects an address
 
 Its topics have no records. Each act is drawn from the seed alone, within the first moments of a schedule.
 Source:  Kafka's kafka-preferred-replica-election.sh and kafka-topics.sh --zookeeper; KIP-4.
@@ -14,11 +15,13 @@ Source:  Kafka's kafka-preferred-replica-election.sh and kafka-topics.sh --zooke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
 from harness.model import Op
 from harness.workload.plan import Place
+from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -30,6 +33,7 @@ from targets.broker.core.zookeeper import (
     ELECTIONS,
     ZkCreate,
     ZkSet,
+    broker_path,
     encode_assignment,
     encode_elections,
     topic_path,
@@ -50,6 +54,10 @@ TOPICS: Final = ("spare", "other")
 TIMEOUT_MS: Final = 200
 # About as long as a controller reads.
 READING_NS: Final = 12 * NS_PER_MS
+# How often a registration is rewritten, how many times, and within which time of its broker's start.
+REWRITES_SHARE: Final = 0.2
+REWRITES: Final = 30
+REWRITING_NS: Final = 30 * NS_PER_MS
 # About as long as a topic's first states and replicas take.
 MADE_NS: Final = 80 * NS_PER_MS
 
@@ -72,12 +80,27 @@ class Administrator:
         self._caller = Caller(world, NAME)
         self._time = PlayTime(last_line)
         world.aside |= {*TOPICS}
+        world.watchers.append(self._on_step)
 
     def listen(self, op: Op) -> None:
         """Start with the first step."""
         if self._time.begins(op) and self._chance.random() < SHARE:
             for _ in range(self._chance.randint(1, ACTS_MAX)):
                 self._caller.later(int(self._chance.random() * WITHIN_NS), self._act)
+
+    def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
+        """Rewrite the registration of a process that starts, now and then: its own comes in between."""
+        del effects
+        starts = isinstance(event, Start) and self._time.begun and not self._time.over
+        if starts and self._chance.random() < REWRITES_SHARE:
+            for _ in range(REWRITES):
+                self._caller.later(int(self._chance.random() * REWRITING_NS), partial(self._rewrite, name))
+
+    def _rewrite(self, name: str) -> None:
+        path, tree = broker_path(self._world.ids[name]), self._world.zookeeper.tree
+        node = tree.nodes.get(path)
+        if node is not None and not self._time.over:
+            tree.write((ZkSet(path=path, data=node.data, version=ANY_VERSION),), OPERATOR)
 
     def _act(self) -> None:
         if self._time.over:
