@@ -6,6 +6,7 @@ Before the first step there is no cluster yet, and after the last one it must be
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -43,9 +44,10 @@ class PlayTime:
         return first and not self.over
 
 
-def note_fault(world: World, fault: str, name: str, effect: Effect) -> None:
+def note_fault(world: World, fault: str, name: str, effect: Effect, heals: Collection[Effect] = ()) -> None:
     """Record a fault that no step of the schedule injects, as if one had."""
-    about = Injection(name=fault, nodes=(name,), **Nature(effect=effect).as_fields())
+    nature = Nature(effect=effect, heals=frozenset(heals))
+    about = Injection(name=fault, nodes=(name,), **nature.as_fields())
     world.observe(about.PROCESS, OpType.INVOKE, about)
     world.observe(about.PROCESS, OpType.OK, replace(about, probe="drawn with the world"))
 
