@@ -255,10 +255,20 @@ class Copies:
     def _sent_before(self, place: int, step: Append, leader: str, missing: tuple[int, int]) -> list[Piece]:
         """Return what a leader's log lacks as its follower's copy is reported: lost since, or reported later."""
         first, end = missing
-        for start, stop, origin in reversed(self._undone.get(leader, ())):
-            if start <= first and end <= stop and self._may_be(step, end, origin):
-                return [(first, end, origin)]
-        return self._later(place, leader, first, end)
+        found: list[Piece] = []
+        while first < end:  # one copy may be of several appends
+            lost = ((stop, origin) for start, stop, origin in self._lost(leader) if start <= first < stop)
+            ends = ((min(stop, end), origin) for stop, origin in lost)
+            stop, origin = next((each for each in ends if self._may_be(step, *each)), (first, UNKNOWN))
+            if stop == first:
+                return self._later(place, leader, *missing)
+            found.append((first, stop, origin))
+            first = stop
+        return found
+
+    def _lost(self, node: str) -> Iterator[Piece]:
+        """Return what a node's log has lost, the last first."""
+        return reversed(self._undone.get(node, ()))
 
     def _may_be(self, step: Append, end: int, origin: int) -> bool:
         """Return False if the epoch of a follower's last batch shows that it copied another append."""

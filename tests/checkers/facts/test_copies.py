@@ -41,6 +41,14 @@ def test_copy_that_arrives_before_its_append_is_not_of_what_its_leader_lost_in_a
     assert _origins(story, "A", 0) == _origins(story, "B", 0)[-1:]
 
 
+def test_copy_of_several_appends_that_its_leader_has_lost_since_has_the_origin_of_each() -> None:
+    story = Story(RECORDS).follows("A", "B", 0, 0).append("B", 0, 3, 0, "leader").append("B", 3, 5, 0, "leader")
+    story.recovered("B", 0).append("A", 0, 5, 0, "follower")
+    origins = [_origins(story, "A", offset) for offset in (2, 3)]
+    assert [_origins(story, "B", offset)[:1] for offset in (2, 3)] == origins
+    assert origins[0] != origins[1]
+
+
 def test_follower_has_an_unknown_origin_when_its_leader_told_nothing() -> None:
     story = Story(RECORDS).follows("A", "B", 0, 0).append("A", 0, 3, 0, "follower")
     assert [UNKNOWN] == _origins(story, "A", 0)
