@@ -163,7 +163,7 @@ class PartitionOracle:
             text = f"{high}, outside its log, which spans {log.start_offset} to {log.end_offset}"
             self._high_watermark_is(name, high, text)
         elif mine != committed[: len(mine)]:
-            excused = self._excused | self.replicas.taken[name]
+            excused = self._excused | self.replicas.taken[name].keys()
             for offset, number in enumerate(mine):
                 there = committed[offset] if offset < len(committed) else None
                 if (
@@ -186,7 +186,7 @@ class PartitionOracle:
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""
         seen, end = self.replicas.seen[name], self.replicas.seen[name].high_watermark
-        self._excused |= self.replicas.taken[name]
+        self._excused |= self.replicas.taken[name].keys()
         mine, committed = seen.records[:end], self.committed
         known = len(committed)
         if mine[:known] != committed[: len(mine)]:
@@ -218,7 +218,7 @@ class PartitionOracle:
                 self._find_missing(member, records)
 
     def _find_missing(self, member: str, records: Sequence[int]) -> None:
-        excused = self._excused | self.replicas.taken[member]
+        excused = self._excused | self.replicas.taken[member].keys()
         for offset, number in enumerate(self.committed):
             held = records[offset] if offset < len(records) else None
             if number not in (held, HOLE) and number not in excused:

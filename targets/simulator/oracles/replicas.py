@@ -8,6 +8,7 @@ copies the record again or joins the ISR without it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -86,13 +87,14 @@ class Replicas:
 
     Attributes:
         seen: by node.
-        taken: by node, the records that a power loss took from it.
+        taken: by node, the records that a power loss took from it, and how many copies of each: a producer that
+            tries again may have sent one twice.
     """
 
     def __init__(self, world: World, tp: TopicPartition, records: Records) -> None:
         """Start without a look."""
         self.seen = {name: Seen() for name in world.nodes}
-        self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self.taken: dict[str, dict[int, int]] = {name: {} for name in world.nodes}
         self._world = world
         self._tp = tp
         self._records = records
@@ -149,9 +151,11 @@ class Replicas:
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._records.of_log(log)
         if cut_off:
-            taken.update(before)
+            taken.update(Counter(before) | Counter(taken))
         if taken:
-            taken.difference_update(seen.records)
+            held = Counter(seen.records)
+            for number in [number for number, copies in taken.items() if held[number] >= copies]:
+                del taken[number]
 
     # --- words -----------------------------------------------------------------------------------------------
     def place(self, name: str) -> str:
