@@ -103,6 +103,10 @@ bench-search: $(STAMP)  ## seeds until each protocol and mutant is found broken:
 bench-mutants: $(STAMP)  ## which bugs of docs/mutants.md the search finds in the core: ARGS="--class many --seeds 400 high-watermark-falls"
 	@$(BIN)/python -m benchmarks.mutants $(ARGS)
 
+.PHONY: bench-guidance
+bench-guidance: $(STAMP)  ## whether a search pays that grows what coverage chose: ARGS="--jobs 2 --starts 3 --tries 600"
+	@$(BIN)/python -m benchmarks.guidance $(ARGS)
+
 .PHONY: test
 test: test-quick test-slow test-jvm  ## the test suite: fast tests, then what only real processes, containers and Spark show; about twenty minutes, with -j3 ten
 

@@ -101,6 +101,7 @@ class Kind(StrEnum):
     ORACLE_REST = "oracle-rest"
     ORACLE_DUE = "oracle-due"
     ORACLE_GENERATION = "oracle-generation"
+    ORACLE_FAIL_STOP = "oracle-fail-stop"
 
 
 # The kinds that only the simulator's oracles prove, which check every step.
@@ -119,6 +120,7 @@ ORACLES: Final = frozenset(
         Kind.ORACLE_REST,
         Kind.ORACLE_DUE,
         Kind.ORACLE_GENERATION,
+        Kind.ORACLE_FAIL_STOP,
     }
 )
 

@@ -21,22 +21,24 @@ class Effect(StrEnum):
     """
     The effect of a fault on a node.
 
-    The first group lasts until it is undone, in this order: a node can register at its start only if it is not cut
-    off, and needs its clock and its disk. The other effects are momentary. A fault with no effect (NONE) proves
-    nothing if it bites.
+    The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
+    when its link is healed; a node can register at its start only if it is not cut off, and needs its clock and
+    its disk. The other effects are momentary. A fault with no effect (NONE) proves nothing if it bites.
     """
 
+    PAUSED = "paused"
     CUT_OFF = "cut-off-from-zookeeper"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
-    PAUSED = "paused"
     DOWN = "down"
     POWER_LOST = "power-lost"
+    PAGES_LOST = "pages-lost"
 
     SESSION_ENDED = "session-ended"
     OFFICE_LOST = "office-lost"
     LEADER_MOVED = "leader-moved"
     LOG_CUT = "log-cut"
+    DISK_LOST = "disk-lost"
     NONE = "none"
 
     @property
@@ -60,9 +62,11 @@ class Effect(StrEnum):
         return self.is_down or self is Effect.CUT_OFF
 
 
-DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST})
+DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
+# After these effects a log may lack bytes that were written and not flushed.
+UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
-LOSSY: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
+LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
 LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
 
 

@@ -56,6 +56,10 @@ SCENARIO_TIME_S_MAX: Final = 86_400
 WORKLOAD_BATCH_MAX: Final = 10_000
 WORKLOAD_VALUE_BYTES_MAX: Final = 100_000
 WORKLOAD_PARTITIONS_MAX: Final = 100
+# The most acknowledged records, or polls with records, after which a client is killed that is to be killed.
+WORKLOAD_KILL_AFTER_MAX: Final = 10_000
+# How often it is looked whether a client in a process of its own is to end.
+CLIENT_LOOK_S: Final = 0.05
 
 # A history of Jepsen's, `check --jepsen`. It is held in memory, at some 13 bytes for each of its own.
 JEPSEN_BYTES_MAX: Final = 512 * 1024 * 1024

@@ -8,15 +8,19 @@ from harness.cluster.fault import Fault
 from nemesis import (
     delete_active_segment,
     depose_controller,
+    disk_full,
     elect,
     expire,
     flush,
+    flush_error,
     kill,
+    lose_disk,
     pause,
     power_loss,
     restart,
     resume,
     return_,
+    stop,
     zombie,
 )
 
@@ -33,4 +37,8 @@ NEMESES: Final[dict[str, Fault]] = {
     "flush": flush.FAULT,
     "power-loss": power_loss.FAULT,
     "delete-active-segment": delete_active_segment.FAULT,
+    "stop": stop.FAULT,
+    "disk-full": disk_full.FAULT,
+    "flush-error": flush_error.FAULT,
+    "lose-disk": lose_disk.FAULT,
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from workloads import append, batches, mixed, tail
+from workloads import append, batches, crash, mixed, tail, topics
 from workloads.clients.librdkafka import LibrdkafkaClient
 from workloads.clients.raw import RawClient
 from workloads.definition import Definition
@@ -17,6 +17,8 @@ WORKLOADS: Final[dict[str, Definition]] = {
     "tail": tail.WORKLOAD,
     "batches": batches.WORKLOAD,
     "mixed": mixed.WORKLOAD,
+    "crash": crash.WORKLOAD,
+    "topics": topics.WORKLOAD,
 }
 CLIENTS: Final = {"raw": RawClient, "librdkafka": LibrdkafkaClient}
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from harness.workload.plan import Clients, Place
+from harness.workload.plan import ChurnPlan, Clients, Place
 
 # What the runner reads of every partition, whatever the workload is.
 FINAL_READS: Final = (
@@ -22,6 +22,19 @@ class Plan(Protocol):
         """Return the clients for these partitions; one seed gives one plan."""
 
 
+class PlanChurners(Protocol):
+    """Draws the clients that create and delete topics of their own."""
+
+    def __call__(self, nodes: Sequence[str], *, seed: int) -> tuple[ChurnPlan, ...]:
+        """Return the churners for these nodes; one seed gives one plan."""
+
+
+def no_churners(nodes: Sequence[str], *, seed: int) -> tuple[ChurnPlan, ...]:
+    """Return none, as most workloads do."""
+    del nodes, seed
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """
@@ -29,7 +42,8 @@ class Definition:
 
     Attributes:
         doc: what it is for, in one sentence.
-        clients: draws its clients.
+        clients: draws its producers and consumers.
+        churners: draws its churners.
         checkers: names of the checkers that judge what it is for; every run is judged by all.
         final_reads: what is read at the end.
     """
@@ -38,4 +52,5 @@ class Definition:
     doc: str
     clients: Plan
     checkers: tuple[str, ...]
+    churners: PlanChurners = no_churners
     final_reads: str = FINAL_READS

@@ -99,11 +99,16 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
     """Return the leader's append that wrote an acknowledged record, None if none was reported."""
     if acked.offset < 0:
         return None
-    found = copies_of(ops).written(acked.offset, acked.invoked, acked.index)
-    if len(found) > 1:
+    found, later = copies_of(ops).written(acked.offset, acked.invoked, acked.index)
+    if len(found) + len(later) > 1:
         # Two leaders may write at one offset at one time. Final logs show which append was whose.
         own, others = _origins(ops, acked)
-        found = [op for op in found if op.index in own] or [op for op in found if op.index not in others] or found
+        found = (
+            [op for op in (*found, *later) if op.index in own]
+            or [op for op in found if op.index not in others]
+            or found
+        )
+    found = found or later
     if len(found) > 1 and acked.by_all:
         # What was acknowledged with acks=all is what its leader had committed by then.
         passed = [(op, commit_of(ops, acked.offset, op.index)) for op in found]

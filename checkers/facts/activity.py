@@ -13,11 +13,25 @@ from typing import Final
 
 from checkers.facts.fact import fact
 from harness.effect import Effect, nature_of
-from harness.events import Heal, Injection, LeaderAndIsr, LinkRule, OfFrame, OfLink, Poll, Produce, Step, World
+from harness.events import (
+    ClientKilled,
+    Heal,
+    Injection,
+    LeaderAndIsr,
+    LinkRule,
+    OfFrame,
+    OfLink,
+    Poll,
+    Produce,
+    Step,
+    World,
+)
 from harness.model import Op, OpType, Source
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.run.result import Activity
 
+# The kill of a client's process: no fault of the cluster, so it proves nothing by taking effect.
+_KILLS: Final = "kill-client"
 # The event that the fabric emits when a link rule changes a frame -> the kind of rule.
 _BITES: Final[Mapping[str, str]] = {"held": "hold", "lost": "cut", "delayed": "delay", "doubled": "double"}
 _UNDONE: Final[Mapping[str, tuple[str, ...]]] = {"release": ("hold",), "heal": ("cut", "delay", "double")}
@@ -134,6 +148,10 @@ class Counts:
                     self.asked[name] += len(nodes)
                 elif op.type is OpType.OK:
                     self.bit[name] += len(nodes)
+            case ClientKilled():
+                self._harmless.add(_KILLS)
+                self.asked[_KILLS] += op.type is OpType.INVOKE
+                self.bit[_KILLS] += op.type is OpType.OK
             case OfLink() as event:
                 self._add_link(op.f, event)
             case LeaderAndIsr(epoch=epoch):

@@ -186,12 +186,12 @@ class Copies:
             found.setdefault(change.node, []).append(change)
         return found
 
-    def written(self, offset: int, after: int, until: int) -> list[Op]:
+    def written(self, offset: int, after: int, until: int) -> tuple[list[Op], list[Op]]:
         """
         Return the leaders' appends that may have written a record acknowledged at that offset, in index order.
 
-        Brokers' and clients' ops race to the collector. If no append lies between the two ops, the first append
-        after them is returned.
+        Brokers' and clients' ops race to the collector. So those that lie between the two ops come first, and then
+        the first one after them, if there is any.
 
         Args:
             offset: the acknowledged offset.
@@ -199,8 +199,8 @@ class Copies:
             until: the index of the record's ok.
         """
         first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
-        places = self._wrote_to.at(offset, first, end) or self._wrote_to.at(offset, max(first, end))[:1]
-        return [self._wrote[place][0] for place in places]
+        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))[:1]
+        return [self._wrote[place][0] for place in between], [self._wrote[place][0] for place in later]
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -256,19 +256,14 @@ class Copies:
         """Return what a leader's log lacks as its follower's copy is reported: lost since, or reported later."""
         first, end = missing
         found: list[Piece] = []
-        while first < end:  # one copy may be of several appends
-            lost = ((stop, origin) for start, stop, origin in self._lost(leader) if start <= first < stop)
-            ends = ((min(stop, end), origin) for stop, origin in lost)
-            stop, origin = next((each for each in ends if self._may_be(step, *each)), (first, UNKNOWN))
-            if stop == first:
-                return self._later(place, leader, *missing)
-            found.append((first, stop, origin))
-            first = stop
+        while first < end:
+            lost = (p for p in reversed(self._undone.get(leader, ())) if p[0] <= first < p[1])
+            gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
+            if gone is None:
+                return [*found, *self._later(place, leader, first, end)]
+            found.append((first, min(gone[1], end), gone[2]))
+            first = found[-1][1]
         return found
-
-    def _lost(self, node: str) -> Iterator[Piece]:
-        """Return what a node's log has lost, the last first."""
-        return reversed(self._undone.get(node, ()))
 
     def _may_be(self, step: Append, end: int, origin: int) -> bool:
         """Return False if the epoch of a follower's last batch shows that it copied another append."""
@@ -305,6 +300,11 @@ class Copies:
             if back is None:
                 break
             piece = (end, min(back[1], step.log_end_offset), back[2])
+            log.put(piece)
+            found.append(self._change(op, *piece))
+        if log.end < step.log_end_offset:
+            # The process ended within a step, after an append and before its report: a write of that step failed.
+            piece = (log.end, step.log_end_offset, UNKNOWN)
             log.put(piece)
             found.append(self._change(op, *piece))
         return found

@@ -68,7 +68,7 @@ def _flushings(ops: Sequence[Op]) -> Mapping[str, Sequence[Flushing]]:
             for node in fault.nodes:
                 flushing = Flushing(since=asked.get(fault.nodes, op.index), op=op, upto=None)
                 found.setdefault(node, []).append(flushing)
-    lost_power = [outage for outage in outages(ops) if outage.power_lost]
+    lost_power = [outage for outage in outages(ops) if outage.settles]
     for op, recovered in events_of(ops, Recovered):
         before = [each for each in lost_power if each.node == op.process and each.op.index < op.index]
         if before:

@@ -27,6 +27,8 @@ class Takeover:
         resumed: the broker leads the epoch again after a restart.
         elected: the index of the op that made it leader: ZooKeeper's if it precedes the broker's own.
         op: the op that reports the new leader.
+        unclean_in: the epoch of the unclean election that made its ISR: its own, or that of a leader before it
+            that never led; -1 if none did.
     """
 
     node: str
@@ -37,6 +39,7 @@ class Takeover:
     unclean: bool
     elected: int
     op: Op
+    unclean_in: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +100,31 @@ def _reported_by_brokers(ops: Sequence[Op], seen: Sequence[Election]) -> list[Ta
                 if key[:2] in unclean and not again:
                     takeover = replace(takeover, unclean=True)
                 found.setdefault(key, takeover)
-    return list(found.values())
+    # Its controller may be deposed before it reports an election.
+    outside = [each for each in seen if each.outside or (each.node, each.epoch) in unclean]
+    return _with_inherited(list(found.values()), outside)
+
+
+def _with_inherited(led: list[Takeover], unclean: Sequence[Election]) -> list[Takeover]:
+    """
+    Return the takeovers, each with the unclean election that made its ISR.
+
+    A broker that is elected uncleanly may be gone before it leads. Its ISR stays, and who is elected from it next
+    is elected uncleanly too, and by that election.
+    """
+    found: list[Takeover] = []
+    newest = -1
+    for takeover in led:
+        before = [each for each in unclean if newest < each.epoch < takeover.epoch]
+        newest = max(newest, takeover.epoch)
+        if takeover.unclean:
+            found.append(replace(takeover, unclean_in=takeover.epoch))
+        elif before and not takeover.resumed:
+            elected = min(takeover.elected, before[0].op.index)
+            found.append(replace(takeover, unclean=True, unclean_in=before[0].epoch, elected=elected))
+        else:
+            found.append(takeover)
+    return found
 
 
 def _unclean(ops: Sequence[Op]) -> set[tuple[str, int]]:
@@ -134,4 +161,5 @@ def _by_zookeeper(election: Election) -> Takeover:
         unclean=election.outside,
         elected=election.op.index,
         op=election.op,
+        unclean_in=election.epoch if election.outside else -1,
     )

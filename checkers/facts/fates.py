@@ -150,11 +150,15 @@ def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -
     outage = _power_loss(ops, node, begun, op.index)
     if outage is None:
         return End(op=op, cause=Cause.SHORT, text=f"came back without it at {at(op)}, without a power loss")
+    if outage.emptied is not None:
+        text = f"lost it with its disk at {at(outage.emptied)}"
+        return End(op=op, cause=Cause.POWER, text=text, proof=outage.op)
     proof = flushed(ops, node, offset, begun, outage.op.index)
     if proof is not None:
         text = f"came back without it at {at(op)}, though it was durable since {at(proof)}"
         return End(op=op, cause=Cause.DURABLE, text=text, proof=proof)
-    text = f"lost it unflushed with its power at {at(outage.op)}"
+    how = "with its power" if outage.settles else "as its flush failed"
+    text = f"lost it unflushed {how} at {at(outage.op)}"
     return End(op=op, cause=Cause.POWER, text=text, proof=outage.op)
 
 

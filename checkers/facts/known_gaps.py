@@ -10,6 +10,7 @@ Source:  KIP-903, stale ISR expansion; KIP-966, last replica standing; KIP-380.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from checkers.facts.elections import Takeover
 from checkers.facts.isr import isr_states
@@ -18,13 +19,17 @@ from harness.effect import nature_of
 from harness.events import ControllerOffice, Elected, Follower, Injection, LeaderAndIsr, Registered
 from harness.model import Op, OpType, events_of
 
+# How long a new controller may take to read who is registered; it reports no decision before.
+FIRST_READING_NS: Final = 100_000_000
+
 
 def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) -> bool:
     """
     Return True if a replica restarted after its power loss and no controller could know that it was away.
 
-    That is the case if it never left the ISR and a new controller took office after the power loss, or if the
-    write that added it to the ISR was still in flight when it lost power. Kafka leaves both gaps open while it
+    That is the case if it never left the ISR and a new controller took office after the power loss, or just before
+    it and still read who is registered; or if the write that added it to the ISR was still in flight when it lost
+    power. Kafka leaves both gaps open while it
     keeps its state in ZooKeeper (KIP-903, KIP-966).
 
     Args:
@@ -34,7 +39,9 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
         elected: the index of the election in which it counted as a member of the ISR.
     """
     office = any(
-        office.active and outage.begun < op.index < elected for op, office in events_of(ops, ControllerOffice)
+        office.active and (outage.begun < op.index or _still_reads(ops, op, outage))
+        for op, office in events_of(ops, ControllerOffice)
+        if op.index < elected
     )
     before: Sequence[str] = ()
     stayed = True
@@ -48,6 +55,16 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
             stayed = stayed and node in state.isr
         before = state.isr
     return office and stayed
+
+
+def _still_reads(ops: Sequence[Op], office: Op, outage: Outage) -> bool:
+    """Return True if a controller that had just taken office may not have known who was registered."""
+    if not 0 <= outage.op.time_ns - office.time_ns <= FIRST_READING_NS or office.index > outage.begun:
+        return False
+    return not any(
+        op.process == office.process and office.index < op.index < outage.begun
+        for op, _ in events_of(ops, Elected)
+    )
 
 
 def joined_before_return(ops: Sequence[Op], node: str, joined: Op) -> bool:
@@ -95,6 +112,20 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
         return False
     others = [member for member in joined if member != takeover.node]
     return all(excused(member) or left.get(member, -1) > joined[member] for member in others)
+
+
+def returned_with_all(ops: Sequence[Op], node: str, outage: Outage) -> bool:
+    """
+    Return True if no other member of the ISR could lead when a controller first decided about a replica's return.
+
+    It saw all of them return, or gone, at once. Then it writes that there is no leader and leaves the ISR as it
+    is, since its last members are never removed, and the replica is among those that may lead next.
+
+    Source:  KIP-966, whose ISR of ZooKeeper mode keeps the last replicas, whatever they lost.
+    """
+    back = _back(ops, outage)
+    decided = next((state for state in isr_states(ops) if state.op.index >= back), None)
+    return decided is not None and decided.leader is None and node in decided.isr
 
 
 def _back(ops: Sequence[Op], outage: Outage) -> int:

@@ -14,6 +14,7 @@ from checkers.facts.keeping import Standing
 from checkers.facts.outages import outages
 from checkers.facts.served import has_served, leadership_span
 from checkers.facts.view import final_logs
+from harness.events import Append
 from harness.model import Op
 
 
@@ -22,7 +23,8 @@ def losing_takeover(ops: Sequence[Op], offset: int, value: str, written: Op | No
     Return the first leader since the write that lacked the record, if no later leader had it again; else None.
 
     A broker that becomes leader of an older epoch than an earlier leader's is late (the broker or its command was
-    delayed); it has no followers, and is skipped.
+    delayed); it has no followers, and is skipped. A leader that an unclean election replaced may write on, alone
+    in its ISR: what it writes then is lost to the leader that has replaced it already.
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -35,10 +37,17 @@ def losing_takeover(ops: Sequence[Op], offset: int, value: str, written: Op | No
     newest = accumulate((takeover.epoch for takeover in led), max)
     losing = None
     for takeover in reversed([each for each, epoch in zip(led, newest, strict=True) if each.epoch == epoch]):
-        if takeover.op.index < since or not _lacks(ops, takeover, offset, value, written):
+        late = takeover.op.index < since and not _replaced(takeover, written)
+        if late or not _lacks(ops, takeover, offset, value, written):
             break
         losing = takeover
     return losing
+
+
+def _replaced(takeover: Takeover, written: Op | None) -> bool:
+    """Return True if an unclean election had replaced the record's leader when that leader wrote it."""
+    event = None if written is None else written.event
+    return takeover.unclean and isinstance(event, Append) and 0 <= event.epoch < takeover.epoch
 
 
 def _lacks(ops: Sequence[Op], takeover: Takeover, offset: int, value: str, written: Op | None) -> bool:

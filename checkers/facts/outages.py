@@ -1,7 +1,8 @@
 """
 When each node was down, and when it lost its unflushed bytes.
 
-A kill keeps the page cache, so a killed broker loses nothing. Only a power loss discards unflushed bytes.
+A kill keeps the page cache, so a killed broker loses nothing. Only a power loss discards unflushed bytes, and a
+flush that fails.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checkers.facts.fact import fact
-from harness.effect import DOWN, Effect, nature_of
+from harness.effect import DOWN, UNFLUSHED_LOST, Effect, nature_of
 from harness.events import Injection, Started
 from harness.model import Op, OpType, Source, events_of
 
@@ -24,16 +25,23 @@ class Outage:
         begun: the index of the fault's invoke.
         op: the fault's ok.
         back: the index of the first op that shows a new process, None if there is none.
+        emptied: the ok of the fault that took the node's disk meanwhile, None if it has it still.
     """
 
     node: str
     begun: int
     op: Op
     back: int | None
+    emptied: Op | None = None
 
     @property
     def power_lost(self) -> bool:
-        """True if unflushed bytes were lost with the process."""
+        """True if bytes were lost with the process: with its power, by a flush that failed, or with its disk."""
+        return self.emptied is not None or nature_of(self.op).effect in UNFLUSHED_LOST
+
+    @property
+    def settles(self) -> bool:
+        """True if what is there afterwards is durable: after a failed flush it may be in the page cache alone."""
         return nature_of(self.op).effect is Effect.POWER_LOST
 
     def lasts_at(self, index: int) -> bool:
@@ -53,8 +61,25 @@ def outages(ops: Sequence[Op]) -> list[Outage]:
             invoked[fault.name, fault.nodes] = op.index
         elif op.type is OpType.OK:
             begun = invoked.pop((fault.name, fault.nodes), op.index)
-            found += [Outage(node=node, begun=begun, op=op, back=_back(ops, node, op)) for node in fault.nodes]
+            found += [_outage(ops, node, begun, op) for node in fault.nodes]
     return found
+
+
+def _outage(ops: Sequence[Op], node: str, begun: int, op: Op) -> Outage:
+    back = _back(ops, node, op)
+    emptied = next(
+        (
+            each
+            for each, fault in events_of(ops, Injection)
+            if nature_of(each).effect is Effect.DISK_LOST
+            and each.type is OpType.OK
+            and node in fault.nodes
+            and op.index < each.index
+            and (back is None or each.index < back)
+        ),
+        None,
+    )
+    return Outage(node=node, begun=begun, op=op, back=back, emptied=emptied)
 
 
 def _back(ops: Sequence[Op], node: str, fault: Op) -> int | None:

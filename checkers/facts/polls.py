@@ -35,8 +35,9 @@ class Polled(NamedTuple):
 
     @property
     def said(self) -> str:
-        """Who asked whom, and when: `client-5's poll of A at 1.234 s`."""
-        return f"{self.ok.process}'s poll of {self.event.node} at {at(self.ok)}"
+        """Who asked whom, if that is told, and when: `client-5's poll of A at 1.234 s`."""
+        whom = f" of {self.event.node}" if self.event.node else ""
+        return f"{self.ok.process}'s poll{whom} at {at(self.ok)}"
 
 
 @fact

@@ -23,11 +23,11 @@ from checkers.facts.copies import UNKNOWN, copies_of
 from checkers.facts.elections import Takeover
 from checkers.facts.fates import Cause, End, Fate
 from checkers.facts.isr import isr_of_command, isr_states
-from checkers.facts.known_gaps import joined_before_return, returned_unseen
+from checkers.facts.known_gaps import joined_before_return, returned_unseen, returned_with_all
 from checkers.facts.outages import Outage, outages
 from checkers.facts.view import at, names_of, setup_of
 from harness.effect import nature_of
-from harness.events import Elected, Follower, Injection, Leader, Registered
+from harness.events import ControllerOffice, Elected, Follower, Injection, Leader, Registered
 from harness.model import Op, events_of
 
 
@@ -190,7 +190,10 @@ def _stays(case: Case) -> Iterator[Breach]:
         if end is None or end.cause is not Cause.POWER:
             continue
         obeyed = _first_command(case, node, end.op.index)
-        if obeyed is None or returned_unseen(case.ops, node, _outage(case, end), case.elected):
+        outage = _outage(case, end)
+        if obeyed is None or returned_unseen(case.ops, node, outage, case.elected):
+            continue
+        if returned_with_all(case.ops, node, outage):
             continue
         states = [s.isr for s in isr_states(case.ops) if obeyed.index < s.op.index < case.elected]
         isr = isr_of_command(case.ops, obeyed)
@@ -260,12 +263,38 @@ def election_breaches(ops: Sequence[Op], takeover: Takeover) -> Iterator[Breach]
     names = names_of(ops)
     before = next((state.isr for state in reversed(isr_states(ops)) if state.op.index < takeover.elected), ())
     for op, elected in events_of(ops, Elected):
-        if elected.epoch == takeover.epoch and names.get(elected.leader) == takeover.node:
+        if elected.epoch == takeover.unclean_in:
             saw = {names.get(broker) for broker, _ in elected.saw or ()}
-            there = [member for member in before if member in saw]
+            there = [member for member in before if member in saw and not _bounced(ops, op, elected, member)]
             if there:
                 text = f"{takeover.node} was elected from outside the ISR, though {there[0]} of it was registered"
                 yield Breach(text=text, ops=(op,))
+
+
+def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> bool:
+    """
+    Return True if a controller may have taken a registered member for one that failed: its registration was new.
+
+    Source:  KIP-380: a larger czxid of the same id is a failure, then a start-up. In between nobody of the ISR is
+             live, and where that is allowed an unclean election follows.
+    """
+    setup = setup_of(ops)
+    if setup is None or setup.rules.get("fence_broker_epoch") != "yes":
+        return False
+    names = names_of(ops)
+    czxid = next((czxid for broker, czxid in elected.saw or () if names.get(broker) == member), None)
+    registered = [
+        op.index for op, each in events_of(ops, Registered) if (op.process, each.czxid) == (member, czxid)
+    ]
+    theirs = [
+        op.index for op, office in events_of(ops, ControllerOffice) if office.active and op.index < decided.index
+    ]
+    known = any(
+        op.index < decided.index and op.process == decided.process and czxid in [each for _, each in saw.saw or ()]
+        for op, saw in events_of(ops, Elected)
+        if saw.epoch != elected.epoch
+    )
+    return bool(registered and theirs) and theirs[-1] < registered[-1] and not known
 
 
 def _election(case: Case) -> Iterator[Breach]:

@@ -14,7 +14,7 @@ from checkers.facts.fact import fact
 from checkers.facts.isr import IsrState, isr_states
 from checkers.facts.moments import margin_ns
 from checkers.facts.sightings import Sighting, sightings
-from harness.effect import DOWN, Effect, nature_of
+from harness.effect import DOWN, UNFLUSHED_LOST, Effect, nature_of
 from harness.events import Commanded, EpochQuestion, Injection
 from harness.model import Op, OpType, events_of
 
@@ -106,9 +106,9 @@ def _faults(ops: Sequence[Op]) -> Iterator[Seen]:
         nature = nature_of(op)
         for node in fault.nodes:
             if nature.effect.is_down and op.type is OpType.INVOKE:
-                power_lost = nature.effect is Effect.POWER_LOST
+                power_lost = nature.effect in UNFLUSHED_LOST
                 yield Seen(op.time_ns, op.index, Away(node=node, power_lost=power_lost, op=op))
-            elif nature.effect is Effect.LOG_CUT and op.type is OpType.INVOKE:
+            elif nature.effect in (Effect.LOG_CUT, Effect.DISK_LOST) and op.type is OpType.INVOKE:
                 yield Seen(op.time_ns, op.index, Deleted(node=node, op=op))
             elif nature.heals & DOWN and op.type is OpType.INVOKE:
                 yield Seen(op.time_ns, op.index, Back(node=node))

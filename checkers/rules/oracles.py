@@ -131,6 +131,15 @@ KINDS: Final = (
         unchecked="Real processes have no oracles.",
         source="KIP-516, Motivation",
     ),
+    Definition(
+        kind=Kind.ORACLE_FAIL_STOP,
+        formula="at a step: a write or a flush of n failed, and n's process goes on after it, or ends for another "
+        "reason than it says",
+        words="The simulator saw a broker that went on after a write or a flush that had failed.",
+        evidence="simulator: violation",
+        unchecked="Real processes have no oracles.",
+        source="Kafka Replication Design V3, 4; KAFKA-10778",
+    ),
 )
 
 

@@ -100,8 +100,20 @@ def _read_loss(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | N
 
 
 def _origins(ops: Sequence[Op], shown: Shown, polled: Polled) -> frozenset[int]:
-    """Return the leaders' appends of which the node that answered may have shown its copy, UNKNOWN among them."""
+    """
+    Return the leaders' appends of which the node that answered may have shown its copy, UNKNOWN among them.
+
+    A client that does not tell whom it asked may have shown any copy that was there before its poll ended, since
+    it fetches ahead; but not the one that the last leader still has, which is another record.
+    """
     changes = copies_of(ops).changes(shown[0])
+    if not polled.event.node:
+        everywhere = (
+            each for of_node in changes.values() for each in of_node if each.op.index <= until(ops, polled)
+        )
+        log = leaders_log(ops)
+        last = {each.origin for each in changes.get(log.node if log else "", ())[-1:]}
+        return frozenset(each.origin for each in everywhere if each.origin is not None) - last
     theirs = [each for each in changes.get(polled.event.node, ()) if each.op.index <= until(ops, polled)]
     before = [each for each in theirs if each.op.index < polled.invoked.index][-1:]
     within = [each for each in theirs if each.op.index >= polled.invoked.index]
@@ -125,6 +137,8 @@ def _committed(ops: Sequence[Op], shown: Shown, polled: Polled) -> tuple[Record 
 def _doubt(ops: Sequence[Op], shown: Shown, polled: Polled, record: Record) -> str | None:
     """Return why the loss cannot be judged, "" if nothing at all may explain it, None if it can be."""
     if copies_of(ops).reported:
+        if not polled.event.node:
+            return "the client did not tell which node showed it"
         # The last leader that had it never committed it, or nobody wrote anything there.
         followed = _origins(ops, shown, polled) or {UNKNOWN} if copies_of(ops).changes(shown[0]) else frozenset()
         return "no broker reported the copy that was shown" if UNKNOWN in followed else ""

@@ -203,7 +203,8 @@ def _again(ops: Sequence[Op]) -> Iterator[_Break]:
         reported = any(_between(ops, left, op, gone) for op in told.get(name, ()))
         # A process that dies, or is cut off, as it registers does not report it.
         hit = any(_between(ops, came, fault, gone) for fault in _hurt(ops).get(name, ()))
-        hit = hit or any(_between(ops, left, end, gone) for end in _mute(ops, name))
+        # One that died while it was away may have asked before, and ZooKeeper been late.
+        hit = hit or any(end.node == name and _between(ops, left, end.op, gone) for end in outages(ops))
         if not reported and not hit:
             yield f"ZooKeeper names {name} anew at {at(came)}, which did not register", (came.index,)
 

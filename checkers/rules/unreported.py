@@ -18,7 +18,7 @@ from checkers.facts.keeping import Keeping, Standing, Why
 from checkers.facts.outages import outages
 from checkers.facts.proof import Breach, Excuse
 from checkers.facts.view import at
-from harness.effect import Effect, nature_of
+from harness.effect import LOSSY, nature_of
 from harness.events import Injection
 from harness.model import Kind, Op, events_of
 
@@ -69,10 +69,7 @@ def judged(case: Unreported) -> Judged:
 
 def faults_since(ops: Sequence[Op], since_ns: int) -> bool:
     """Return True if a fault since that time may have taken a record from a disk."""
-    return any(
-        op.time_ns >= since_ns and nature_of(op).effect in (Effect.POWER_LOST, Effect.LOG_CUT)
-        for op, _ in events_of(ops, Injection)
-    )
+    return any(op.time_ns >= since_ns and nature_of(op).effect in LOSSY for op, _ in events_of(ops, Injection))
 
 
 def gone_at_end(keepers: Keepers) -> Iterator[Breach]:

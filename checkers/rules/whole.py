@@ -14,6 +14,7 @@ from checkers.definition import Definition
 from checkers.facts.moments import anomaly
 from checkers.facts.unread import unread
 from checkers.facts.view import at, is_churned, key_of, names_place, setup_of
+from checkers.rules.lives import broken_lives
 from checkers.rules.values import strange_values
 from harness.events import (
     Commanded,
@@ -70,7 +71,8 @@ KINDS: Final = (
         "ok, fail or info whose invoke is not exactly one earlier op with the same process and values; or an "
         "invoke without a completion before done; or an op of a node, topic or partition not in set-up; "
         "or an op of a broker before started; or an op of client, nemesis, log or a step after done; or no "
-        "produce with acks /= 0 was acknowledged; or the fabric could not read a frame",
+        "produce with acks /= 0 was acknowledged; or the fabric could not read a frame; or a client's process "
+        "goes on after it was killed, or begins elsewhere than the one that it continues had read to",
         words="The history is not whole: an op is missing, doubled, unreadable, of an unknown node or in the "
         "wrong place. What it shows may not have happened so, and what it does not show may have happened.",
         evidence="every op of the run",
@@ -102,7 +104,16 @@ def whole(ops: Sequence[Op]) -> list[Anomaly]:
             lacks.append((f"{len(unknown) - _NAMED_MAX} more ops cannot be read", (unknown[-1][0].index,)))
     else:
         searches: tuple[Callable[[PartOps], Iterator[_Lack]], ...]
-        searches = (_frame_of_run, _places, _completions, _clients, _brokers, _frames, strange_values)
+        searches = (
+            _frame_of_run,
+            _places,
+            _completions,
+            _clients,
+            _brokers,
+            _frames,
+            strange_values,
+            broken_lives,
+        )
         lacks = [lack for search in searches for lack in islice(search(ops), _NAMED_MAX)]
     return [anomaly(ops, Kind.UNCHECKED, f"the history is not whole: {text}", proof) for text, proof in lacks]
 

@@ -173,6 +173,12 @@ class Ledger:
             )
         return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode != 0 else ""
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the run was closed; while another thread closes it, this waits for the end of that."""
+        with self._mutex:
+            return self._lines_handle < 0
+
     def undo_all(self) -> list[str]:
         """Undo all open entries, newest first; return what could not be undone."""
         with self._mutex:

@@ -43,6 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tries", type=tries, default=TRIES, metavar="COUNT", help=f"most runs that are played (default: {TRIES})"
     )
     add("--seconds", type=seconds, metavar="S", help="take so many seconds at most (default: no limit)")
+    add(
+        "--steady",
+        action="store_true",
+        help="add steps, so that it ends the same on slower machines; takes longer",
+    )
     add("--output", type=_file, metavar="FILE", help="write it there (default: shrunk.txt beside the schedule)")
 
 
@@ -58,7 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     source, output = _read(arguments)
     subject = Subject.of(source.protocol, source.rules, seed=source.seed, name=output.stem)
-    bounds = Bounds(jobs=arguments.jobs or cores(), tries=arguments.tries, seconds=arguments.seconds)
+    bounds = Bounds(
+        jobs=arguments.jobs or cores(),
+        tries=arguments.tries,
+        seconds=arguments.seconds,
+        steady=arguments.steady,
+    )
     say(console, f"{len(source.scenario.steps)} steps, seed {source.seed}, {subject.variant}")
     try:
         with ShrinkProgress(console, len(source.scenario.steps)) as progress:

@@ -35,6 +35,8 @@ class Fault:
         band: how timelines shade it.
         weight: how often random schedules draw it, relative to other moves, if no profile names it
             (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
+        by_itself: the process does it, so a paused one cannot.
+        simulated: only simulated machines can do it; elsewhere a random schedule skips it.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Fault:
     probe: Callable[[Cluster, str], str] | None = None
     heals: frozenset[Effect] = frozenset()
     weight: float = 1.0
+    by_itself: bool = False
+    simulated: bool = False
 
     @property
     def nature(self) -> Nature:

@@ -39,6 +39,7 @@ class Machines(Protocol):
 
     name: str
     power_tier: str
+    simulated: bool
 
     def boot(self, name: str) -> None:
         """Start the node's process; raise UsageError if it dies at once."""
@@ -48,6 +49,9 @@ class Machines(Protocol):
 
     def kill(self, name: str) -> str:
         """Kill the process; what it wrote stays in the page cache."""
+
+    def stop(self, name: str) -> str:
+        """Ask the process to end, and return when it has ended."""
 
     def pause(self, name: str) -> str:
         """Suspend the process."""
@@ -60,6 +64,15 @@ class Machines(Protocol):
 
     def power_loss(self, name: str) -> str:
         """Kill the process and lose what was not flushed; the disk can be read afterwards."""
+
+    def lose_disk(self, name: str) -> str:
+        """Give the node an empty disk in place of its own; it must be down. Simulated machines alone can."""
+
+    def break_disk(self, name: str, error: str) -> None:
+        """Have the node's disk report an error, one of DiskError; simulated machines alone can."""
+
+    def mend_disk(self, name: str) -> str:
+        """Have the node's disk report no error any more; return what failed meanwhile, "" for nothing."""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Delete the newest segment of a replica's log with its index files; the node must be down."""

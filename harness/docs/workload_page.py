@@ -9,11 +9,13 @@ from harness.docs import markdown
 from harness.workload.plan import Library, Place
 from harness.workload.text import line_of
 from workloads import WORKLOADS
+from workloads.clients.lives import OPS_LATER_MAX
 from workloads.definition import FINAL_READS, Definition
 
 # The plans on the page are those of this seed, for these partitions.
 SEED: Final = 1
 PLACES: Final = (Place("log", 0), Place("orders", 0))
+NODES: Final = ("A", "B", "C", "D")
 
 
 def workloads() -> str:
@@ -25,7 +27,8 @@ def workloads() -> str:
         "A workload is what producers and consumers do while faults are injected.\n"
         "Its clients are plans, drawn from the run's seed for the partitions of the run; a schedule has one a "
         "line, as below.\n"
-        "Producers and consumers are processes of the history, one each, for the whole run.",
+        "Producers and consumers are processes of the history, one each, for the whole run, unless they are "
+        "killed.",
         markdown.table(("workload", "is for", "judged above all by"), rows),
         f"All checkers judge every run.\nFinal reads, {FINAL_READS}.",
         "On real nodes each client is a thread with connections of its own (`workloads/clients`).\n"
@@ -35,6 +38,18 @@ def workloads() -> str:
         "silently: a producer with `retries` has one invocation and one outcome for all of its tries, which is "
         "`info` if one of them may have been appended and none was acknowledged.\n"
         "A consumer has no group. It assigns its partitions, and begins at 0 when its position is out of range.",
+        "A client with `kill_after=` is a process of the operating system, a child of the run that is in its "
+        "ledger, on whatever host the nodes are: as other clients, it is outside of containers.\n"
+        "It writes each op to the run, and sends a request only once its invoke is in the history, whose clock is "
+        "that of all; so an op that a kill cuts off is there, without an outcome, and gets one: `info`, or `fail` "
+        "of a poll.\n"
+        "It is killed (SIGKILL) because of what was seen: so many acknowledged records, or polls that brought "
+        "records, and then, from its next request on, as many ops of the history as the seed draws, up to "
+        f"{OPS_LATER_MAX}.\n"
+        "`client-killed` has the evidence; a kill that does not bite makes the run unknown, and so does a process "
+        "that ends by itself, a line of it that is torn elsewhere than at its very end, and a next life that does "
+        "not begin where the last one was recorded to have read to.\n"
+        "A client whose run is gone ends itself.",
         "A plan may name the library that its client stands on (`client=`): "
         f"{', '.join(f'`{library}`' for library in Library)}; without one it is the client of the target. "
         "Clients with a library of their own need real nodes: the simulator refuses them with exit code 2, and so "
@@ -43,8 +58,10 @@ def workloads() -> str:
         "say it. Retries are off unless the plan has some, and idempotence is off. Two things cannot be switched "
         "off: librdkafka sends a record again that was refused by a broker that leads no more, and aiokafka, once "
         "a plan has `retries`, tries as often as the time allows.\n"
-        "`kafka-python` has the codecs none and gzip here. No client on real nodes creates and deletes topics: a "
-        "schedule with churners is refused there.",
+        "`kafka-python` has the codecs none and gzip here. A churner is always on plain sockets: it asks the node "
+        "that metadata names as the controller, once, and a refusal that says so did nothing. On real nodes its "
+        "time is longer than its line says, by the same factor as the time in which a cluster must be healed. A "
+        "target whose client is `librdkafka`, Apache Kafka before 0.11, has none: such a run is unknown.",
         "All libraries but `raw` fetch in the background, from leaders alone, and do not tell from which "
         "node: `node` is empty in their polls.\n"
         "What a poll brings was fetched before it ended, perhaps before it began; a poll that brings nothing "
@@ -59,6 +76,7 @@ def _section(name: str, each: Definition) -> list[str]:
     lines = [
         *(f"producer {line_of(producer)}" for producer in plan.producers),
         *(f"consumer {line_of(consumer)}" for consumer in plan.consumers),
+        *(f"churner {line_of(churner)}" for churner in each.churners(NODES, seed=SEED)),
     ]
     module = inspect.getmodule(each.clients)
     assert module is not None, f"workload {name}: its clients are drawn by no function of a module"

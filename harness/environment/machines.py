@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from harness.beneath import Folder, RefusedError
 from harness.cleanup import process
+from harness.cleanup.ledger import Ledger
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
@@ -68,12 +69,18 @@ class RealMachines:
         """
         self.name = host.name
         self.power_tier = host.power_tier
+        self.simulated = False
         self.specs: dict[str, NodeSpec] = {}
         self._host = host
         self._collector = collector
         self._printed_lines = printed_lines
         self._target = target
         self._spec = spec
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's ledger, for processes besides its nodes."""
+        return self._host.ledger
 
     def boot(self, name: str) -> None:
         """Start the node's process as the target launches it."""
@@ -90,6 +97,10 @@ class RealMachines:
         """SIGKILL the node's process."""
         return self._host.kill(name)
 
+    def stop(self, name: str) -> str:
+        """SIGTERM the node's process, and return when it has ended."""
+        return self._host.stop(name)
+
     def pause(self, name: str) -> str:
         """Freeze the node's process."""
         return self._host.pause(name)
@@ -105,6 +116,19 @@ class RealMachines:
     def power_loss(self, name: str) -> str:
         """Kill the node's process and lose all data that was not flushed."""
         return self._host.power_loss(name)
+
+    def lose_disk(self, name: str) -> str:
+        """Refuse: what a run must read at its end is not deleted."""
+        raise PreconditionError(f"{name}: its disk is lost on host {self.name}; expected host sim")
+
+    def break_disk(self, name: str, error: str) -> None:
+        """Refuse: a real disk reports an error only if it has one."""
+        raise PreconditionError(f"{name}: disk error {error!r} on host {self.name}; expected host sim")
+
+    def mend_disk(self, name: str) -> str:
+        """Do nothing: no disk is broken."""
+        del name
+        return ""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """

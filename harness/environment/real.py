@@ -80,7 +80,11 @@ class RealEnvironment:
     def make_client(self, cluster: Cluster) -> Client:
         """Return a client over the network."""
         name = self._client or self._target.client(cluster.rules)
-        made: Client = pick("client", CLIENTS, name)(history=cluster.history, bootstrap=cluster.clients_addresses)
+        make = pick("client", CLIENTS, name)
+        assert isinstance(cluster.host, RealMachines), "expected a cluster that this environment opened"
+        made: Client = make(
+            history=cluster.history, bootstrap=cluster.clients_addresses, ledger=cluster.host.ledger
+        )
         return made
 
     def record_evidence(self, cluster: Cluster) -> None:

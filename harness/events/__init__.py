@@ -14,6 +14,7 @@ from harness.events.broker import (
     CommandDropped,
     ControllerOffice,
     Elected,
+    Ended,
     Fenced,
     Flush,
     Flushed,
@@ -30,7 +31,7 @@ from harness.events.broker import (
     Stuck,
     Truncate,
 )
-from harness.events.client import CreateTopic, DeleteTopic, Poll, Produce, Read
+from harness.events.client import ClientKilled, ClientStarted, CreateTopic, DeleteTopic, Poll, Produce, Read
 from harness.events.fabric import (
     Close,
     Commanded,
@@ -70,6 +71,8 @@ __all__ = [
     "Batch",
     "BrokerNote",
     "Checkpoint",
+    "ClientKilled",
+    "ClientStarted",
     "Close",
     "CommandDropped",
     "Commanded",
@@ -85,6 +88,7 @@ __all__ = [
     "Doubled",
     "Dropped",
     "Elected",
+    "Ended",
     "EpochAnswer",
     "EpochQuestion",
     "Event",
@@ -153,6 +157,8 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.CLIENT, "poll"): Poll,
     (Source.CLIENT, "create-topic"): CreateTopic,
     (Source.CLIENT, "delete-topic"): DeleteTopic,
+    (Source.CLIENT, "client-started"): ClientStarted,
+    (Source.CLIENT, "client-killed"): ClientKilled,
     (Source.FABRIC, "hold"): Hold,
     (Source.FABRIC, "release"): Release,
     (Source.FABRIC, "delay"): Delay,
@@ -175,6 +181,7 @@ EVENTS: Final[Mapping[tuple[Source, str], type[Event]]] = {
     (Source.ZOOKEEPER, "controller"): ControllerNode,
     (Source.ZOOKEEPER, "registered"): Registrations,
     (Source.BROKER, "started"): Started,
+    (Source.BROKER, "ended"): Ended,
     (Source.BROKER, "note"): BrokerNote,
     (Source.BROKER, "ready"): Ready,
     (Source.BROKER, "recovered"): Recovered,

@@ -17,6 +17,13 @@ class Started(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ended(Event):
+    """The process ends by itself, since it must not continue: after a failed write or flush, for example."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerNote(Event):
     """A checkpoint of the data directory could not be read."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -86,3 +87,35 @@ class DeleteTopic(Event):
 
     topic: str
     error: str = field(default="", metadata=key("on fail and info"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientStarted(Event):
+    """A client in a process of its own begins; after a kill it is another process of the history."""
+
+    PROCESS: ClassVar[str] = "client-N"
+
+    name: str = field(metadata=key("of the client's plan, as `c1`; the same in all its lives"))
+    pid: int
+    after: str | None = field(default=None, metadata=key("the process that was killed, and that it continues"))
+    positions: Mapping[str, int] | None = field(
+        default=None,
+        metadata=key("of a consumer after a kill: where it is assigned to begin, by partition, as `orders-0`"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientKilled(Event):
+    """
+    A client's process is killed (SIGKILL) and has ended.
+
+    What it said before is in the history first; what it had begun and not ended ends as `info`, a poll as `fail`.
+    """
+
+    TYPES: ClassVar[tuple[OpType, ...]] = (OpType.INVOKE, OpType.OK, OpType.FAIL)
+    PROCESS: ClassVar[str] = "client-N"
+
+    name: str = field(metadata=key("of the client's plan"))
+    pid: int
+    probe: str | None = field(default=None, metadata=key("on ok: the evidence that it is gone"))
+    error: str = field(default="", metadata=key("on fail"))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from harness.cleanup.ledger import Ledger
 from harness.launch import Address, Launch, Place
 
 
@@ -38,6 +39,10 @@ class Host(Protocol):
 
     def open(self) -> None:
         """Reap killed runs, check the machine, and acquire the run's lock."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's ledger, for processes besides its nodes: its clients."""
 
     @property
     def bind_address(self) -> str:

@@ -47,13 +47,15 @@ class NodeProcess:
         self._identity: Identity | None = None
         self._entry = 0
 
-    def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+    def start(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, pass_fds: Sequence[int] = ()
+    ) -> None:
         """Start it; raise UsageError, with the end of its output, if it cannot run or ends at once."""
         if self.alive():
             raise PreconditionError(f"start {self.name}: it runs already; expected it to be down")
         self._collect()
         with self._ledger.making():
-            self._spawn(argv, env=env, cwd=cwd)
+            self._spawn(argv, env=env, cwd=cwd, pass_fds=pass_fds)
         assert self._identity is not None, "it was spawned"
         if ended_within(self._identity, FIRST_LOOK_S):
             code = self._collect()
@@ -61,7 +63,7 @@ class NodeProcess:
                 f"start {self.name}: ended at once with {code}; expected it to run; it said:\n{self.log_tail()}"
             )
 
-    def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+    def _spawn(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, pass_fds: Sequence[int]) -> None:
         """Note the process in the ledger, fork it, and note its pid."""
         with os.fdopen(open_log(self.name, self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as output:
             unborn = self._ledger.note_process()
@@ -76,6 +78,7 @@ class NodeProcess:
                         start_new_session=True,
                         cwd=cwd,
                         env={**env, TOKEN_VARIABLE: unborn.token},
+                        pass_fds=pass_fds,
                     )
                 except OSError as error:
                     self._ledger.done(self._entry)
@@ -130,6 +133,15 @@ class NodeProcess:
         if not until(lambda: not is_stopped(identity), limits.PROCESS_END_S_MAX):
             raise PreconditionError(f"resume {self.name}: pid {identity.pid} is still stopped after SIGCONT")
         return f"pid {identity.pid} runs"
+
+    @property
+    def pid(self) -> int:
+        """That of the process that was started last, 0 before."""
+        return self._identity.pid if self._identity is not None else 0
+
+    def wait(self) -> str:
+        """Wait for the end of the process; return how it ended: `signal 9`, `exit code 0`."""
+        return self._collect()
 
     def log_text(self) -> str:
         """Return everything that it has printed so far, over all its lives."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
-from harness.cleanup.ledger import Reaped
+from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
 from harness.hosts.site import Site
 from harness.launch import Address
@@ -69,6 +69,11 @@ class NodesHost(Generic[N]):
     def power_reason(self) -> str:
         """Why the run has its power tier."""
         return self._site.power_reason
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's ledger; raises UsageError before `open`."""
+        return self._site.ledger
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""

@@ -38,6 +38,8 @@ def why_not(
     match act:
         case Inject(name, nodes, place):
             fault = faults[name]
+            if fault.simulated and not cluster.host.simulated:
+                return f"no machine of host {cluster.host.name} can do this"
             with cluster.naming(place):
                 if fault.heals & _REGISTERING and (late := [n for n in nodes if links.holds_back(n, ZOOKEEPER)]):
                     return f"what {late[0]} and ZooKeeper tell each other is held"
@@ -67,6 +69,10 @@ def _runs(cluster: Cluster, name: str) -> str:
 
 def _is_up(cluster: Cluster, name: str) -> str:
     return f"{name} is down" if name in cluster.down else ""
+
+
+def _is_down(cluster: Cluster, name: str) -> str:
+    return "" if name in cluster.down else f"{name} is not down"
 
 
 def _may_become_zombie(cluster: Cluster, name: str) -> str:
@@ -126,6 +132,8 @@ def _is_controller(cluster: Cluster, name: str) -> str:
 
 def _why_no_fault(fault: Fault, cluster: Cluster, name: str) -> str:
     """Return why a fault is not applicable to a node now, by its effect or the effects that it heals."""
+    if fault.by_itself and (reason := _runs(cluster, name)):
+        return reason
     if not fault.heals:
         rule = _OF_EFFECT.get(fault.effect)
         return rule(cluster, name) if rule else _may_suffer(fault.effect, cluster, name)
@@ -149,6 +157,7 @@ def _always(_cluster: Cluster, _name: str) -> str:
 _OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.DOWN: _is_up,
     Effect.POWER_LOST: _is_up,
+    Effect.PAGES_LOST: _is_up,
     Effect.PAUSED: _runs,
     Effect.NONE: _is_up,
     Effect.SESSION_ENDED: _is_registered,
@@ -156,6 +165,7 @@ _OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.LEADER_MOVED: _may_be_elected,
     Effect.OFFICE_LOST: _is_controller,
     Effect.LOG_CUT: _always,
+    Effect.DISK_LOST: _is_down,
 }
 _OF_HEALING: Final[Mapping[Effect, _WhyNot]] = {
     Effect.DOWN: _may_restart,

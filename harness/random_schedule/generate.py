@@ -21,12 +21,14 @@ from harness.cluster.settings import Settings
 from harness.effect import DOWN, Effect
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.random_schedule.hardware import with_hardware
 from harness.random_schedule.older_format import has_older_format, older_format_schedule
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
+from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
-from harness.random_schedule.width import draw_width
+from harness.random_schedule.width import draw_width, is_wide
 from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
 from harness.scenario.heads import Count
 from harness.scenario.steps import (
@@ -59,6 +61,8 @@ HOLDS: Final = {
 ELECT_ELSEWHERE: Final = "elect elsewhere"
 # In wide runs alone: ZooKeeper is late for a broker, whose writes and watches may arrive after its session ended.
 LATE: Final[Mapping[str, float]] = {"hold-zookeeper": 1.5, "delay-zookeeper": 1.0}
+# Moves of which the main partition's replicas are the ends, or that choose among them.
+_BETWEEN_REPLICAS: Final = frozenset({*HOLDS, "elect", "pattern", "cut", "delay", "double"})
 # How often an election returns leadership to the previous leader: only its log diverges from the new leader's.
 BACK_SHARE: Final = 0.5
 # How often a pass follows a move, so that the move can take effect.
@@ -87,7 +91,9 @@ class _Drawing:
         self._steps: list[Act] = []
         self._records: list[Count] = []
         three = chance.random() < profile.three_replicas
-        self._replicas = REPLICAS if three else REPLICAS[:2]
+        self._replicas: tuple[str, ...] = REPLICAS if three else REPLICAS[:2]
+        if is_wide(seed, profile.breadth) and is_lone(seed):
+            self._replicas = REPLICAS[:1]
         apart = chance.random() < profile.apart
         self._controller = ("D" if three else "C") if apart else chance.choice(self._replicas)
         others = tuple(name for name in self._replicas if name != self._controller)
@@ -96,7 +102,9 @@ class _Drawing:
         self._nodes += self._width.others
         # Where faults may be injected: elsewhere no log of the main partition is.
         self._machines = self._nodes if self._width.wide else self._replicas
-        self._predicted = PredictedState(leader=self._replicas[0], before=self._replicas[1], faults=faults)
+        leader, *followers = self._replicas
+        before = followers[0] if followers else leader
+        self._predicted = PredictedState(leader=leader, before=before, faults=faults)
         self._moves: dict[str, Callable[[], bool]] = {
             "produce": self._produce,
             "pass": self._pass,
@@ -122,13 +130,24 @@ class _Drawing:
         kinds, weights = self._temper()
         for _ in range(chance.randint(*profile.moves)):
             kind = chance.choices(kinds, weights)[0]
+            if len(self._replicas) == 1 and kind in _BETWEEN_REPLICAS:
+                continue
             if self._moves[kind]() and chance.random() < PAUSE_SHARE.get(kind, 0.0):
                 self._pass()
         width, steps = self._width, self._steps
+        if width.wide and profile.only is None:
+            steps = with_hardware(self._seed, steps, self._nodes, self._stores(), self._faults)
         if width.clients.churners and profile.only is None:  # nemeses that were chosen come alone
             nodes = sorted({name for churner in width.clients.churners for name in churner.nodes})
             controller = self._controller if DEPOSE in self._faults else ""
             steps = with_stops(self._seed, steps, nodes, profile.delay_s, controller)
+        settings = Settings(
+            min_isr=min_isr,
+            replica_lag_ms_max=lag or None,
+            flush_messages=width.flush_messages,
+            segment_bytes=width.segment_bytes,
+            heal_within_s=profile.heal_within_s,
+        )
         first = first_step_line(len(width.further), width.clients)
         return Scenario(
             name=f"seed-{self._seed}",
@@ -139,13 +158,7 @@ class _Drawing:
             records=(*self._records, *(_count(name, 1) for name in FINAL_RECORDS)),
             steps=tuple(Step(line=line, act=act) for line, act in enumerate(steps, start=first)),
             expectations={},
-            settings=Settings(
-                min_isr=min_isr,
-                replica_lag_ms_max=lag or None,
-                flush_messages=width.flush_messages,
-                segment_bytes=width.segment_bytes,
-                heal_within_s=profile.heal_within_s,
-            ),
+            settings=shaped(self._seed, settings, len(self._replicas)) if width.wide else settings,
             further=width.further,
             clients=width.clients,
         )
@@ -189,7 +202,7 @@ class _Drawing:
                 return list(self._machines)
             case Effect.OFFICE_LOST:
                 return [self._controller, *self._machines]
-            case Effect.LOG_CUT:
+            case Effect.LOG_CUT | Effect.DISK_LOST:
                 return self._predicted.under(DOWN)
         already = self._predicted.under({fault.effect})
         return [name for name in self._up() if name not in already]
@@ -234,12 +247,17 @@ class _Drawing:
         return self._add(Inject("elect", (self._chance.choice(replicas),), place))
 
     def _power_loss(self, fault: Fault) -> bool:
-        stores = {name for replicas in self._width.further.values() for name in replicas} | set(self._replicas)
+        stores = self._stores()
         up = [name for name in self._up() if name in stores]
         if not up:
             return False
         together = self._chance.randint(1, len(up)) if self._chance.random() < 0.3 else 1
         return self._add(Inject(fault.name, tuple(sorted(self._chance.sample(up, together)))))
+
+    def _stores(self) -> list[str]:
+        """Return the nodes whose disk holds a replica."""
+        holders = {name for replicas in self._width.further.values() for name in replicas} | set(self._replicas)
+        return [name for name in self._nodes if name in holders]
 
     def _pattern(self) -> bool:
         """Add a pattern, if three replicas are predicted to be up; draw its passes, records and releases."""

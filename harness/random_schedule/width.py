@@ -74,11 +74,6 @@ class Width:
     wide: bool = False
 
 
-def is_wide(seed: int, breadth: Breadth) -> bool:
-    """Return True if a seed's run has further partitions."""
-    return Random(f"width {seed}").random() < breadth.wide
-
-
 def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -> Width:
     """
     Return the width of a seed's run.
@@ -88,7 +83,7 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
         nodes: the brokers that the schedule has already.
     """
     chance = Random(f"width {seed}")
-    if chance.random() >= breadth.wide:
+    if not _is_wide(chance, breadth):
         clients = _few(chance, main) if chance.random() < breadth.readers else NO_CLIENTS
         return Width(clients=clients)
     brokers = chance.randint(len(nodes), max(len(nodes), breadth.brokers_max))
@@ -105,6 +100,15 @@ def draw_width(seed: int, breadth: Breadth, main: Place, nodes: Sequence[str]) -
         segment_bytes=chance.choice(breadth.segments),
         wide=True,
     )
+
+
+def is_wide(seed: int, breadth: Breadth) -> bool:
+    """Return True if a seed's run is wide."""
+    return _is_wide(Random(f"width {seed}"), breadth)
+
+
+def _is_wide(chance: Random, breadth: Breadth) -> bool:
+    return chance.random() < breadth.wide
 
 
 def _further(chance: Random, count: int, nodes: Sequence[str]) -> dict[Place, tuple[str, ...]]:

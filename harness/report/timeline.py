@@ -34,6 +34,7 @@ from harness.report.text import exact, offsets, shortened, value_text
 _STATES: Final[Mapping[Effect, str]] = {
     Effect.DOWN: "killed",
     Effect.POWER_LOST: "power lost",
+    Effect.PAGES_LOST: "pages lost",
     Effect.PAUSED: "paused",
     Effect.CUT_OFF: "zombie",
     Effect.CLOCK_WRONG: "clock wrong",

@@ -136,7 +136,7 @@ class Play:
         cluster, churners = self.cluster, self.scenario.clients.churners
         if churners and not self.client.churns:
             names = ", ".join(churner.name for churner in churners)
-            raise UsageError(f"churner {names}: not by this client yet; expected host sim, whose clients churn")
+            raise UsageError(f"churner {names}: not by this client; expected the client raw, or host sim")
         controller = self.scenario.nodes[0]
         cluster.start(controller)
         cluster.await_(

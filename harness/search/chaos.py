@@ -2,6 +2,7 @@
 Chaos: play seeds one after another on real processes, until all are played or the time is up.
 
 The folder of a run without a finding is deleted; the folder of a finding has all files that an engineer needs.
+Unknown runs are kept as long as an engineer may read them, and never instead of a violation.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from rich.console import Console
 from harness.cleanup import mounts
 from harness.model import Verdict
 from harness.run.failure import reason_of
+from harness.run.result import RunResult
 from harness.run.store import Run, create_suite
-from harness.search.findings import KEPT_MAX, keep_finding
+from harness.search.findings import KEPT_MAX, VIOLATIONS_KEPT_MAX, keep_finding
 from harness.search.random_runs import RandomRuns
 from harness.search.real_runs import Job, RealRun, open_players, play_many
 from harness.search.tally import Tally
@@ -63,7 +65,7 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
         say(console, f"{time.monotonic() - began:6.1f} s  {_line(ended)}")
         if ended.run.failure:
             say(console, f"  failed: {ended.run.failure}")
-        if not ended.result.is_finding or len(tally.findings) > KEPT_MAX:
+        if not _is_kept(ended.result, tally):
             discard(ended.run)
             return
         if ended.run.failure:  # a part of it may still be in use
@@ -90,6 +92,12 @@ def play_chaos(runs: RandomRuns, options: Options, limit: Limit, console: Consol
         if tally.seeds:
             print_tally(tally, console, wall_s=time.monotonic() - began)
     return Verdict.merge([tally.verdict, Verdict.UNKNOWN if problems else Verdict.VALID])
+
+
+def _is_kept(result: RunResult, tally: Tally) -> bool:
+    """Return True for a finding, unless there are enough of its verdict, which the tally counts with it."""
+    most = KEPT_MAX if result.verdict <= Verdict.UNKNOWN else VIOLATIONS_KEPT_MAX
+    return result.is_finding and sum(each.verdict == result.verdict for each in tally.findings) <= most
 
 
 def discard(run: Run) -> None:

@@ -29,6 +29,8 @@ from harness.suite.version import commit
 FINDING: Final = "finding.md"
 # The number of findings that are kept; the others can be played again from their seeds.
 KEPT_MAX: Final = 5
+# Violations on real processes, which cannot be repeated.
+VIOLATIONS_KEPT_MAX: Final = 50
 
 
 def keep_simulated(player: Player, spec: RunSpec, folder: SuiteDir) -> Run:

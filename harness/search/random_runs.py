@@ -130,7 +130,10 @@ class RandomRuns:
 
 def _with_workload(schedule: Scenario, name: str, seed: int) -> Scenario:
     """Return the schedule with a workload's clients; the lines of its steps follow from its text."""
-    clients = pick("workload", WORKLOADS, name).clients(tuple(schedule.places), seed=seed)
+    workload = pick("workload", WORKLOADS, name)
+    clients = replace(
+        workload.clients(tuple(schedule.places), seed=seed), churners=workload.churners(schedule.nodes, seed=seed)
+    )
     first = first_step_line(len(schedule.further), clients)
     steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
     return replace(schedule, clients=clients, steps=steps)

@@ -67,6 +67,8 @@ class ProducerPlan:
         together: the share of requests that send a batch to two of its partitions.
         retries: how often it sends a batch again that was not acknowledged; 0 sends each record once.
         client: the library that it stands on; None for that of the run. Only on real nodes.
+        kill_after: it has a process of its own, which is killed after so many acknowledged records, the fewest and
+            the most, and started again; None: it lives as long as the run. Only on real nodes.
     """
 
     name: str
@@ -80,6 +82,7 @@ class ProducerPlan:
     together: float = 0.0
     retries: int = 0
     client: Library | None = None
+    kill_after: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,8 @@ class ConsumerPlan:
         lookups: the share of polls before which it asks for an offset (ListOffsets). Only simulated consumers do:
             oracles judge the answers.
         client: the library that it stands on; None for that of the run. Only on real nodes.
+        kill_after: as of a producer, after so many polls that brought records; it begins again at its last
+            recorded positions.
     """
 
     name: str
@@ -107,6 +112,7 @@ class ConsumerPlan:
     seek: float = 0.0
     lookups: float = 0.0
     client: Library | None = None
+    kill_after: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +170,16 @@ class Clients:
     @property
     def real(self) -> tuple[str, ...]:
         """The clients that only real nodes can have, since they stand on a library."""
-        both: tuple[ProducerPlan | ConsumerPlan, ...] = (*self.producers, *self.consumers)
-        return tuple(each.name for each in both if each.client is not None)
+        return tuple(each.name for each in self._both if each.client is not None)
+
+    @property
+    def killed(self) -> tuple[str, ...]:
+        """The clients in processes of their own, which are killed and started again: only real nodes have them."""
+        return tuple(each.name for each in self._both if each.kill_after is not None)
+
+    @property
+    def _both(self) -> tuple[ProducerPlan | ConsumerPlan, ...]:
+        return (*self.producers, *self.consumers)
 
     @property
     def sends_once(self) -> bool:
@@ -174,6 +188,11 @@ class Clients:
 
     def require_simulable(self) -> None:
         """Raise UsageError if the simulator cannot have these clients."""
+        if self.killed:
+            raise UsageError(
+                f"host sim: clients {', '.join(self.killed)} are killed and started again (kill_after=…), which "
+                "needs processes; expected a host of real nodes, as --host local"
+            )
         if self.real:
             raise UsageError(
                 f"host sim: clients {', '.join(self.real)} stand on libraries (client=…), which need sockets; "

@@ -7,8 +7,8 @@ clients do. What a consumer asks follows from what it was answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final, TypeAlias
 
@@ -25,6 +25,23 @@ AT_ONCE_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """
+    One life of a client, which may be killed and started again.
+
+    Attributes:
+        number: 1 for the first.
+        positions: where a consumer begins, which assigns them anew; a partition that is left out begins at 0.
+    """
+
+    number: int = 1
+    positions: Mapping[Place, int] = field(default_factory=dict)
+
+
+FIRST: Final = Life()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """One request of a producer: a batch for one partition, or for two."""
 
@@ -34,11 +51,17 @@ class Send:
 
 
 class ProducerScript:
-    """What a producer sends, request by request; values are `NAME.NUMBER`, unique in the run."""
+    """
+    What a producer sends, request by request.
 
-    def __init__(self, plan: ProducerPlan, seed: int) -> None:
+    Values are `NAME.NUMBER`, unique in the run; `NAME.LIFE.NUMBER` of one that is killed and started again, which
+    does not know how far it came.
+    """
+
+    def __init__(self, plan: ProducerPlan, seed: int, life: Life = FIRST) -> None:
         self.plan = plan
-        self._chance = Random(f"producer {plan.name} {seed}")
+        self._chance = _chance("producer", plan, seed, life)
+        self._prefix = plan.name if plan.kill_after is None else f"{plan.name}.{life.number}"
         self._count = 0
 
     def next(self) -> Send:
@@ -62,7 +85,7 @@ class ProducerScript:
         first = self._count
         self._count += count
         return tuple(
-            f"{self.plan.name}.{number}".ljust(self.plan.pad, "-") for number in range(first, first + count)
+            f"{self._prefix}.{number}".ljust(self.plan.pad, "-") for number in range(first, first + count)
         )
 
 
@@ -88,11 +111,11 @@ class ConsumerScript:
     `out_of_range` or, if nothing came, not at all: a failed poll moves no position.
     """
 
-    def __init__(self, plan: ConsumerPlan, seed: int) -> None:
+    def __init__(self, plan: ConsumerPlan, seed: int, life: Life = FIRST) -> None:
         self.plan = plan
-        self.positions = dict.fromkeys(plan.places, 0)
+        self.positions = {place: life.positions.get(place, 0) for place in plan.places}
         self._sought = set(plan.places)
-        self._chance = Random(f"consumer {plan.name} {seed}")
+        self._chance = _chance("consumer", plan, seed, life)
 
     def asks(self) -> list[Ask]:
         """Return what the next poll asks, of each partition; now and then it goes back in one of them first."""
@@ -130,6 +153,12 @@ class ConsumerScript:
     def _seek(self, place: Place, position: int) -> None:
         self.positions[place] = position
         self._sought.add(place)
+
+
+def _chance(kind: str, plan: ProducerPlan | ConsumerPlan, seed: int, life: Life) -> Random:
+    """Return what a client draws from; each life draws anew."""
+    words = (kind, plan.name, seed) if life.number == 1 else (kind, plan.name, seed, life.number)
+    return Random(" ".join(map(str, words)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

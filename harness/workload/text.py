@@ -4,7 +4,7 @@ Reads and prints a workload's clients and a run's further partitions, one line e
     partition orders-0 B C
     producer  p1 log-0 orders-0 acks=all,1 batch=1..5 codecs=none,gzip every_ms=5..40 within_ms=400
     consumer  c1 log-0 via=every every_ms=2..20 wait_ms=40 max_bytes=4096 seek=0.1
-    consumer  c2 log-0 client=aiokafka
+    consumer  c2 log-0 client=aiokafka kill_after=20..60
     churner   n1 temp A B C partitions=2 replication=3 every_ms=5..40 records=1..3 within_ms=120
 
 An option that is left out has its default, and is not printed.
@@ -198,6 +198,7 @@ def _commas(values: Sequence[object]) -> str:
 
 
 _MS_MAX: Final = 1000 * limits.SCENARIO_TIME_S_MAX
+_KILL_AFTER_MAX: Final = limits.WORKLOAD_KILL_AFTER_MAX
 _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], str]]] = {
     "acks": (
         _several(_ACKS.__getitem__),
@@ -219,5 +220,10 @@ _OPTIONS: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str], s
     "partitions": (_number(1, limits.WORKLOAD_PARTITIONS_MAX), str, f"N, up to {limits.WORKLOAD_PARTITIONS_MAX}"),
     "replication": (_number(1, limits.SCENARIO_NODES_MAX), str, f"N, up to {limits.SCENARIO_NODES_MAX}"),
     "records": (_span(1, limits.WORKLOAD_BATCH_MAX), _show_span, f"N..M, up to {limits.WORKLOAD_BATCH_MAX}"),
+    "kill_after": (
+        _span(1, limits.WORKLOAD_KILL_AFTER_MAX),
+        _show_span,
+        f"N..M, up to {limits.WORKLOAD_KILL_AFTER_MAX}",
+    ),
     "seek": (_share, lambda share: f"{share:g}", "a share from 0 to 1"),
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import signal
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -20,6 +19,7 @@ sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
 from targets.broker.config import ConfigError, load  # noqa: E402
 from targets.broker.driver import Driver  # noqa: E402
 from targets.broker.log.lock import DataDirTakenError, held  # noqa: E402
+from targets.broker.serving import serve  # noqa: E402
 
 log = logging.getLogger("fencepost.broker")
 
@@ -49,32 +49,13 @@ def main() -> int:
         return 0
     try:
         with held(settings.data_dir):
-            return asyncio.run(_serve(Driver(config, settings)))
+            return asyncio.run(serve(Driver(config, settings)))
     except DataDirTakenError as error:
         log.error("ended: %s", error)
         return 1
     except OSError as error:
         log.error("ended: %r", error)
         return 1
-
-
-async def _serve(driver: Driver) -> int:
-    loop = asyncio.get_running_loop()
-    signals: list[str] = []
-
-    def stop(number: signal.Signals) -> None:
-        signals.append(number.name)
-        driver.stop(number.name)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop, number)
-    reason = await driver.run()
-    if not signals:
-        log.error("ended: %s", reason)
-        return 1
-    driver.close_cleanly()
-    log.info("ended cleanly on %s", reason)
-    return 0
 
 
 if __name__ == "__main__":

@@ -185,10 +185,12 @@ class Driver:
                 connection.close()
             coordination.stop()
 
-    def stop(self, reason: str) -> None:
-        """End `run` with this reason; stop serving now."""
-        if self._done is not None and not self._done.done():
-            self._done.set_result(reason)
+    def stop(self, reason: str) -> bool:
+        """End `run` with this reason, and stop serving now; return False if it ends for another one already."""
+        if self._done is None or self._done.done():
+            return False
+        self._done.set_result(reason)
+        return True
 
     def _stopped(self) -> bool:
         return self._done is not None and self._done.done()
@@ -228,6 +230,7 @@ class Driver:
                 self._take(self._events.popleft())
         except Exception as error:
             log.exception("the broker cannot go on")
+            self._witness.emit("ended", {"reason": f"{error!r}"})
             self.stop(f"{error!r}")
         finally:
             self._stepping = False

@@ -48,7 +48,7 @@ _NO_ANSWER: Final = frozenset(
     }
 )
 # Observations that the driver makes, not the core.
-_DRIVERS: Final = frozenset({"started", "flush", "note", "stuck"})
+_DRIVERS: Final = frozenset({"started", "ended", "flush", "note", "stuck"})
 
 
 class Coverage:

@@ -5,29 +5,30 @@ Without randomness a power loss takes everything that was not flushed: appends, 
 FS_IOC_SHUTDOWN does. With randomness any part of it may have become durable by itself: some batches, a torn one,
 zeros; a truncation or its undoing; a name or none.
 The high watermark checkpoint is flushed by every write; that flushes nothing else.
-Opening trusts only sound batches, as after any end without a clean shutdown.
+Opening trusts only sound batches; after a clean shutdown, which has flushed all, it trusts the epoch file too.
 Source:  docs/power-loss.md; Kafka, LogLoader; targets/broker/log/recovery.py for the same on files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
+from harness.cluster.disk_error import DiskError
 from harness.logdir.scan import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
-from targets.simulator.log import Segment, SimLog
+from targets.simulator.disk_errors import DiskErrors
+from targets.simulator.log import TORN, ZEROS, Segment, SimLog
 from targets.simulator.records import content_of
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 MAGIC: Final = 2
 CLEAN: Final = "clean"
-TORN: Final = "torn"
-ZEROS: Final = "zeros"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
+CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 TOPIC_ID_FILE: Final = "partition.metadata"
 TOPIC_ID_FILE_BYTES: Final = len("version: 0\ntopic_id: \n") + 22
 
@@ -38,12 +39,16 @@ class SimDisk:
 
     Args:
         on_durable: called with (path, length) for each flush of the node; None: not called.
+        errors: those that the disk is to report.
+        clean: the marker of a clean shutdown is there; opening takes it away.
     """
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.logs: dict[TopicPartition, SimLog] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.on_durable: Callable[[str, int], None] | None = None
+        self.errors = DiskErrors()
+        self.clean = False
         self._segment_bytes = segment_bytes
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
 
@@ -52,7 +57,8 @@ class SimDisk:
         """Create an empty log; a deleted one of that name leaves no high watermark."""
         if tp in self.high_watermarks:
             self.write_high_watermarks((of, at) for of, at in self.high_watermarks.items() if of != tp)
-        log = self.logs[tp] = SimLog(tp, self._segment_bytes)
+        self.errors.check(DiskError.FULL, f"the creation of {tp}")
+        log = self.logs[tp] = SimLog(tp, self._segment_bytes, errors=self.errors)
         if topic_id != NO_TOPIC_ID:
             log.adopt(topic_id)
             if self.on_durable is not None:
@@ -61,6 +67,8 @@ class SimDisk:
 
     def write_high_watermarks(self, high_watermarks: Iterable[tuple[TopicPartition, int]]) -> None:
         """Replace the high watermark checkpoint, durably."""
+        self.errors.check(DiskError.FULL, f"a write of {HIGH_WATERMARKS_FILE}")
+        self.errors.check(DiskError.FLUSH, f"a flush of {HIGH_WATERMARKS_FILE}")
         self.high_watermarks = dict(high_watermarks)
         if self.on_durable is not None:
             self.on_durable(HIGH_WATERMARKS_FILE, sum(len(f"{tp}") + 4 for tp in self.high_watermarks))
@@ -76,11 +84,21 @@ class SimDisk:
                 self.on_durable(f"{tp}/{_file(segment)}", segment.size)
         return True
 
+    def close_cleanly(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
+        """Make everything durable, and leave the marker of a clean shutdown last."""
+        for tp, log in sorted(self.logs.items()):
+            if not log.deleted:
+                self.flush_log(tp, log.end_offset + 1)
+        self.write_high_watermarks(high_watermarks.items())
+        self.clean = True
+        if self.on_durable is not None:
+            self.on_durable(CLEAN_MARKER, 0)
+
     # --- from outside --------------------------------------------------------------------------------------
     def sync(self) -> int:
         """Make the whole disk durable; return how many batches were not."""
         self._forget_deleted()
-        late = sum(len(s.batches) - _common(s) for log in self.logs.values() for s in log.segments)
+        late = sum(len(s.batches) - s.common() for log in self.logs.values() for s in log.segments)
         for log in self.logs.values():
             log.flush()
         return late
@@ -103,6 +121,16 @@ class SimDisk:
         undone = sum(before.get(tp, 0) != after.get(tp, 0) for tp in sorted(before.keys() | after.keys()))
         return f"{sum(before.values())} batches became {sum(after.values())}, {undone} logs changed"
 
+    def empty(self) -> int:
+        """Become a new disk, with nothing on it; return how many logs the old one had."""
+        self._forget_deleted()
+        lost = len(self.logs)
+        self.logs.clear()
+        self.high_watermarks = {}
+        self.clean = False
+        self._seen.clear()
+        return lost
+
     def delete_active_segment(self, tp: TopicPartition) -> str | None:
         """Remove a log's newest file, as an operator's `rm`; return its name, None when there is no log."""
         log = self.logs.get(tp)
@@ -119,20 +147,22 @@ class SimDisk:
 
     # --- opening -------------------------------------------------------------------------------------------
     def open(self) -> tuple[tuple[SimLog, Recovery], ...]:
-        """Open and recover every log: sound batches stay, the rest is cut, with the reason."""
+        """Open and recover every log: sound batches stay, the rest is cut, with the reason; take the marker."""
         self._forget_deleted()
-        return tuple((log, self._recover(log)) for _, log in sorted(self.logs.items()))
+        clean, self.clean = self.clean, False
+        return tuple((log, self._recover(log, clean=clean)) for _, log in sorted(self.logs.items()))
 
-    def _recover(self, log: SimLog) -> Recovery:
+    def _recover(self, log: SimLog, *, clean: bool) -> Recovery:
         reason, cut_bytes = _cut_damage(log)
         if not log.segments:
             log.segments.append(Segment(base_offset=0))
         log.reopen()
         return Recovery(
-            clean=False,
+            clean=clean,
             cut_bytes=cut_bytes,
             reason=reason,
-            batch_epochs=log.epoch_changes(),
+            # After a clean shutdown the recovery point is the log's end, and the epoch file is trusted.
+            batch_epochs=() if clean and log.epochs else log.epoch_changes(),
             file_epochs=log.epochs or (),
             high_watermark=self.high_watermarks.get(log.tp, 0),
         )
@@ -205,14 +235,6 @@ def _file(segment: Segment) -> str:
     return f"{segment.base_offset:020d}.log"
 
 
-def _common(segment: Segment) -> int:
-    """Return how many batches, from the first on, equal the durable ones."""
-    pairs = zip(segment.batches, segment.durable, strict=False)
-    return next(
-        (i for i, (a, b) in enumerate(pairs) if a is not b), min(len(segment.batches), len(segment.durable))
-    )
-
-
 def _lose_all(log: SimLog) -> None:
     kept = [segment for segment in (*log.segments, *log.removed) if segment.named]
     for segment in kept:
@@ -230,7 +252,7 @@ def _lose_some(log: SimLog, chance: Random) -> None:
         _settle(log, log.segments, epochs)
         return
     for segment in log.segments:
-        common = _common(segment)
+        common = segment.common()
         survived = chance.randint(common, len(segment.batches))
         lost = segment.batches[survived:]
         _become(segment, tuple(segment.batches[:survived]))

@@ -12,12 +12,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Final, TypeAlias
 
+from harness.cluster.disk_error import DiskError
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.simulator.disk_errors import DiskErrors
 from targets.simulator.records import content_of, placed
 
+# What may follow the last batch of a file after a power loss, or a write that failed half way.
+TORN: Final = "torn"
+ZEROS: Final = "zeros"
 # Kafka's offset index stores a batch's offset relative to its segment's base in 31 bits.
 _OFFSETS_MAX: Final = 2**31 - 1
 
@@ -32,7 +38,7 @@ class Segment:
     Attributes:
         durable: the batches that survive a power loss.
         named: the file's name survives too.
-        damage: what follows the last batch after a power loss ("torn", "zeros"), "" for nothing.
+        damage: what follows the last batch after a power loss or a failed write (TORN, ZEROS), "" for nothing.
         damage_bytes: how many bytes the damage has.
     """
 
@@ -72,6 +78,23 @@ class Segment:
         """Make the file's contents durable."""
         self.durable = tuple(self.batches)
 
+    def common(self) -> int:
+        """Return how many batches, from the first on, equal the durable ones."""
+        pairs = zip(self.batches, self.durable, strict=False)
+        shorter = min(len(self.batches), len(self.durable))
+        return next((i for i, (a, b) in enumerate(pairs) if a is not b), shorter)
+
+    def lose_pages(self, chance: Random | None) -> None:
+        """Lose what is not durable, or a random part of it; what is durable, and a cut of it, stays as it is."""
+        common = self.common()
+        survived = common if chance is None else chance.randint(common, len(self.batches))
+        lost = self.batches[survived:]
+        del self.batches[survived:]
+        self.size = sum(batch.size for batch in self.batches)
+        if lost and chance is not None:
+            self.damage = chance.choice(("", TORN, ZEROS))
+            self.damage_bytes = chance.randint(1, lost[0].size) if self.damage else 0
+
 
 def _last_offset(batch: Batch) -> int:
     return batch.last_offset
@@ -90,8 +113,11 @@ class SimLog:
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
     """
 
-    def __init__(self, tp: TopicPartition, segment_bytes: int, start_offset: int = 0) -> None:
+    def __init__(
+        self, tp: TopicPartition, segment_bytes: int, start_offset: int = 0, *, errors: DiskErrors | None = None
+    ) -> None:
         self.tp = tp
+        self._errors = errors or DiskErrors()
         self.segments = [Segment(base_offset=start_offset)]
         self.removed: list[Segment] = []
         self.epochs: Entries | None = None
@@ -131,6 +157,8 @@ class SimLog:
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         """Assign offsets and epoch to the batches and append them: (first offset, new log end offset)."""
         first = self._end
+        if self._errors.armed is not None and batches and self._errors.due(DiskError.FULL):
+            self._append_part([placed(batches[0], first, leader_epoch)])
         for batch in batches:
             self._append(placed(batch, self._end, leader_epoch))
         return first, self._end
@@ -150,13 +178,27 @@ class SimLog:
                     f"expected its first offset at or past {expected}, where the log ends"
                 )
             expected = batch.last_offset + 1
+        if self._errors.armed is not None and batches and self._errors.due(DiskError.FULL):
+            self._append_part(batches)
         for batch in batches:
             self._append(batch)
         return (batches[0].base_offset if batches else self._end), self._end
 
+    def _append_part(self, batches: Sequence[Batch]) -> None:
+        """Append as much as the disk takes, perhaps a part of a batch at the end, and fail."""
+        chance = self._errors.chance
+        fitting = 0 if chance is None else chance.randint(0, len(batches) - 1)
+        for batch in batches[:fitting]:
+            self._append(batch)
+        active = self.segments[-1]
+        if chance is not None and active.has_room(batches[fitting], self._segment_bytes) and chance.random() < 0.5:
+            active.damage, active.damage_bytes = TORN, chance.randint(1, batches[fitting].size - 1)
+        self.changes += 1
+        raise self._errors.error(f"an append to {self.tp}")
+
     def _append(self, batch: Batch) -> None:
         if not self.segments[-1].has_room(batch, self._segment_bytes):
-            self.segments[-1].flush()  # as targets/broker/log/file_log.py, when a new file begins
+            self._flush_file(self.segments[-1])  # as targets/broker/log/file_log.py, when a new file begins
             self.segments.append(Segment(base_offset=batch.base_offset))
         self.segments[-1].append(batch)
         self._end = batch.last_offset + 1
@@ -237,12 +279,20 @@ class SimLog:
         """Make the records before `upto` durable (all, when None), the names of their files, and the epochs."""
         for segment in self.segments:
             if upto is None or segment.base_offset < upto:
-                segment.flush()
+                self._flush_file(segment)
         self.epochs_durable = self.epochs
         self._flush_names()
 
+    def _flush_file(self, segment: Segment) -> None:
+        if self._errors.armed is not None and self._errors.due(DiskError.FLUSH):
+            segment.lose_pages(self._errors.chance)
+            self.changes += 1
+            raise self._errors.error(f"a flush of {self.tp}")
+        segment.flush()
+
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
         """Replace the epoch file, durably when `flush`."""
+        self._check(f"the epochs of {self.tp}", flush=flush)
         self.epochs = tuple((epoch, start) for epoch, start in entries)
         self.changes += 1
         if flush:
@@ -251,8 +301,15 @@ class SimLog:
 
     def adopt(self, topic_id: int) -> None:
         """Write down, durably, the id of the topic that the log belongs to."""
+        self._check(f"the topic's id of {self.tp}", flush=True)
         self.topic_id = topic_id
         self._flush_names()
+
+    def _check(self, what: str, *, flush: bool) -> None:
+        """Fail if a file that is replaced whole cannot be written, or be made durable: the old one stays."""
+        self._errors.check(DiskError.FULL, f"a write of {what}")
+        if flush:
+            self._errors.check(DiskError.FLUSH, f"a flush of {what}")
 
     def _flush_names(self) -> None:
         for segment in self.segments:

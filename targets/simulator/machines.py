@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
+from harness.cluster.disk_error import DiskError
 from harness.logdir.scan import ReplicaLog
 from harness.model import PreconditionError
 from targets.broker.core.messages import TopicPartition
@@ -43,6 +44,7 @@ class SimMachines:
         """Use this world's nodes."""
         self.name = "sim"
         self.power_tier = "sim"
+        self.simulated = True
         self._world = world
         self._disks = frozenset(disks)
 
@@ -61,6 +63,11 @@ class SimMachines:
         """End the process at once; the page cache survives."""
         self._running("kill", name).kill()
         return f"killed at {self._now()}"
+
+    def stop(self, name: str) -> str:
+        """End the process cleanly: everything is flushed, and the next start knows it."""
+        self._running("stop", name).stop()
+        return f"ended cleanly at {self._now()}"
 
     def pause(self, name: str) -> str:
         """Stop the process without ending it."""
@@ -84,6 +91,20 @@ class SimMachines:
         if name not in self._disks:
             raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
         return f"killed; {self._world.nodes[name].lose_power()}"
+
+    def lose_disk(self, name: str) -> str:
+        """Give the node an empty disk in place of its own."""
+        if self.alive(name):
+            raise PreconditionError(f"lose the disk of {name}: it runs; expected a node that is down")
+        return f"{self._world.nodes[name].disk.empty()} logs lost"
+
+    def break_disk(self, name: str, error: str) -> None:
+        """Have one of the node's next writes or flushes fail."""
+        self._world.nodes[name].break_disk(DiskError(error))
+
+    def mend_disk(self, name: str) -> str:
+        """Have the node's disk report no error any more; return what failed meanwhile."""
+        return self._world.nodes[name].disk.errors.mend()
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Remove the newest segment of a replica's log."""

@@ -36,6 +36,7 @@ class Network:
         ends: the endpoints that open or accept connections, by name.
         record: None while no history listens.
         refused: the number of refused connections.
+        dialled: the number of connections that were ever opened, which is the number of the newest.
     """
 
     def __init__(self, clock: Clock, latency: Latency, witness: Witness) -> None:
@@ -48,13 +49,13 @@ class Network:
         self._low_ns = latency.low_ns
         self._span_ns = latency.high_ns - latency.low_ns
         self._witness = witness
-        self._dialled = 0
+        self.dialled = 0
 
     # --- connections -----------------------------------------------------------------------------------------
     def dial(self, src: str, dst: str, channel: str, *, outside: bool = False) -> Pipe:
         """Open a connection; if nothing listens it ends after a while, as a refused one does."""
-        self._dialled += 1
-        pipe = Pipe((src, dst), self._dialled, channel, outside)
+        self.dialled += 1
+        pipe = Pipe((src, dst), self.dialled, channel, outside)
         self.pipes[pipe.number] = pipe
         if not outside:
             self.core.connections[pipe] = None

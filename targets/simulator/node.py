@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from harness.cluster.disk_error import DiskError
 from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core.broker import Broker
 from targets.broker.core.events import (
@@ -143,7 +144,10 @@ class Process:
     def on_flush_due(self, effect: Flush) -> None:
         """Make a log durable as it is now, and tell the core what it asked for."""
         log = self._node.disk.logs.get(effect.tp)
-        self._flushed(effect, 0 if log is None else log.end_offset)
+        try:
+            self._flushed(effect, 0 if log is None else log.end_offset)
+        except OSError as error:
+            self._node.end(self, f"{error!r}")
 
     def _flushed(self, effect: Flush, upto: int) -> None:
         if self._node.disk.flush_log(effect.tp, upto):
@@ -177,8 +181,14 @@ class Process:
         world.coverage.note(event, effects)
         if world.trace.detail is Detail.FULL:
             world.trace.note(f"{world.clock.now_ns} {name} {event!r} -> {effects!r}")
-        for effect in effects:
-            self._perform[type(effect)](effect)
+        done = 0
+        try:
+            for effect in effects:
+                self._perform[type(effect)](effect)
+                done += 1
+        except OSError as error:  # the effects behind it are not performed
+            effects = effects[:done]
+            self._node.end(self, f"{error!r}")
         for watcher in world.watchers:
             watcher(name, event, effects)
 
@@ -214,6 +224,7 @@ class Node:
         process: None while the node is down.
         resumed_ns: when it was resumed last.
         ended: why the process ended by itself, "" if it did not.
+        ends: why those that ended by themselves did, in order.
     """
 
     def __init__(self, world: Setting, name: str, config: Config, disk: SimDisk) -> None:
@@ -224,6 +235,7 @@ class Node:
         self.paused = False
         self.resumed_ns = 0
         self.ended = ""
+        self.ends: list[str] = []
         self.printed: list[str] = []
         self._world = world
         self._backlog: deque[Callable[[], None]] = deque()
@@ -252,15 +264,30 @@ class Node:
         self._backlog.clear()
         self._world.network.hang_up_all(self.name)
 
+    def stop(self) -> None:
+        """End the process cleanly: its session first, then all that it has is flushed."""
+        process = self.process
+        assert process is not None, f"{self.name} does not run"
+        process.zookeeper.close()
+        replicas = process.broker.state.replicas
+        self.kill()
+        self.disk.close_cleanly({tp: replica.high_watermark for tp, replica in sorted(replicas.items())})
+
     def lose_power(self) -> str:
         """End the process and lose what was not flushed, or a random part of it; return what was lost."""
         self.kill()
         return self.disk.lose_power(self._world.clock.random if self._world.is_random else None)
 
+    def break_disk(self, error: DiskError) -> None:
+        """Have one of the next writes or flushes fail."""
+        self.disk.errors.arm(error, self._world.clock.random if self._world.is_random else None)
+
     def end(self, process: Process, reason: str) -> None:
         """End a process that must not continue."""
         if self.process is process:
             self.ended = reason
+            self.ends.append(reason)
+            self._world.emit(self.name, "ended", {"reason": reason})
             self.printed.append(f"ended: {reason}")
             process.zookeeper.close()
             self.kill()

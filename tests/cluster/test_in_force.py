@@ -51,4 +51,9 @@ def test_healing_goes_by_effect_then_by_node_and_backwards_where_nodes_do_not_ma
         ("zombie", Effect.CUT_OFF, "B"),
     )
     order = [f"{each.fault} {each.node}" for each in made.in_order_of_healing()]
-    assert ["zombie B", "skew B", "skew A", "pause C", "pause D", "power-loss A", "kill B"] == order
+    assert ["pause C", "pause D", "zombie B", "skew B", "skew A", "power-loss A", "kill B"] == order
+
+
+def test_paused_zombie_is_resumed_before_it_is_expected_to_register() -> None:
+    made = record(("zombie", Effect.CUT_OFF, "A"), ("pause", Effect.PAUSED, "A"))
+    assert ["pause A", "zombie A"] == [f"{each.fault} {each.node}" for each in made.in_order_of_healing()]

@@ -65,7 +65,7 @@ def cluster(**state: Any) -> Any:
     ("pass 3ms", {"down": {"A"}}),
 ])  # fmt: skip
 def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
-    assert "" == why_not(read(step), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
+    assert "" == why_not(read(step), cluster(**state), Links(), NEMESES)
 
 
 @pytest.mark.parametrize(("step", "state", "reason"), [
@@ -90,7 +90,7 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("heal B -> A", {}, "there is no such rule"),
 ])  # fmt: skip
 def test_step_makes_none_and_says_why(step: str, state: dict[str, Any], reason: str) -> None:
-    assert reason == why_not(read(step), cluster(**state), Links(), NEMESES)  # type: ignore[arg-type]
+    assert reason == why_not(read(step), cluster(**state), Links(), NEMESES)
 
 
 @pytest.mark.parametrize(("state", "reason"), [
@@ -113,3 +113,13 @@ def test_election_makes_sense_for_all_where_apache_kafka_could_grant_it(
     assert reason == why_not(read("elect B"), cluster(**state), links, NEMESES, alike=True)
     if reason and "B" not in state.get("down", ()):
         assert "" == why_not(read("elect B"), cluster(**state), links, NEMESES)
+
+
+@pytest.mark.parametrize("step", ["disk-full A", "flush-error A"])
+def test_fault_of_simulated_machines_is_not_applicable_on_real_ones(step: str) -> None:
+    real, simulated = (SimpleNamespace(name=name, simulated=name == "sim") for name in ("local", "sim"))
+    links: Any = Links()
+    assert "no machine of host local can do this" == why_not(read(step), cluster(host=real), links, NEMESES)
+    assert "" == why_not(read(step), cluster(host=simulated), links, NEMESES)
+    paused = cluster(host=simulated, paused={"A"})
+    assert "A is paused" == why_not(read(step), paused, links, NEMESES)

@@ -176,11 +176,25 @@ def test_finding_is_kept_with_all_that_a_report_needs_and_the_rest_is_not_kept(
     assert f"again: {again}" in text
 
 
-def test_no_more_findings_are_kept_than_an_engineer_reads(tmp_path: Path, processes: FakeProcesses) -> None:
+def test_no_more_unknown_runs_are_kept_than_an_engineer_reads_and_every_violation_is(
+    tmp_path: Path, processes: FakeProcesses
+) -> None:
+    processes.busy = set(range(10, 18))
+    processes.bad = set(range(18, 26))
+    play(tmp_path, Limit(seeds=16))
+    (folder,) = tmp_path.glob("*-chaos-10")
+    kept = sorted(int(path.name.split("-")[1]) for path in folder.iterdir())
+    assert [*range(10, 10 + chaos.KEPT_MAX), *range(18, 26)] == kept
+
+
+def test_violations_are_not_kept_without_end(
+    tmp_path: Path, processes: FakeProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chaos, "VIOLATIONS_KEPT_MAX", 3)
     processes.bad = set(range(100))
     play(tmp_path, Limit(seeds=8))
     (folder,) = tmp_path.glob("*-chaos-10")
-    assert chaos.KEPT_MAX == len(list(folder.iterdir()))
+    assert 3 == len(list(folder.iterdir()))
 
 
 def test_tally_so_far_is_printed_when_the_command_is_interrupted(tmp_path: Path, processes: FakeProcesses) -> None:

@@ -236,10 +236,10 @@ def test_search_stops_invalid_runs_alone(variant: str, seeds: int, stopped: int)
     ("variant", "seeds", "stopped"),
     [
         ("kip380", 400, 0),
-        ("hw", 200, 90),
+        ("hw", 200, 85),
         ("kip101", 200, 15),
         ("kip380+truncate_to=high_watermark", 100, 40),
-        ("kip380+join_isr_past_epoch_start=no", 150, 4),
+        ("kip380+join_isr_past_epoch_start=no", 150, 1),
     ],
 )
 def test_search_of_some_hundred_seeds_stops_invalid_runs_alone(variant: str, seeds: int, stopped: int) -> None:

@@ -98,7 +98,7 @@ def test_client_that_cannot_churn_says_so_before_anything_is_started(monkeypatch
     monkeypatch.setattr("targets.simulator.node.Node.boot", lambda node: started.append(node.name))
     result, _ = play(1)
     assert (Verdict.UNKNOWN, []) == (result.verdict, started)
-    assert "churner n1: not by this client yet; expected host sim" in " ".join(result.sentences)
+    assert "churner n1: not by this client; expected the client raw" in " ".join(result.sentences)
 
 
 def test_seed_with_a_churner_has_the_steps_of_the_seed_without_one_and_others_about_stop_replica() -> None:

@@ -132,11 +132,18 @@ class Environment(RealEnvironment):
         return cast(Client, Working(super().make_client(cluster), self._clients, cluster.history))
 
 
-def played(clients: Clients, zookeeper: Address, folder: Path, client: str = "raw") -> tuple[RunResult, list[Op]]:
+def played(
+    clients: Clients,
+    zookeeper: Address,
+    folder: Path,
+    client: str = "raw",
+    environment: Callable[[Clients, Address, str], Environment] = Environment,
+) -> tuple[RunResult, list[Op]]:
     """Play the schedule under a workload; return the judgement and the history."""
     lines = [
         *(f"producer {line_of(plan)}" for plan in clients.producers),
         *(f"consumer {line_of(plan)}" for plan in clients.consumers),
+        *(f"churner {line_of(plan)}" for plan in clients.churners),
     ]
     scenario = parse("workload", SCHEDULE.format(clients="\n".join(lines)), "this test", NEMESES)
     spec = RunSpec(
@@ -149,7 +156,7 @@ def played(clients: Clients, zookeeper: Address, folder: Path, client: str = "ra
     )
     # The run's chroot in ZooKeeper, which all tests share, has these names.
     run = create_suite(folder, folder.name).create_run(f"workload-{client}")
-    Player(environment=Environment(clients, zookeeper, client), faults=NEMESES).play(spec, run)
+    Player(environment=environment(clients, zookeeper, client), faults=NEMESES).play(spec, run)
     ops = read_history(run.history)
     return judge(spec, ops), ops
 

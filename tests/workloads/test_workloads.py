@@ -7,11 +7,12 @@ import pytest
 from checkers import CHECKERS
 from harness.logdir.codec import CODEC_NAMES
 from harness.workload.plan import Library, Place, Via
-from harness.workload.text import line_of, read_consumer, read_producer
+from harness.workload.text import line_of, read_churner, read_consumer, read_producer
 from workloads import WORKLOADS
 from workloads.clients.beginning import impossible
 
 PLACES = (Place("log", 0), Place("log", 1), Place("orders", 0))
+NODES = ("A", "B", "C", "D")
 SEEDS = range(50)
 
 
@@ -32,6 +33,10 @@ def test_plans_read_back_as_they_are_printed_and_follow_from_the_seed(name: str)
             assert producer == read_producer("line 1", line_of(producer), PLACES)
         for consumer in plan.consumers:
             assert consumer == read_consumer("line 1", line_of(consumer), PLACES)
+        churners = WORKLOADS[name].churners(NODES, seed=seed)
+        assert churners == WORKLOADS[name].churners(NODES, seed=seed)
+        for churner in churners:
+            assert churner == read_churner("line 1", line_of(churner), PLACES, NODES)
     assert len({repr(draw(PLACES, seed=seed)) for seed in SEEDS}) > 10
 
 
@@ -57,6 +62,21 @@ def test_batches_are_larger_than_what_one_consumer_asks_for() -> None:
     large = [producer for producer in plan.producers if producer.batch[0] > 1]
     assert "none" not in {codec for producer in large for codec in producer.codecs}
     assert min(consumer.max_bytes for consumer in plan.consumers) < large[0].batch[0] * large[0].pad
+
+
+def test_crash_kills_a_producer_and_a_consumer_on_plain_sockets_and_on_a_library_and_not_one_consumer() -> None:
+    plan = WORKLOADS["crash"].clients(PLACES, seed=1)
+    for each in (plan.producers, plan.consumers):
+        assert {Library.RAW, Library.LIBRDKAFKA} == {client.client for client in each if client.kill_after}
+    assert 1 == len([client for client in (*plan.producers, *plan.consumers) if client.kill_after is None])
+    assert [] == list(impossible(plan, Library.RAW))
+
+
+def test_topics_come_and_go_also_where_there_are_few_nodes() -> None:
+    for count in (1, 2, 4):
+        churners = WORKLOADS["topics"].churners(NODES[:count], seed=1)
+        assert len(churners) == len({churner.topic for churner in churners})
+        assert all(1 <= churner.replication <= count for churner in churners)
 
 
 def test_mixed_has_a_producer_and_a_consumer_on_every_library() -> None:

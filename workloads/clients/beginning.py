@@ -2,7 +2,7 @@
 Begins a workload's clients on real nodes, each on its library, and refuses those that are impossible.
 
 The client `raw` is of this repository: it alone can choose the node that it asks. The others are libraries, which
-workloads/clients/library.py makes do what a plan says.
+workloads/clients/library.py makes do what a plan says. A client that is to be killed has a process of its own.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from harness.cleanup.ledger import Ledger
 from harness.history.file import History
 from harness.model import UsageError
 from harness.registry import load
-from harness.workload.plan import Clients, ConsumerPlan, Library, ProducerPlan, Via
+from harness.workload.plan import ChurnPlan, Clients, ConsumerPlan, Library, ProducerPlan, Via
+from harness.workload.script import FIRST, Life
+from workloads.clients.churning import Churner
 from workloads.clients.consuming import Consumer
 from workloads.clients.events import Recorder
 from workloads.clients.library import LibraryConsumer, LibraryProducer
+from workloads.clients.lives import Lives
 from workloads.clients.producing import Producer
 from workloads.clients.stack import Stack
 from workloads.clients.threads import Threads, Work
@@ -37,14 +41,19 @@ def begin(
     process: Callable[[], str],
     history: History,
     nodes: Mapping[str, str],
+    ledger: Ledger | None = None,
 ) -> Threads:
     """
-    Start each producer and consumer in a thread of its own, as one process of the history.
+    Start each client in a thread of its own, as one process of the history; a churner is always on plain sockets.
+
+    The thread of one that is to be killed starts its processes, kills them, and records what they say. This
+    returns once each has a process that works: before that a schedule would have nothing to disturb.
 
     Args:
         own: the library of the plans that name none.
         process: returns the name of the next process.
         nodes: a node's name -> "host:port".
+        ledger: the run's; None: no client may have a process of its own.
 
     Raises:
         UsageError: a client is impossible; nothing was started.
@@ -52,14 +61,35 @@ def begin(
     for why in impossible(clients, own):
         raise UsageError(why)
 
-    def work(plan: ProducerPlan | ConsumerPlan) -> Work:
-        return work_of(plan, seed, own=own, process=process(), history=history, nodes=nodes)
+    if clients.killed and ledger is None:
+        raise UsageError(f"clients {', '.join(clients.killed)}: kill_after=…; expected a run with a ledger")
 
-    return Threads(
+    lives: list[Lives] = []
+
+    def work(plan: ProducerPlan | ConsumerPlan) -> Work:
+        if plan.kill_after is None or ledger is None:
+            return work_of(plan, seed, own=own, process=process(), history=history, nodes=nodes)
+        lives.append(
+            Lives(
+                plan, seed, own=own, first=process(), process=process, history=history, nodes=nodes, ledger=ledger
+            )
+        )
+        return lives[-1].run
+
+    def churn(plan: ChurnPlan) -> Work:
+        return Churner(plan, seed, process=process(), history=history, nodes=nodes).run
+
+    threads = Threads(
         history,
-        producers={plan.name: work(plan) for plan in clients.producers},
+        producers={
+            **{plan.name: work(plan) for plan in clients.producers},
+            **{plan.name: churn(plan) for plan in clients.churners},
+        },
         consumers={plan.name: work(plan) for plan in clients.consumers},
     )
+    for each in lives:
+        each.await_work()
+    return threads
 
 
 def work_of(
@@ -70,19 +100,20 @@ def work_of(
     process: str,
     history: Recorder,
     nodes: Mapping[str, str],
+    life: Life = FIRST,
 ) -> Work:
-    """Return what one client does; it records as this process."""
+    """Return what one client does in one life; it records as this process."""
     library = plan.client or own
     if library is Library.RAW:
         kind = Producer if isinstance(plan, ProducerPlan) else Consumer
-        work: Work = kind(plan, seed, process=process, history=history, nodes=nodes).run  # type: ignore[arg-type]
+        work: Work = kind(plan, seed, process=process, history=history, nodes=nodes, life=life).run  # type: ignore[arg-type]
         return work
     stack, addresses = stack_of(library), list(nodes.values())
     if isinstance(plan, ProducerPlan):
         sender = stack.sender(plan, addresses, process)
-        return LibraryProducer(plan, seed, process=process, history=history, sender=sender).run
+        return LibraryProducer(plan, seed, process=process, history=history, sender=sender, life=life).run
     reader = stack.reader(plan, addresses, process)
-    return LibraryConsumer(plan, seed, process=process, history=history, reader=reader).run
+    return LibraryConsumer(plan, seed, process=process, history=history, reader=reader, life=life).run
 
 
 def stack_of(library: Library) -> Stack:

@@ -23,7 +23,7 @@ from harness.logdir.message_set import records_of, walk
 from harness.logdir.records import RecordError
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Via
-from harness.workload.script import Ask, ConsumerScript
+from harness.workload.script import FIRST, Ask, ConsumerScript, Life
 from workloads.clients import questions
 from workloads.clients.connection import NoAnswer, NotSent
 from workloads.clients.events import Recorder, poll_event
@@ -43,13 +43,21 @@ class Consumer:
         seed: of the run; it decides when it seeks, and which nodes are asked who leads.
         process: its name in the history and on the network.
         nodes: a node's name -> "host:port".
+        life: which of its lives this is.
     """
 
     def __init__(
-        self, plan: ConsumerPlan, seed: int, *, process: str, history: Recorder, nodes: Mapping[str, str]
+        self,
+        plan: ConsumerPlan,
+        seed: int,
+        *,
+        process: str,
+        history: Recorder,
+        nodes: Mapping[str, str],
+        life: Life = FIRST,
     ) -> None:
         self._plan = plan
-        self._script = ConsumerScript(plan, seed)
+        self._script = ConsumerScript(plan, seed, life)
         self._process = process
         self._history = history
         self._network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)

@@ -21,7 +21,7 @@ from harness.kafka_errors import KAFKA_ERRORS, surely_not_appended
 from harness.logdir.records import sent_digest
 from harness.model import OpType
 from harness.workload.plan import ConsumerPlan, Place, ProducerPlan
-from harness.workload.script import Ask, ConsumerScript, ProducerScript, Send
+from harness.workload.script import FIRST, Ask, ConsumerScript, Life, ProducerScript, Send
 from workloads.clients.events import Recorder, poll_event, produce_events
 from workloads.clients.outcomes import Outcome
 
@@ -123,9 +123,10 @@ class LibraryProducer:
         process: str,
         history: Recorder,
         sender: Sender,
+        life: Life = FIRST,
     ) -> None:
         self._plan = plan
-        self._script = ProducerScript(plan, seed)
+        self._script = ProducerScript(plan, seed, life)
         self._process = process
         self._history = history
         self._sender = sender
@@ -164,8 +165,17 @@ class LibraryProducer:
 class LibraryConsumer:
     """One consumer, which assigns its partitions and seeks by itself."""
 
-    def __init__(self, plan: ConsumerPlan, seed: int, *, process: str, history: Recorder, reader: Reader) -> None:
-        self._script = ConsumerScript(plan, seed)
+    def __init__(
+        self,
+        plan: ConsumerPlan,
+        seed: int,
+        *,
+        process: str,
+        history: Recorder,
+        reader: Reader,
+        life: Life = FIRST,
+    ) -> None:
+        self._script = ConsumerScript(plan, seed, life)
         self._process = process
         self._history = history
         self._reader = reader

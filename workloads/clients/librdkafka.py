@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness import limits
+from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
 from harness.events import Produce, Read
@@ -45,6 +46,7 @@ class LibrdkafkaClient:
     The clients of one run; every call is one process of the history, client-1, client-2, ...
 
     Args:
+        ledger: the run's, for clients in processes of their own; None: there are none.
         bootstrap: returns "host:port" of the running nodes; called again for each call.
 
     Raises:
@@ -53,7 +55,8 @@ class LibrdkafkaClient:
 
     history: History
     bootstrap: Callable[[], Sequence[str]]
-    churns: ClassVar[bool] = False
+    ledger: Ledger | None = None
+    churns: ClassVar[bool] = False  # churners are on plain sockets, with requests that its brokers may not know
     sends_once: ClassVar[bool] = False  # after NOT_LEADER it sends again, whatever `retries` is
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -189,7 +192,7 @@ class LibrdkafkaClient:
 
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
         """
-        Start each producer and consumer in a thread of its own, as one process of the history.
+        Start each producer and consumer in a thread or a process of its own, as a process of the history.
 
         Raises:
             UsageError: a consumer asks every node, which librdkafka does not support.
@@ -201,6 +204,7 @@ class LibrdkafkaClient:
             process=lambda: f"client-{next(self._numbers)}",
             history=self.history,
             nodes=nodes,
+            ledger=self.ledger,
         )
 
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:

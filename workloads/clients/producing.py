@@ -20,7 +20,7 @@ from harness.kafka_errors import KAFKA_ERRORS, MOVED
 from harness.logdir.records import sent_digest
 from harness.model import OpType
 from harness.workload.plan import Place, ProducerPlan
-from harness.workload.script import ProducerScript, Send
+from harness.workload.script import FIRST, Life, ProducerScript, Send
 from workloads.clients import questions
 from workloads.clients.batches import write_batch
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
@@ -41,26 +41,37 @@ class Producer:
         seed: of the run; it decides what is sent, and which nodes are asked who leads.
         process: its name in the history and on the network.
         nodes: a node's name -> "host:port".
+        life: which of its lives this is.
+
+    Attributes:
+        network: its connections, which `run` closes at its end.
     """
 
     def __init__(
-        self, plan: ProducerPlan, seed: int, *, process: str, history: Recorder, nodes: Mapping[str, str]
+        self,
+        plan: ProducerPlan,
+        seed: int,
+        *,
+        process: str,
+        history: Recorder,
+        nodes: Mapping[str, str],
+        life: Life = FIRST,
     ) -> None:
         self._plan = plan
-        self._script = ProducerScript(plan, seed)
+        self._script = ProducerScript(plan, seed, life)
         self._process = process
         self._history = history
         # Not the script's chance: how often it asks depends on time, and what it sends must not.
-        self._network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
+        self.network = Network(process, plan.places, nodes, Random(f"metadata {plan.name} {seed}").choice)
 
     def run(self, leave: threading.Event) -> None:
         """Send until it is to leave."""
-        with self._network:
+        with self.network:
             while not leave.wait(self._script.pause_ms() / 1000):
-                self._send(self._script.next(), leave)
+                self.send(self._script.next(), leave)
 
     # --- one batch for each partition ------------------------------------------------------------------------
-    def _send(self, send: Send, leave: threading.Event) -> None:
+    def send(self, send: Send, leave: threading.Event) -> None:
         """Send a batch to each partition, again if the plan says so, and record every record's outcome."""
         events = {place: produce_events(self._plan.name, place, values, send) for place, values in send.parts}
         batches = {
@@ -75,7 +86,7 @@ class Producer:
         for attempt in range(1 + self._plan.retries):
             if attempt and (leave.wait(BACKOFF_S) or time.monotonic() > deadline):
                 break
-            self._network.refresh()
+            self.network.refresh()
             for together in self._groups(list(batches)):
                 tried = self._try({place: batches[place] for place in together}, send, leave)
                 for place, outcome in tried.items():
@@ -98,7 +109,7 @@ class Producer:
     # --- one request -----------------------------------------------------------------------------------------
     def _groups(self, places: list[Place]) -> list[list[Place]]:
         """Return what goes into a request each: all partitions if one node is believed to lead them."""
-        leaders = {self._network.leader(place) for place in places}
+        leaders = {self.network.leader(place) for place in places}
         return [places] if len(leaders) == 1 and None not in leaders else [[place] for place in places]
 
     def _try(self, batches: Mapping[Place, bytes], send: Send, leave: threading.Event) -> dict[Place, Outcome]:
@@ -116,11 +127,11 @@ class Producer:
 
         try:
             leader = self._leader(next(iter(batches)), deadline, leave)
-            found = self._network.ask(leader, left(deadline), question)
+            found = self.network.ask(leader, left(deadline), question)
         except (NotSent, NoAnswer) as error:
             return dict.fromkeys(batches, outcome_without(error))
         outcomes = {place: outcome_of(found.get(place), send.acks) for place in batches}
-        self._network.forget(place for place, outcome in outcomes.items() if outcome.error in _MOVED)
+        self.network.forget(place for place, outcome in outcomes.items() if outcome.error in _MOVED)
         return outcomes
 
     def _leader(self, place: Place, deadline: float, leave: threading.Event) -> str:
@@ -131,9 +142,9 @@ class Producer:
             NotSent: none was named in time, or the producer is to leave.
         """
         why = ""
-        while (leader := self._network.leader(place)) is None:
-            why = self._network.refresh(left(deadline)) or why
-            if self._network.leader(place) is None:
+        while (leader := self.network.leader(place)) is None:
+            why = self.network.refresh(left(deadline)) or why
+            if self.network.leader(place) is None:
                 within = deadline - time.monotonic()
                 if within <= 0 or leave.wait(min(BACKOFF_S, within)):
                     raise NotSent(why or f"{place}: no node names a leader; expected one in time")

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, TypeVar
 
-import kio.schema.create_topics.v2.request as create_v2_request
-import kio.schema.create_topics.v2.response as create_v2_response
 import kio.schema.fetch.v4.request as fetch_v4_request
 import kio.schema.fetch.v4.response as fetch_v4_response
 import kio.schema.fetch.v10.request as fetch_v10_request
@@ -39,7 +37,6 @@ _FETCH: Final[dict[int, tuple[Any, Any]]] = {
     10: (fetch_v10_request, fetch_v10_response),
 }
 _METADATA: Final[tuple[Any, Any]] = (metadata_v4_request, metadata_v4_response)
-_CREATE: Final[tuple[Any, Any]] = (create_v2_request, create_v2_response)
 
 T = TypeVar("T")
 
@@ -77,8 +74,8 @@ class Fetched:
 
 def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
     """Ask for the leader; the request does not create a missing topic."""
-    found = _metadata(connection, [topic])
-    addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in _listed(found.brokers)}
+    found = metadata_of(connection, [topic])
+    addresses = addresses_of(found)
     leader, why = "", f"{topic}-{partition} is not in the metadata"
     for of_topic in _listed(found.topics):
         why = f"{topic}: {of_topic.error_code.name}" if of_topic.error_code else why
@@ -91,8 +88,8 @@ def metadata(connection: Connection, topic: str, partition: int) -> Metadata:
 
 def leaders(connection: Connection, places: Sequence[Place]) -> dict[Place, str]:
     """Return "host:port" of the leader of each of these partitions that has one, as this node believes."""
-    found = _metadata(connection, list(dict.fromkeys(place.topic for place in places)))
-    addresses = {broker.node_id: f"{broker.host}:{broker.port}" for broker in _listed(found.brokers)}
+    found = metadata_of(connection, list(dict.fromkeys(place.topic for place in places)))
+    addresses = addresses_of(found)
     named = {
         Place(topic.name, each.partition_index): addresses.get(each.leader_id, "")
         for topic in _listed(found.topics)
@@ -101,37 +98,17 @@ def leaders(connection: Connection, places: Sequence[Place]) -> dict[Place, str]
     return {place: named[place] for place in places if named.get(place)}
 
 
-def _metadata(connection: Connection, topics: Sequence[str]) -> Any:
+def metadata_of(connection: Connection, topics: Sequence[str]) -> Any:
+    """Return kio's answer about all brokers and these topics; a missing topic is not created."""
     request, response = _METADATA
     wanted = tuple(request.MetadataRequestTopic(name=topic) for topic in topics)
     asked = request.MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     return connection.ask(asked, response.MetadataResponse)
 
 
-def create_topic(
-    connection: Connection, topic: str, assignments: Sequence[Sequence[int]], timeout_s: float
-) -> str:
-    """Create a topic with a partition on each of these groups of brokers; return the error, "" for none."""
-    request, response = _CREATE
-    asked = request.CreateTopicsRequest(
-        topics=(
-            request.CreatableTopic(
-                name=topic,
-                num_partitions=-1,
-                replication_factor=-1,
-                assignments=tuple(
-                    request.CreatableReplicaAssignment(partition_index=at, broker_ids=tuple(ids))
-                    for at, ids in enumerate(assignments)
-                ),
-                configs=(),
-            ),
-        ),
-        timeout=timedelta(seconds=timeout_s),
-        validate_only=False,
-    )
-    found = connection.ask(asked, response.CreateTopicsResponse)
-    (made,) = _one(found.topics)
-    return "" if made.error_code is ErrorCode.none else f"{made.error_code.name.upper()}, {made.error_message}"
+def addresses_of(found: Any) -> dict[int, str]:
+    """Return "host:port" of each broker in a metadata answer, by its id."""
+    return {broker.node_id: f"{broker.host}:{broker.port}" for broker in _listed(found.brokers)}
 
 
 def produce(
@@ -265,7 +242,7 @@ def _each(results: Sequence[tuple[Place, T]], asked: Mapping[Place, object]) -> 
     return found
 
 
-def _one(items: Sequence[Any] | None) -> Sequence[Any]:
+def the_one(items: Sequence[Any] | None) -> Sequence[Any]:
     """Return the items if there is exactly one, as there must be."""
     found = _listed(items)
     if len(found) != 1:

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Final
 from kio.schema.errors import ErrorCode
 
 from harness import limits
+from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.client import InThread, Underway, Workload
 from harness.events import Produce, Read
@@ -32,7 +33,7 @@ from harness.logdir.message_set import records_of, walk
 from harness.logdir.records import RecordError, sent_digest
 from harness.model import OpType, PreconditionError
 from harness.workload.plan import Clients, Library
-from workloads.clients import questions
+from workloads.clients import questions, topics
 from workloads.clients.batches import write_batch
 from workloads.clients.beginning import begin
 from workloads.clients.connection import Connection, NoAnswer, NotSent, left
@@ -64,6 +65,7 @@ class RawClient:
     The clients of one run; every call is one process of the history, client-1, client-2, ...
 
     Args:
+        ledger: the run's, for clients in processes of their own; None: there are none.
         bootstrap: returns "host:port" of the running nodes; called again for every metadata request.
         timeout_s: for one call with all its requests.
 
@@ -74,8 +76,9 @@ class RawClient:
     history: History
     bootstrap: Callable[[], Sequence[str]]
     timeout_s: float = limits.CLIENT_OPERATION_S_MAX
+    ledger: Ledger | None = None
     sends_once: ClassVar[bool] = True
-    churns: ClassVar[bool] = False
+    churns: ClassVar[bool] = True
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def create_topic(self, topic: str, replicas: Sequence[int], *further: Sequence[int]) -> None:
@@ -85,7 +88,8 @@ class RawClient:
         try:
             controller = self._find(_ADMIN, deadline, topic, 0, lambda found: found.controller)
             with Connection(controller, _ADMIN, deadline) as connection:
-                refusal = questions.create_topic(connection, topic, assignments, left(deadline) * BROKERS_SHARE)
+                within_s = left(deadline) * BROKERS_SHARE
+                refusal = topics.create(connection, topic, assignments, within_s).refusal
         except (NotSent, NoAnswer) as error:
             refusal = str(error)
         if refusal:
@@ -170,8 +174,16 @@ class RawClient:
 
     # --- workload --------------------------------------------------------------------------------------------
     def begin_workload(self, clients: Clients, seed: int, *, nodes: Mapping[str, str]) -> Workload:
-        """Start each producer and consumer in a thread of its own, as one process of the history."""
-        return begin(clients, seed, own=Library.RAW, process=self._process, history=self.history, nodes=nodes)
+        """Start each client in a thread or a process of its own, as a process of the history."""
+        return begin(
+            clients,
+            seed,
+            own=Library.RAW,
+            process=self._process,
+            history=self.history,
+            nodes=nodes,
+            ledger=self.ledger,
+        )
 
     # --- read ------------------------------------------------------------------------------------------------
     def read_all(self, topic: str, partition: int, *, via: str = "") -> list[tuple[int, str]]:

@@ -18,7 +18,7 @@ from checkers.rules.chain.checkpoints import durable, flushed, unused, unwritten
 from checkers.rules.chain.log import appended, cut, recovered
 from checkers.rules.chain.node import Given, Node
 from checkers.rules.chain.roles import decided, fenced, followed, led, started
-from harness.effect import Effect, nature_of
+from harness.effect import LOSSY, Effect, nature_of
 from harness.events import (
     Append,
     Checkpoint,
@@ -57,7 +57,7 @@ _OPENING: Final = frozenset({"started", "flush", "note"})
 _ENDING: Final = (Append, Truncate, Recovered, Leader, Follower)
 _MARKS: Final = "replication-offset-checkpoint"
 # Effects after which a log may have lost bytes that were written.
-_CUTS: Final = frozenset({Effect.POWER_LOST, Effect.LOG_CUT, Effect.DISK_GONE})
+_CUTS: Final = LOSSY
 
 KINDS: Final = (
     Definition(
@@ -217,7 +217,7 @@ def _left(ops: Sequence[Op]) -> Iterator[_Break]:
     had: dict[str, set[int | None]] = {}
     for op, _, _, after in moments(ops):
         had.setdefault(op.process, {0}).add(after.high_watermark)
-    wrote = {op.process for op, flush in events_of(ops, Flush) if flush.path == _MARKS}
+    wrote = set(_wrote_marks(ops))
     for node, log in final_logs(ops).items():
         mark = log.snapshot.high_watermark
         if node in had and mark is None and node in wrote:
@@ -225,6 +225,19 @@ def _left(ops: Sequence[Op]) -> Iterator[_Break]:
         elif node in had and mark is not None and mark not in had[node]:
             text = f"{node} left a checkpoint of its high watermark of {mark}, and never had that"
             yield node, text, (log.index,)
+
+
+def _wrote_marks(ops: Sequence[Op]) -> Iterator[str]:
+    """Yield the nodes that wrote a checkpoint of high watermarks and have not lost their disk since."""
+    emptied = {
+        node: op.index
+        for op, fault in events_of(ops, Injection)
+        if nature_of(op).effect is Effect.DISK_LOST
+        for node in fault.nodes
+    }
+    for op, flush in events_of(ops, Flush):
+        if flush.path == _MARKS and op.index > emptied.get(op.process, -1):
+            yield op.process
 
 
 def _alone(ops: Sequence[Op]) -> Iterator[_Break]:

@@ -143,10 +143,10 @@ def answers(ops: Sequence[Op]) -> Iterator[Break]:
     if not talk or next(events_of(ops, Append), None) is None:
         return  # nobody asked, or brokers report nothing
     states = _states(ops, {said.link[1] for _, said in talk})
-    questions: dict[tuple[str, str], tuple[Op, EpochQuestion]] = {}
+    questions: dict[tuple[str, str], deque[tuple[Op, EpochQuestion]]] = {}
     for op, said in sorted([*talk, *events_of(ops, EpochQuestion)], key=_place):
         if isinstance(said, EpochQuestion):
-            questions[said.link] = op, said
+            questions.setdefault(said.link, deque(maxlen=_TALK_MAX)).append((op, said))
             continue
         leader = said.link[1]
         if said.error or said.end_offset < 0:
@@ -156,9 +156,13 @@ def answers(ops: Sequence[Op]) -> Iterator[Break]:
                 )
                 yield leader, f"{text} and offset {said.end_offset}", (op.index,)
         elif said.link in questions and leader in states:
-            asked, question = questions[said.link]
-            about = _while_under_way(ops, states[leader], asked, op, said.link)
-            if not any(_gives(state, question, said) for state in about):
+            # Frames that wait may be answers to earlier questions, which the asker does not wait for any more.
+            first = 0 if late(ops, said.link) else -1
+            if not any(
+                _gives(state, question, said)
+                for asked, question in [*questions[said.link]][first:]
+                for state in _while_under_way(ops, states[leader], asked, op, said.link)
+            ):
                 text = f"{leader} answered at {at(op)} that epoch {said.leader_epoch} ends at {said.end_offset}"
                 yield leader, f"{text}, which its log never gave", (op.index,)
 

@@ -15,6 +15,7 @@ from harness.scenario.file import Scenario
 from harness.search.random_runs import is_written
 from harness.search.shrink.minimal import Ended
 from harness.search.shrink.shrink import Shrunk
+from harness.search.shrink.steady import RUNS
 from harness.search.tally_tables import say
 
 # The interval of progress lines if there is no terminal.
@@ -63,6 +64,8 @@ def summary_of(shrunk: Shrunk) -> str:
     """Return one line: steps before and after, tries, seconds, and whether anything smaller may be left."""
     form = "as a written scenario" if is_written(shrunk.scenario) else "with the latencies of its seed"
     early = "" if shrunk.ended is Ended.MINIMAL else f"; perhaps not minimal: {shrunk.ended.value}"
+    if shrunk.steady is not None:
+        form += f", the same in {shrunk.steady} of {RUNS} slowed runs"
     return (
         f"shrunk from {shrunk.steps_before} steps to {len(shrunk.scenario.steps)}, {form}: "
         f"{shrunk.tries} tries, {shrunk.seconds:.1f} s{early}"

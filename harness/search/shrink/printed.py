@@ -15,6 +15,7 @@ from harness.scenario.file import Scenario, parse
 from harness.scenario.text import text_of
 from harness.scenario.variant import Variant
 from harness.search.random_runs import is_written
+from harness.search.shrink.steady import RUNS
 from harness.search.shrink.subject import Subject
 from nemesis import NEMESES
 from targets.broker_target import TARGET
@@ -22,7 +23,7 @@ from targets.broker_target import TARGET
 _SETTINGS: Final = "settings "
 
 
-def scenario_text(scenario: Scenario, subject: Subject, again: str) -> str:
+def scenario_text(scenario: Scenario, subject: Subject, again: str, steady: int | None = None) -> str:
     """
     Return the file of a scenario: without default settings, with the outcome under each protocol.
 
@@ -33,18 +34,25 @@ def scenario_text(scenario: Scenario, subject: Subject, again: str) -> str:
         scenario: it shows a violation under the subject's variant.
         subject: the system that it is played on.
         again: the command that plays the file.
+        steady: in how many slowed runs it ends the same; None if that is not known.
     """
     about = "" if is_written(scenario) else f", in the random world of seed {subject.seed}"
     lines = [
         *_without_defaults(scenario),
         f"# Shrunk by `fencepost shrink`{about}. It is played again by",
         f"# {again}",
+        *([] if steady is None else [_steadiness(steady)]),
     ]
     for outcome, names in _outcomes(scenario, subject).items():
         expectation = f"expect {', '.join(names)}: {outcome}"
         # What an expectation cannot say: of a random run the loss of a record that it sends at its end.
         lines.append(expectation if _reads([*lines, expectation]) else f"# {expectation}")
     return "\n".join(lines) + "\n"
+
+
+def _steadiness(steady: int) -> str:
+    claim = "It ends so however late its steps come" if steady == RUNS else "It depends on how soon its steps come"
+    return f"# {claim}: in {steady} of {RUNS} runs with passes between them."
 
 
 def _without_defaults(scenario: Scenario) -> Iterator[str]:

@@ -16,8 +16,9 @@ from harness.search.shrink.minimal import Ended, Minimiser
 from harness.search.shrink.printed import scenario_text
 from harness.search.shrink.reducers import REDUCERS
 from harness.search.shrink.signature import Signature
+from harness.search.shrink.steady import steadied, steadiness
 from harness.search.shrink.subject import Subject, play_there, pool_of
-from harness.search.shrink.trials import Trials
+from harness.search.shrink.trials import SpentError, Trials
 
 
 class NotShownError(FencepostError):
@@ -33,11 +34,13 @@ class Bounds:
         jobs: processes that play candidates; the result does not depend on it.
         tries: runs that are played.
         seconds: None for no limit.
+        steady: whether steps may be added to the smallest schedule, so that it holds on slower machines.
     """
 
     jobs: int
     tries: int
     seconds: float | None = None
+    steady: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ class Shrunk:
         again: the command that plays the file.
         steps_before, tries, seconds: figures.
         ended: why nothing smaller was found.
+        steady: of a written form, in how many of RUNS slowed runs it ends the same; None if that is not known.
     """
 
     text: str
@@ -64,6 +68,7 @@ class Shrunk:
     tries: int
     seconds: float
     ended: Ended
+    steady: int | None
 
 
 def shrink(
@@ -110,12 +115,21 @@ def shrink(
     minimiser = Minimiser(best=start, trials=trials, reducers=REDUCERS, try_written=try_written)
     try:
         ended = minimiser.run()
+        best, steady = minimiser.best, None
+        if ended is Ended.MINIMAL and is_written(best):
+            try:
+                steady = steadiness(best, trials)
+                if bounds.steady:
+                    best, steady = steadied(best, steady, trials)
+            except SpentError:
+                ended = Ended.SPENT
+            except KeyboardInterrupt:
+                ended = Ended.INTERRUPTED
     finally:
         trials.close()
-    best = minimiser.best
     spec = subject.spec(best)
     return Shrunk(
-        text=scenario_text(best, subject, replace(spec, schedule=output.name).command),
+        text=scenario_text(best, subject, replace(spec, schedule=output.name).command, steady),
         scenario=best,
         signature=signature,
         result=subject.run(best)[0],
@@ -124,6 +138,7 @@ def shrink(
         tries=trials.tries,
         seconds=trials.seconds_taken,
         ended=ended,
+        steady=steady,
     )
 
 

@@ -69,11 +69,13 @@ class Outcome:
         shows: whether it shows the signature.
         skipped: the lines of the steps that were not applicable.
         failed: the line of the step that failed and ended a written schedule; 0 if none did.
+        found: every anomaly, as an expectation names it.
     """
 
     shows: bool
     skipped: frozenset[int] = frozenset()
     failed: int = 0
+    found: str = ""
 
 
 def outcome_of(signature: Signature, result: RunResult, ops: Sequence[Op], *, written: bool) -> Outcome:
@@ -83,4 +85,5 @@ def outcome_of(signature: Signature, result: RunResult, ops: Sequence[Op], *, wr
         shows=signature.shown_by(result.anomalies, written=written),
         skipped=frozenset(step.line for _, step in steps if step.skipped),
         failed=next((step.line for type_, step in steps if type_ is OpType.FAIL), 0),
+        found=result.found,
     )

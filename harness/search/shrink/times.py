@@ -66,12 +66,12 @@ def awaiting_instead(scenario: Scenario) -> Iterator[Scenario]:
     acts = acts_of(scenario)
     for at, act in enumerate(acts):
         if isinstance(act, Pass):
-            for condition in _conditions(scenario, acts[:at]):
+            for condition in conditions(scenario, acts[:at]):
                 yield replaced(scenario, at, Await(condition))
 
 
-def _conditions(scenario: Scenario, before: list[Act]) -> Iterator[Condition]:
-    """Yield conditions that the steps before a pass may bring about, the latest step's first."""
+def conditions(scenario: Scenario, before: list[Act]) -> Iterator[Condition]:
+    """Yield conditions that these steps may bring about, the latest step's first."""
     replicas = scenario.replicas
     for act in reversed(before):
         match act:

@@ -115,7 +115,7 @@ class Office:
         replica = None if broker is None else broker.state.replicas.get(oracle.tp)
         leads = replica is not None and replica.role is Role.LEADER and replica.leader_epoch == state.leader_epoch
         if leads and state.leader == self._world.ids[name]:
-            oracle.on_isr_asked(state.isr)
+            oracle.on_isr_asked(name, state.isr)
         else:
             self._judge_use(name, [oracle.tp], state.controller_epoch, "asks ZooKeeper to write a leader and ISR")
 

@@ -3,8 +3,9 @@ The rules of one partition: what is committed stays, on every replica that may b
 
 Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
-without it. If such a replica leads, the record is excused from then on: the end checkers, which follow every copy,
-decide whether its loss was permitted. No other record is excused.
+without it. If such a replica leads, the record is excused from then on, and so is what it shows in its place: the
+end checkers, which follow every copy, decide whether its loss was permitted. Where unclean elections are allowed,
+one excuses what the new ISR lacks, and what a leader of before it commits on its own. No other record is excused.
 A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
 looked at any more.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
@@ -19,6 +20,7 @@ from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Role
 from targets.broker.core.zookeeper import ZkNode, decode_state, leader_and_isr_path
+from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.records import HOLE, Records
 from targets.simulator.oracles.replicas import Before, Replicas
 from targets.simulator.oracles.violation import Rule, Violations
@@ -33,7 +35,7 @@ class PartitionOracle:
         committed: the number of the record at every offset that a leader has exposed.
     """
 
-    def __init__(self, world: World, tp: TopicPartition, violations: Violations) -> None:
+    def __init__(self, world: World, tp: TopicPartition, violations: Violations, lives: Lives) -> None:
         """Look at every node for the first time."""
         self.tp = tp
         self.records = Records()
@@ -41,12 +43,16 @@ class PartitionOracle:
         self.committed: list[int] = []
         self._world = world
         self._violations = violations
+        self._lives = lives
         self._path = leader_and_isr_path(tp)
         self._ids = dict(world.ids)
         self._isr: tuple[str, ...] = ()
         self._leaders: dict[int, str] = {}
-        self._lives: dict[str, int] = {}  # of each node's process when a leader last asked for it in the ISR
+        self._asked: dict[str, int] = {}  # of each node the process that a leader last asked to have in the ISR
         self._excused: set[int] = set()
+        # Whether unclean elections are allowed, and the epoch of the last one.
+        self._may_be_unclean = any(node.config.unclean_election for node in world.nodes.values())
+        self._unclean_epoch = -1
         # Of the topic: its id, whether it is deleted, and what was committed in those of its name before.
         self._topic_id = NO_TOPIC_ID
         self._deleted = False
@@ -88,24 +94,23 @@ class PartitionOracle:
         names = (self._world.name_of(member) for member in state.isr)
         before, self._isr = self._isr, tuple(name for name in names if name is not None)
         self.replicas.look_at_dead()
+        if self._may_be_unclean and not set(self._isr) & set(before):
+            self._unclean_epoch = state.leader_epoch
+            self._excused.update(self._lacking(self.committed))
         for member in self._isr:
-            # A member that joins must have all; unless the write was in flight when it lost power (KIP-903).
+            # A member that joins must have all; unless it was asked for an earlier process of it (KIP-903).
             if member not in before and self._is_as_when_asked(member):
                 self.replicas.taken[member].clear()
         self._judge_isr(self._isr)
 
-    def on_isr_asked(self, isr: Sequence[int]) -> None:
-        """Note which processes a leader asks ZooKeeper to have in the ISR."""
+    def on_isr_asked(self, leader: str, isr: Sequence[int]) -> None:
+        """Note of which processes a leader has heard that it asks ZooKeeper to have in the ISR."""
         for member in filter(None, map(self._world.name_of, isr)):
-            self._lives[member] = self._life(member)
+            self._asked[member] = self._lives.heard(leader, member)
 
     def _is_as_when_asked(self, member: str) -> bool:
-        life = self._life(member)
-        return self.replicas.seen[member].replica is not None and self._lives.get(member, life) == life
-
-    def _life(self, name: str) -> int:
-        process = self._world.nodes[name].process
-        return -1 if process is None else process.life
+        life = self._lives.now(member)
+        return self.replicas.seen[member].replica is not None and self._asked.get(member, life) == life
 
     def _renew(self, topic_id: int) -> None:
         """Forget what was committed: the topic was deleted and created again."""
@@ -163,7 +168,7 @@ class PartitionOracle:
             text = f"{high}, outside its log, which spans {log.start_offset} to {log.end_offset}"
             self._high_watermark_is(name, high, text)
         elif mine != committed[: len(mine)]:
-            excused = self._excused | self.replicas.taken[name].keys()
+            excused = self._excused | self.replicas.taken[name]
             for offset, number in enumerate(mine):
                 there = committed[offset] if offset < len(committed) else None
                 if (
@@ -183,11 +188,20 @@ class PartitionOracle:
         text = f"the high watermark of {self.replicas.place(name)} is {text}"
         self.violated(Rule.FOLLOWER_HIGH_WATERMARK, (name,), offset, text)
 
+    def _lacking(self, records: Sequence[int]) -> set[int]:
+        """Return those of the records that a member of the ISR lacks."""
+        members = [frozenset(self.replicas.seen[member].records) for member in self._isr]
+        return {record for record in records if not all(record in held for held in members)}
+
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""
         seen, end = self.replicas.seen[name], self.replicas.seen[name].high_watermark
-        self._excused |= self.replicas.taken[name].keys()
+        self._excused |= self.replicas.taken[name]
         mine, committed = seen.records[:end], self.committed
+        if seen.epoch < self._unclean_epoch:
+            # It was replaced by an unclean election and may not know it.
+            self._excused.update(self._lacking(mine))
+            return
         known = len(committed)
         if mine[:known] != committed[: len(mine)]:
             for offset, (number, before) in enumerate(zip(mine, committed, strict=False)):
@@ -205,6 +219,9 @@ class PartitionOracle:
                 f"{self.records.name(before)} was committed before"
             )
             self.violated(Rule.COMMITTED, (name,), offset, text)
+        elif before != HOLE:
+            # A cut that its power loss undid brought this one back; the ISR never copied it.
+            self._excused.add(number)
         self.committed[offset] = number
 
     def _judge_isr(self, members: Sequence[str]) -> None:
@@ -218,7 +235,7 @@ class PartitionOracle:
                 self._find_missing(member, records)
 
     def _find_missing(self, member: str, records: Sequence[int]) -> None:
-        excused = self._excused | self.replicas.taken[member].keys()
+        excused = self._excused | self.replicas.taken[member]
         for offset, number in enumerate(self.committed):
             held = records[offset] if offset < len(records) else None
             if number not in (held, HOLE) and number not in excused:

@@ -87,14 +87,14 @@ class Replicas:
 
     Attributes:
         seen: by node.
-        taken: by node, the records that a power loss took from it, and how many copies of each: a producer that
-            tries again may have sent one twice.
+        taken: by node, the records that a power loss took from it.
     """
 
     def __init__(self, world: World, tp: TopicPartition, records: Records) -> None:
         """Start without a look."""
         self.seen = {name: Seen() for name in world.nodes}
-        self.taken: dict[str, dict[int, int]] = {name: {} for name in world.nodes}
+        self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
+        self._twice: dict[str, Counter[int]] = {name: Counter() for name in world.nodes}
         self._world = world
         self._tp = tp
         self._records = records
@@ -150,12 +150,14 @@ class Replicas:
         before = seen.records
         seen.log, seen.changes = log, -1 if log is None else log.changes
         seen.records = [] if log is None else self._records.of_log(log)
-        if cut_off:
-            taken.update(Counter(before) | Counter(taken))
+        if cut_off and before:
+            taken.update(before)
+            self._twice[name] |= Counter({number: count for number, count in Counter(before).items() if count > 1})
         if taken:
-            held = Counter(seen.records)
-            for number in [number for number, copies in taken.items() if held[number] >= copies]:
-                del taken[number]
+            held = seen.records
+            # A record that was sent twice is there again when each of its copies is.
+            short = {number for number, count in self._twice[name].items() if held.count(number) < count}
+            taken.difference_update(set(held) - short if short else held)
 
     # --- words -----------------------------------------------------------------------------------------------
     def place(self, name: str) -> str:

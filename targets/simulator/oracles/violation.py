@@ -26,6 +26,7 @@ class Rule(StrEnum):
     ANSWERS = "answers"
     REST = "rest"
     DUE = "due"
+    FAIL_STOP = "fail-stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

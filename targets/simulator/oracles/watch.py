@@ -20,6 +20,7 @@ Oracles: invariants of every step of a world, each checked where its data has ch
                     watermark moves with the ISR, what a closed connection waited for is dropped, timers fire, and
                     no ask to ZooKeeper is larger than it may be
     rest            once all is healed, each broker agrees with ZooKeeper and its disk, and has nothing left to do
+    fail-stop       a broker whose write or flush failed ends in that step, and says why
     office          only the controller in office, or a leader for its ISR, changes a partition's state, and a
                     broker obeys only commands that are in force
 
@@ -61,8 +62,10 @@ from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
 from targets.simulator.oracles.due import Due
+from targets.simulator.oracles.fail_stop import FailStop
 from targets.simulator.oracles.heard import Heard
 from targets.simulator.oracles.lag import Lag
+from targets.simulator.oracles.lives import Lives
 from targets.simulator.oracles.office import Office
 from targets.simulator.oracles.partition import PartitionOracle
 from targets.simulator.oracles.produced import ACKS_ALL, Produced
@@ -92,7 +95,8 @@ class Oracles:
         """Start to watch these partitions."""
         self._world = world
         self._violations = Violations(world)
-        self._partitions = {tp: PartitionOracle(world, tp, self._violations) for tp in places}
+        self._lives = Lives(world)
+        self._partitions = {tp: PartitionOracle(world, tp, self._violations, self._lives) for tp in places}
         self._of_path = {leader_and_isr_path(tp): oracle for tp, oracle in self._partitions.items()}
         mixed = not all(node.config.stamp_epochs for node in world.nodes.values())
         self._of_node = {
@@ -117,6 +121,7 @@ class Oracles:
         self._due = Due(world, self._partitions.keys())
         self._lag = Lag(world, self._partitions.keys())
         self._heard = Heard(world, self._violations, next(iter(self._partitions)))
+        self._fail_stop = FailStop(world)
         self._healed = False
         world.watchers.append(self._on_step)
         world.zookeeper.tree.changed.append(self._on_zookeeper)
@@ -168,6 +173,8 @@ class Oracles:
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
         """Look first, so that what the step committed counts for what it answered; most steps change nothing."""
         kind = type(event)
+        if kind is Received or kind is Start:
+            self._lives.on_event(name, event)
         if kind in _OF_OFFICE:
             self._office.on_event(name, event)
         for effect in effects:
@@ -177,6 +184,8 @@ class Oracles:
                     self._overdue(name, None, text)
             elif type(effect) is Send and type(effect.request) in COMMANDS:
                 self._office.on_send(name, effect)
+        if text := self._fail_stop.wrong(name, event, effects):
+            self._violations.add(Rule.FAIL_STOP, next(iter(self._partitions)), (name,), -1, text)
         node, changed = self._world.nodes[name], False
         state = None if node.process is None else node.process.broker.state
         self._heard.on_step(name, event, effects, state)

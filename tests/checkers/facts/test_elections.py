@@ -40,3 +40,19 @@ def test_election_is_outside_when_the_isr_before_lacked_the_leader() -> None:
     story = Story(RECORDS).elected("A", 0).elected("A", 0, isr="A").elected(None, 1, isr="A")
     story.elected("B", 2, isr="B")
     assert [("A", False), ("B", True)] == [(e.node, e.outside) for e in elections(story.ops)]
+
+
+def test_leader_from_the_isr_of_an_unclean_election_is_elected_uncleanly_if_nobody_led_in_between() -> None:
+    """The broker that was elected may be gone before it leads, and its controller before it reports that."""
+    story = Story(RECORDS).started("A", "B").elected("A", 0).elected("A", 0, isr="A").leads("A", 0, 4, isr="A")
+    story.elected("B", 1, isr="B").elected(None, 2, isr="B").elected("B", 3, isr="B").leads("B", 3, 0, isr="B")
+    story.elected("B", 4, isr="B").leads("B", 4, 5, isr="B")
+    first, second, third = takeovers(story.ops)
+    assert [(False, -1), (True, 1), (False, -1)] == [(t.unclean, t.unclean_in) for t in (first, second, third)]
+    assert 1 == story.ops[second.elected].value["epoch"]
+
+
+def test_leader_of_an_unclean_election_of_its_own_is_unclean_in_its_own_epoch() -> None:
+    story = Story(RECORDS).started("A", "B").elected("A", 0, isr="A").leads("A", 0, 4, isr="A")
+    story.elected("B", 1, isr="B").leads("B", 1, 0, isr="B")
+    assert [-1, 1] == [takeover.unclean_in for takeover in takeovers(story.ops)]

@@ -31,3 +31,27 @@ def test_outage_is_none_when_the_fault_did_not_bite() -> None:
     story.add(Source.NEMESIS, "nemesis", OpType.INVOKE, "kill", nodes=["A"])
     story.add(Source.NEMESIS, "nemesis", OpType.FAIL, "kill", nodes=["A"], error="alive")
     assert [] == outages(story.ops)
+
+
+def lost_disk(story: Story, node: str) -> Story:
+    about = {"nodes": [node], "effect": "disk-lost", "band": "mark"}
+    story.add(Source.NEMESIS, "nemesis", OpType.INVOKE, "lose-disk", **about)
+    return story.add(Source.NEMESIS, "nemesis", OpType.OK, "lose-disk", **about, probe="1 logs lost")
+
+
+def test_outage_in_which_the_disk_was_lost_has_lost_bytes_whatever_took_the_node_down() -> None:
+    story = lost_disk(Story(RECORDS).fault("kill", "A"), "A").fault("restart", "A").fault("kill", "A")
+    first, second = outages(story.ops)
+    assert first.emptied is story.ops[4]
+    assert (True, None, False) == (first.power_lost, second.emptied, second.power_lost)
+    assert None is outages(lost_disk(Story(RECORDS).fault("kill", "A", "B"), "B").ops)[0].emptied
+
+
+def test_flush_that_failed_lost_bytes_and_shows_of_none_that_it_is_durable() -> None:
+    story = Story(RECORDS)
+    for type_ in (OpType.INVOKE, OpType.OK):
+        story.add(Source.NEMESIS, "nemesis", type_, "flush-error", nodes=["A"], effect="pages-lost", band="down")
+    (failed,) = outages(story.ops)
+    (cut,) = outages(Story(RECORDS).fault("power-loss", "A").ops)
+    assert (True, False) == (failed.power_lost, failed.settles)
+    assert (True, True) == (cut.power_lost, cut.settles)

@@ -22,6 +22,14 @@ def _of(line: dict[str, Any], source: Source, f: str, process: str | None = None
     return lambda edit: edit.change(edit.find(source, f, process, **line), **value)
 
 
+def _answered_late(edit: Edit) -> None:
+    """A asked twice, and a hold kept B's answer to one of them; it comes when A has asked about a later epoch."""
+    edit.again(edit.find(FABRIC, "epoch-question", link=["A", "B"], leader_epoch=7))
+    question = edit.find(FABRIC, "epoch-question", link=["A", "B"], leader_epoch=9)
+    answer = edit.find(FABRIC, "epoch-answer", link=["A", "B"], leader_epoch=4)
+    edit.again(answer, after=question, leader_epoch=7)
+
+
 # --- the fabric against brokers ----------------------------------------------------------------------------------
 SIGHTS = [
     plant("sights-append-without-a-fetch", "local-kip101-1", UNKNOWN)(_drop(FABRIC, "fetch", offset=3)),
@@ -42,6 +50,7 @@ SIGHTS = [
         lambda edit: edit.again(edit.find(FABRIC, "fetch", offset=3))
     ),
     plant("sights-another-refusal-lawful", "sim-clean")(_of({"error": 74}, FABRIC, "epoch-answer", error=75)),
+    plant("sights-answer-to-an-earlier-question-lawful", "sim-clean-8")(_answered_late),
     plant("sights-question-never-answered-lawful", "sim-clean")(_drop(FABRIC, "epoch-answer", error=74)),
 ]
 
@@ -79,6 +88,14 @@ def _power_lost_before_it_hears(edit: Edit) -> None:
     edit.restart(edit.lines[edit.at(registered) - 1], "C", down="power-loss", recovered=0)
 
 
+def _killed_before_it_hears(edit: Edit) -> None:
+    """C's session ends, C asks for a new one, and is killed; ZooKeeper is late and names it all the same."""
+    killed = edit.find(Source.NEMESIS, "kill", nodes=["C"])
+    edit.insert(killed, ZOOKEEPER, "registered", "zookeeper", before=True, nodes=["A", "B", "D"])
+    restarted = edit.find(Source.NEMESIS, "restart", nodes=["C"])
+    edit.insert(restarted, ZOOKEEPER, "registered", "zookeeper", before=True, nodes=["A", "B", "C", "D"])
+
+
 REGISTRATIONS = [
     plant("registrations-one-not-reported", "local-kip101-1", UNKNOWN)(_drop(BROKER, "registered", "C")),
     plant("registrations-one-taken-over-from-nobody", "local-kip101-1", UNKNOWN)(
@@ -109,6 +126,7 @@ REGISTRATIONS = [
     plant("registrations-seen-late-lawful", "sim-clean")(
         lambda edit: edit.find(BROKER, "elected")["value"]["saw"].remove([edit.node_id("D"), 6])
     ),
+    plant("registrations-anew-of-one-that-was-killed-lawful", "sim-clean")(_killed_before_it_hears),
     plant("registrations-anew-in-one-process-lawful", "sim-clean")(_killed_as_it_registers),
 ]
 

@@ -78,6 +78,17 @@ LOST = [
     plant("read-and-gone-kafka-lawful", "kafka-kip101-2", Kind.PERMITTED)(
         each_of(_unsaid("m2"), shown("m2", "A", 3, position=1))
     ),
+    # A client that does not tell whom it asked: whoever had the record may have shown it.
+    plant("read-from-nobody-knows-whom-and-gone-lawful", "local-kip101-2", Kind.PERMITTED)(
+        each_of(_unsaid("m2"), shown("m2", "", 3, position=1))
+    ),
+    plant(
+        "read-from-nobody-knows-whom-and-gone",
+        "local-kip101-2",
+        Kind.COMMITTED_LOST,
+        Kind.NOT_REPLICATED,
+        DIFFER,
+    )(each_of(_unsaid("m2"), shown("m2", "", 3, position=1), _kept_alive)),
     plant("read-and-gone-with-acks-1-kafka", "kafka-kip101-2", Kind.UNPROMISED, READ_LOST, DIFFER)(
         each_of(lambda edit: with_acks(edit, "m2", 1), shown("m2", "A", 3, position=1), _kept_alive)
     ),

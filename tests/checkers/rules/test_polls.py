@@ -51,6 +51,22 @@ def test_poll_of_a_client_that_does_not_tell_whom_it_asked_is_whole_and_proves_n
     assert _kinds(check_in_process(ops)) == _kinds(found), found
 
 
+@pytest.mark.parametrize("name", REPORTED)
+def test_loss_of_what_was_read_is_judged_alike_where_the_client_does_not_tell_whom_it_asked(name: str) -> None:
+    """Regression: of an untold node no copy was found, so that a lawful loss was unknown."""
+    ops = [_unanswered(op) for op in consumed(_run(name), anew=False)]
+    untold = [_untold(op, True) if op.f == "poll" else op for op in ops]
+    assert _kinds(check_in_process(ops)) == _kinds(check_in_process(untold))
+
+
+def _unanswered(op: Op) -> Op:
+    """Return the op; of an acknowledgement, that the answer was lost."""
+    if op.f != "produce" or op.type is not OpType.OK:
+        return op
+    kept = {key: value for key, value in op.value.items() if key != "offset"}
+    return replace(op, type=OpType.INFO, value={**kept, "error": "no answer"})
+
+
 def _untold(op: Op, told: bool) -> Op:
     kept = {key: value for key, value in op.value.items() if told or key != "high_watermark"}
     return replace(op, value={**kept, "node": ""})

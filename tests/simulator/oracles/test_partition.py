@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core import follower
 from targets.broker.core.state import Role
+from targets.broker.core.zookeeper import ZkSet, encode_state, leader_and_isr_path
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
 from targets.simulator.world import SETTINGS
@@ -85,6 +88,25 @@ def test_member_whose_power_went_while_the_leader_asked_for_it_in_the_isr_is_exc
     assert {} == oracles.violations
 
 
+def test_member_whose_fetch_arrives_after_its_power_went_is_excused() -> None:
+    """Source: KIP-903: before it a fetch does not say which process of the follower has sent it."""
+    world, oracles = watched()
+    world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['B']}"))
+    cut = world.links.cut("B", "zookeeper", close=True)
+    assert world.until(lambda: world.ids["B"] not in state(world).isr, WAIT_S)
+    hold = world.links.hold("Fetch", "B", "A", "request", from_offset=3)
+    world.links.heal(cut)
+    assert world.until(lambda: bool(hold.held), WAIT_S)
+    assert world.ids["B"] not in state(world).isr
+    assert "2 batches became 0" in world.nodes["B"].lose_power()
+    world.nodes["B"].boot()
+    world.links.release(hold)
+    assert world.until(lambda: world.ids["B"] in state(world).isr, WAIT_S)
+    assert 0 == log_of(world, "B").end_offset
+    world.run(0.5)
+    assert {} == oracles.violations
+
+
 def test_record_that_went_without_a_power_cut_is_not_excused_by_one_elsewhere() -> None:
     world, oracles = watched()
     log_of(world, "C").flush()
@@ -101,6 +123,36 @@ def test_leader_that_commits_another_record_in_place_of_a_committed_one_is_named
     found = oracles.violations[Rule.COMMITTED, TP]
     assert (("A",), 0) == (found.nodes, found.offset)
     assert "commits other at offset 0, where m1.0 was committed before" in found.sentence
+
+
+def test_record_that_was_sent_twice_is_there_again_when_each_of_its_copies_is() -> None:
+    world, oracles = watched()
+    SimClient(world).produce(TOPIC, 0, "again", ["m1.0"], acks=-1)
+    world.run(0.5)
+    oracle = oracles._partitions[TP]
+    (number,) = {oracle.records.number_of("m1.0")}
+    assert [0, 3] == [offset for offset, each in enumerate(oracle.committed) if each == number]
+    log = log_of(world, "C")
+    world.nodes["C"].kill()
+    log.truncate_to(2, world.rules.leo_after_cut)
+    log.flush()
+    oracle.replicas.look_at_dead()
+    assert number in oracle.replicas.taken["C"]
+    world.nodes["C"].boot()
+    assert world.until(lambda: log_of(world, "C").end_offset == 4, WAIT_S)
+    world.run(0.1)
+    assert number not in oracle.replicas.taken["C"]
+
+
+def test_what_a_leader_shows_in_place_of_what_its_power_loss_took_is_promised_by_nobody() -> None:
+    """The power loss undid a cut: followers have what the leader had before, and cut it later."""
+    world, oracles = watched()
+    oracle = oracles._partitions[TP]
+    oracle.replicas.taken["A"].update(oracle.committed)
+    tamper(world, "A", "other")
+    SimClient(world).produce(TOPIC, 0, "m3", ["m3.0"], acks=1)
+    world.run(0.5)
+    assert (Rule.COMMITTED, TP) not in oracles.violations
 
 
 def test_follower_that_fetches_and_differs_is_named_with_both_records() -> None:
@@ -276,3 +328,37 @@ def test_record_that_a_producer_sent_twice_is_excused_until_both_copies_are_back
     node.boot()
     assert world.until(lambda: settled(world), WAIT_S)
     assert {} == oracles.violations
+
+
+def uncleanly_elected(unclean: bool) -> Oracles:
+    """Return the oracles of a world whose only in-sync replica is gone, and C leads without its last record."""
+    world, oracles = watched(settings={"unclean_election": unclean})
+    client = SimClient(world)
+    for name in ("B", "C"):
+        world.links.cut(name, "A", close=True)
+        world.nodes[name].kill()
+        world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids[name]}"))
+    assert world.until(lambda: state(world).isr == (world.ids["A"],), WAIT_S)
+    client.produce(TOPIC, 0, "m3", ["m3.0"], acks=-1)
+    if not unclean:  # what no controller does
+        patched = encode_state(replace(state(world), isr=(world.ids["C"],), leader=world.ids["C"], leader_epoch=9))
+        path = leader_and_isr_path(TP)
+        world.zookeeper.tree.write((ZkSet(path=path, data=patched, version=-1),), 0)
+        return oracles
+    world.nodes["C"].boot()
+    assert world.until(lambda: registered(world, "C"), WAIT_S)
+    world.nodes["A"].kill()
+    world.zookeeper.expire(world.zookeeper.session_of(f"/brokers/ids/{world.ids['A']}"))
+    assert world.until(lambda: leads(world, "C"), WAIT_S)
+    client.produce(TOPIC, 0, "m4", ["m4.0"], acks=-1)
+    return oracles
+
+
+def test_what_an_unclean_election_loses_is_excused_where_it_is_allowed() -> None:
+    assert {} == uncleanly_elected(unclean=True).violations
+
+
+def test_same_loss_is_named_where_it_is_not_allowed() -> None:
+    assert "m3.0 was committed at offset 3 and is not on C" in (
+        sentence_of(uncleanly_elected(unclean=False), Rule.COMMITTED)
+    )

@@ -11,12 +11,13 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_writer
 from targets.broker.wire.entities import fill, item_type
 from tests.workloads.peers import framed, peer
-from workloads.clients import questions
+from workloads.clients import questions, topics
 from workloads.clients.connection import Connection, NoAnswer
 
 ASKED = [
     (questions._METADATA, "Metadata", lambda c: questions.metadata(c, "t", 0)),
-    (questions._CREATE, "CreateTopics", lambda c: questions.create_topic(c, "t", [[1]], 1.0)),
+    (topics._CREATE, "CreateTopics", lambda c: topics.create(c, "t", [[1]], 1.0)),
+    (topics._DELETE, "DeleteTopics", lambda c: topics.delete(c, "t", 1.0)),
     (questions._PRODUCE[3], "Produce",
      lambda c: questions.produce(c, "t", 0, b"x", acks=1, timeout_s=1.0, zstd=False)),
     (questions._PRODUCE[7], "Produce",
@@ -64,5 +65,5 @@ print(sound, refused)
 def test_no_announced_count_makes_a_client_reserve_memory() -> None:
     """Four bytes anywhere in any answer that the raw client reads announce up to 2**31 - 1 items."""
     sound, refused = map(int, printed_with_little_memory(LYING).split())
-    assert 6 == sound
+    assert 7 == sound
     assert refused > 500

@@ -323,7 +323,7 @@ def test_client_that_fails_ends_all_and_leaves_no_whole_history(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Producer, "_send", broken)
+    monkeypatch.setattr(Producer, "send", broken)
     work = client_of(broker, history).begin_workload(CLIENTS, SEED, nodes=nodes(broker))
     assert until(lambda: work.done, limits.CONDITION_WAIT_S_MAX)
     with pytest.raises(HistoryError, match=r"lacks what was observed after op .*ZeroDivisionError: a bug"):

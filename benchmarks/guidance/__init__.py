@@ -1,0 +1,1 @@
+"""Does coverage tell which seeds are worth growing? See docs/search.md, "Guidance"."""

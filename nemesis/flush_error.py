@@ -1,0 +1,28 @@
+"""Let a node's fsync fail with EIO: what it was to make durable may be gone, and its broker must end."""
+
+from __future__ import annotations
+
+from harness.cluster.cluster import Cluster
+from harness.cluster.disk_error import DiskError, fail
+from harness.cluster.fault import Fault
+from harness.effect import Band, Effect
+from nemesis import kill, restart
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Break the disk until an fsync has failed; the probe is that the broker has ended by itself."""
+    return fail(cluster, name, DiskError.FLUSH)
+
+
+FAULT = Fault(
+    name="flush-error",
+    doc="let an fsync fail and lose the pages that it was to write; the broker must end (simulator only)",
+    inject=inject,
+    heal=restart.inject,
+    probe=kill.probe,
+    effect=Effect.PAGES_LOST,
+    band=Band.DOWN,
+    weight=0.0,
+    by_itself=True,
+    simulated=True,
+)

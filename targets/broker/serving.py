@@ -1,0 +1,54 @@
+"""
+Serves until a signal or a failure, and decides how the broker ends.
+
+Only the signal that ended the broker makes it end cleanly. One that comes while it ends after a failed write does
+not: what could not be flushed would be trusted at the next start.
+Source:  Kafka Replication Design V3, 4 (a disk error ends the broker); KAFKA-10471 (a marker that is not true).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import Protocol
+
+log = logging.getLogger("fencepost.broker")
+
+
+class Driver(Protocol):
+    """What is served."""
+
+    async def run(self) -> str:
+        """Serve until stopped; return the reason."""
+
+    def stop(self, reason: str) -> bool:
+        """End `run` with this reason; return False if it ends for another one already."""
+
+    def close_cleanly(self) -> None:
+        """Flush everything and leave the marker of a clean shutdown."""
+
+
+async def serve(driver: Driver) -> int:
+    """
+    Serve until SIGTERM, SIGINT or a failure; return the exit code, 0 for a clean shutdown and 1 for a failure.
+
+    Raises:
+        OSError: the disk failed while the broker started, or ended cleanly.
+    """
+    loop = asyncio.get_running_loop()
+    signals: list[str] = []
+
+    def stop(number: signal.Signals) -> None:
+        if driver.stop(number.name):
+            signals.append(number.name)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop, number)
+    reason = await driver.run()
+    if not signals:
+        log.error("ended: %s", reason)
+        return 1
+    driver.close_cleanly()
+    log.info("ended cleanly on %s", reason)
+    return 0

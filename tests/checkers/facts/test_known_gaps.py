@@ -1,0 +1,54 @@
+"""checkers/facts/known_gaps.py: what a controller could know of a replica that went and came back."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.facts.known_gaps import returned_unseen, returned_with_all
+from checkers.facts.outages import outages
+from tests.checkers.golden import RECORDS
+from tests.checkers.story import TOPIC, Story
+
+
+def came_back(story: Story) -> Story:
+    """Have B lose its power and register again."""
+    story.fault("power-loss", "B").started("B").recovered("B", 0).fault("restart", "B")
+    return story.broker("B", "registered", taken_over=True, czxid=9)
+
+
+@pytest.mark.parametrize(("leader", "gap"), [(None, True), ("A", False)])
+def test_members_that_return_at_once_stay_in_the_isr_only_if_nobody_could_lead(
+    leader: str | None, gap: bool
+) -> None:
+    story = came_back(Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0))
+    story.elected(leader, 1).elected("A", 2)
+    assert gap is returned_with_all(story.ops, "B", outages(story.ops)[0])
+
+
+def test_replica_that_left_the_isr_did_not_return_with_all() -> None:
+    story = came_back(Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0))
+    story.elected(None, 1, isr="A").elected("A", 2, isr="A")
+    assert not returned_with_all(story.ops, "B", outages(story.ops)[0])
+
+
+@pytest.mark.parametrize(("decided", "unseen"), [(False, True), (True, False)])
+def test_new_controller_that_has_decided_nothing_may_still_have_read_who_is_there(
+    decided: bool, unseen: bool
+) -> None:
+    story = Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story.broker("C", "controller", epoch=2, active=True)
+    if decided:
+        story.broker(
+            "C", "elected", **TOPIC, leader=11, epoch=0, isr=[11, 12], unclean=False, saw=[[11, 1], [12, 2]]
+        )
+    came_back(story).elected("A", 1)
+    assert unseen is returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
+
+
+def test_controller_that_has_been_in_office_for_long_has_read_who_was_there() -> None:
+    story = Story(RECORDS, "kip101").started("A", "B").broker("C", "controller", epoch=1, active=True)
+    story.elected("A", 0).leads("A", 0, 0)
+    for _ in range(10):
+        story.sends("m1")
+    came_back(story).elected("A", 1)
+    assert not returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))

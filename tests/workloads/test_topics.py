@@ -1,0 +1,82 @@
+"""Workload topics on real brokers: topics come and go while a leader dies, and none has what an older one had."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from harness import limits
+from harness.cleanup.process import until
+from harness.cluster.client import Client
+from harness.cluster.cluster import Cluster
+from harness.environment.real import RealEnvironment
+from harness.events import CreateTopic, DeleteTopic, Produce, Setup
+from harness.history.file import History
+from harness.launch import Address
+from harness.model import Op, OpType, events_of
+from harness.workload.plan import Clients
+from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
+from workloads import WORKLOADS
+
+NODES = ("A", "B", "C")
+# So many deletions of each topic before the leader dies, and again after it is back.
+DELETIONS_MIN = 3
+
+
+class Churning:
+    """A client whose produces return once each of the workload's topics was deleted some times more."""
+
+    def __init__(self, client: Client, clients: Clients, history: History) -> None:
+        self._client = client
+        self._topics = clients.churned
+        self._deleted: Counter[str] = Counter()
+        history.listeners.append(self._listen)
+
+    def _listen(self, op: Op) -> None:
+        if isinstance(op.event, DeleteTopic) and op.type is OpType.OK:
+            self._deleted[op.event.topic] += 1
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def produce(self, *args: Any, **options: Any) -> list[int]:
+        """Produce as always, then wait for deletions of each topic."""
+        offsets = self._client.produce(*args, **options)
+        before = Counter(self._deleted)
+        assert until(
+            lambda: all(self._deleted[topic] - before[topic] >= DELETIONS_MIN for topic in self._topics),
+            limits.CONDITION_WAIT_S_MAX,
+        ), self._deleted
+        return offsets
+
+
+class ChurningEnvironment(Environment):
+    """Real nodes, whose client waits for deletions."""
+
+    def make_client(self, cluster: Cluster) -> Client:
+        return cast(Client, Churning(RealEnvironment.make_client(self, cluster), self._clients, cluster.history))
+
+
+@pytest.mark.slow
+def test_topics_come_and_go_while_the_leader_dies_and_nothing_old_is_found_in_new_ones(
+    tmp_path: Path, zookeeper: Address
+) -> None:
+    workload = WORKLOADS["topics"]
+    drawn = workload.clients((LOG, ORDERS), seed=SEED)
+    clients = Clients(
+        producers=drawn.producers, consumers=drawn.consumers, churners=workload.churners(NODES, seed=SEED)
+    )
+    result, ops = played(clients, zookeeper, tmp_path, environment=ChurningEnvironment)
+    assert ("as expected", "") == (result.status, result.reason)
+    (setup,) = (setup for _, setup in events_of(ops, Setup))
+    assert ("temp", "spare") == setup.churned
+    # Each create and each delete has an outcome, and so has each record; those of churners among them.
+    created, deleted, sent = (completed(ops, kind) for kind in (CreateTopic, DeleteTopic, Produce))
+    for ended in (created, deleted):
+        assert {"temp", "spare"} == {op.value["topic"] for op in ended if op.type is OpType.OK}
+    assert {"n1", "n2"} <= {op.value["name"] for op in sent if op.type is OpType.OK}
+    # A churner is one process, like any other client.
+    assert 2 == len({op.process for op in (*created, *deleted)})
