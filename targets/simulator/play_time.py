@@ -6,7 +6,6 @@ Before the first step there is no cluster yet, and after the last one it must be
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -44,10 +43,9 @@ class PlayTime:
         return first and not self.over
 
 
-def note_fault(world: World, fault: str, name: str, effect: Effect, heals: Collection[Effect] = ()) -> None:
+def note_fault(world: World, fault: str, name: str, effect: Effect) -> None:
     """Record a fault that no step of the schedule injects, as if one had."""
-    nature = Nature(effect=effect, heals=frozenset(heals))
-    about = Injection(name=fault, nodes=(name,), **nature.as_fields())
+    about = Injection(name=fault, nodes=(name,), **Nature(effect=effect).as_fields())
     world.observe(about.PROCESS, OpType.INVOKE, about)
     world.observe(about.PROCESS, OpType.OK, replace(about, probe="drawn with the world"))
 

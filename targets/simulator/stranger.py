@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from harness.effect import DOWN, Effect
+from harness.effect import Effect
 from harness.model import Op
 from targets.broker.core import events
 from targets.broker.core.zookeeper import ZkCreate, ZkDelete, broker_path, encode_registration
@@ -36,6 +36,7 @@ class Stranger:
         self._time = PlayTime(last_line)
         self._chance = Random(f"stranger {seed}")
         self._there = ""
+        self._met: dict[str, None] = {}  # the nodes under whose ids it was
         world.watchers.append(self._on_step)
         world.on_call(CALL, self._leave)
 
@@ -49,10 +50,10 @@ class Stranger:
         if isinstance(event, events.Start) and self._time.begun and not self._time.over and not self._there:
             if self._chance.random() < SHARE:
                 self._come(name)
-        elif name == self._there and any(isinstance(effect, events.Exit) for effect in effects):
+        elif name in self._met and any(isinstance(effect, events.Exit) for effect in effects):
+            # The step that started it is still waiting for its registration. The other machine may be gone by now.
             note_fault(self._world, "kill", name, Effect.DOWN)
             self._leave()
-            note_fault(self._world, "restart", name, Effect.NONE, heals=DOWN)
             self._world.nodes[name].boot()
 
     def _come(self, name: str) -> None:
@@ -64,6 +65,7 @@ class Stranger:
         data = encode_registration(registration(NODE))
         zookeeper.tree.write((ZkCreate(path=broker_path(self._world.ids[name]), data=data),), OPERATOR)
         self._there = name
+        self._met[name] = None
         self._world.clock.after(STAYS_NS, ("call", CALL))
 
     def _leave(self) -> None:
