@@ -38,6 +38,7 @@ from targets.simulator.machines import SimMachines, SimTime
 from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.session_ends import SessionEnds
+from targets.simulator.stranger import Stranger
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
@@ -99,6 +100,7 @@ class SimEnvironment:
                 last_line = spec.scenario.steps[-1].line
                 history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
+                history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
