@@ -110,7 +110,7 @@ class Heard:
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
-            now_ns = self._world.clock.now_ns
+            now_ns = self._world.nodes[name].clock.now_ns
             if text := untried(answered.about, answered.results, answered.sessions, state, now_ns):
                 self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 
