@@ -63,8 +63,8 @@ KINDS: Final = (
     ),
 )
 _KIND: Final = Kind.WRONG_ISR
-# How long after its write a leader may report it: ZooKeeper's answer is on its way.
-_REPORT_NS: Final = 50_000_000
+# How long after its write a leader may report it: the answer is on its way, or waits in a slow process.
+_REPORT_NS: Final = 100_000_000
 
 
 def isr(ops: Sequence[Op]) -> list[Anomaly]:

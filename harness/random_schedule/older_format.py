@@ -107,7 +107,7 @@ class _Story:
             yield Hold("answers", "Fetch", name, leader)
         yield self._produce(1)
         yield SOON
-        late = self._chance.random() < 0.6
+        late = self._chance.random() < 0.8
         if late:
             yield Hold("requests", "LeaderAndIsr", ANY, leader)
         self._leader = others[0]
@@ -115,7 +115,7 @@ class _Story:
         yield QUIET
         for name in others:
             yield Release("Fetch", name, leader, "answers")
-        for _ in range(self._chance.choice((0, 1, 2, 2))):
+        for _ in range(self._chance.choice((0, 2, 2, 3))):
             yield self._produce(1)
             yield SOON
         if late:

@@ -47,7 +47,7 @@ class Breadth:
     partitions_max: int = 8
     readers: float = 0.7
     churners: float = 0.4
-    older: float = 0.12
+    older: float = 0.16
     flushes: tuple[int, ...] = (0, 0, 0, 1, 4)
     segments: tuple[int | None, ...] = (None, None, 150, 600)
 

@@ -121,12 +121,12 @@ class SimEnvironment:
             cluster.record(SIMULATOR, OpType.INFO, violation.event())
         for seen in run.generations.violations.values() if run.generations else ():
             cluster.record(SIMULATOR, OpType.INFO, seen)
-        faults = run.zookeeper_faults
+        faults, dropped = run.zookeeper_faults, run.world.zookeeper.dropped
         ran = events.World(
             steps=run.world.steps,
             virtual_ns=run.world.clock.now_ns,
-            zookeeper_faults_asked=faults.asked if faults else 0,
-            zookeeper_faults_bit=faults.bit if faults else 0,
+            zookeeper_faults_asked=dropped + (faults.asked if faults else 0),
+            zookeeper_faults_bit=dropped + (faults.bit if faults else 0),
             coverage=run.world.coverage.named(),
         )
         cluster.record(SIMULATOR, OpType.INFO, ran)

@@ -81,6 +81,7 @@ class ZooKeeper:
         ending: by node, what ends its session or connection; a part of a split ask counts as an ask.
         on_ending: called with the node and its session when that ends so.
         ended: the number of ended sessions.
+        dropped: the number of connections that ended within an ask.
     """
 
     def __init__(self, clock: Clock, network: Network, session_timeout_ms: int) -> None:
@@ -90,6 +91,7 @@ class ZooKeeper:
         self.ending: dict[str, Ending] = {}
         self.on_ending: Callable[[str, int], None] = lambda _name, _session: None
         self.ended = 0
+        self.dropped = 0
         self._clock = clock
         self._network = network
         self._timeout_ns = session_timeout_ms * NS_PER_MS
@@ -166,6 +168,7 @@ class ZooKeeper:
             self.on_ending(session.owner, session.number)
             self._end(session)
         else:
+            self.dropped += 1
             session.pipe = 0
             self._hang_up(pipe)
 

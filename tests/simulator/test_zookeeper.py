@@ -349,3 +349,4 @@ def test_connection_alone_ends_and_of_the_last_ask_the_rest_is_lost(room: Room, 
     assert (gone, gone, lost, lost) == a.results(last)
     assert lost not in (a.results(before) or (lost,))
     assert () == a.results(after)
+    assert 1 == room.server.dropped

@@ -22,6 +22,7 @@ from targets.broker.core.zookeeper import (
     topic_path,
 )
 from targets.simulator.clock import NS_PER_MS
+from targets.simulator.node_clock import Drift
 from targets.simulator.oracles import Rule
 from targets.simulator.oracles.retries import untried
 from targets.simulator.world import World
@@ -122,8 +123,9 @@ def test_controller_that_forgets_a_reading_is_named(monkeypatch: pytest.MonkeyPa
     assert "C does not try AwaitN" in sentence_of(oracles, Rule.DUE)
 
 
-def test_controller_that_reads_again_is_sound() -> None:
-    world, oracles = watched()
+@pytest.mark.parametrize("clocks", [{}, {"C": Drift(offset_ns=10**15, rate=700)}])
+def test_controller_that_reads_again_is_sound_by_its_own_clock(clocks: dict[str, Drift]) -> None:
+    world, oracles = watched(clocks=clocks)
     _lose_a_reading(world)
     assert {} == oracles.violations
     assert state(world, TopicPartition("other", 0)).leader == 1
