@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from checkers.facts.copies import UNKNOWN, Replay, ReplicaLog, copies_of
+from checkers.facts.copies import UNKNOWN, Piece, Replay, ReplicaLog, copies_of
 from checkers.facts.fact import fact, select
 from harness.events import Follower, HighWatermark, Leader, Started
 from harness.model import Op, Source
@@ -53,17 +53,19 @@ def commits_of(ops: Sequence[Op]) -> list[Commit]:
 
 
 def _passed(log: ReplicaLog, to: int, op: Op, done: dict[int, int]) -> list[Commit]:
-    found: list[Commit] = []
+    new: list[Piece] = []
     for first, end, origin in reversed(log.pieces):
         if origin == UNKNOWN:
             continue  # who has that record cannot be told
         stop, start = min(end, to), max(first, done.get(origin, 0))
         if start < stop:
-            found.append(Commit(first=start, end=stop, origin=origin, op=op))
-            done[origin] = stop
+            new.append((start, stop, origin))
         elif end <= to:
             break  # all below was committed before
-    return found[::-1]
+    # A log that copied one append bit by bit has several pieces of it: none counts before all are known.
+    new.reverse()
+    done.update((origin, stop) for _, stop, origin in new)
+    return [Commit(first=start, end=stop, origin=origin, op=op) for start, stop, origin in new]
 
 
 def commit_of(ops: Sequence[Op], offset: int, origin: int) -> Op | None:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from checkers.facts.fact import fact, select
+from checkers.facts.outages import starts_on_new_disks
 from checkers.facts.view import names_of, newest_counts, setup_of
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
@@ -35,8 +36,9 @@ class Change:
     Attributes:
         first: the first offset.
         end: the offset after the last one.
-        op: an append, a truncation or a recovery. A start, if the log was shorter after it and no recovery was
-            reported; a leader or follower event, if the log became shorter without any reported reason.
+        op: an append, a truncation or a recovery. A start, if its disk was new, or if the log was shorter after
+            it and no recovery was reported; a leader or follower event, if the log became shorter without any
+            reported reason.
         leader: the node that the process followed, "" if none.
     """
 
@@ -173,6 +175,7 @@ class Copies:
         self._undone: dict[str, list[Piece]] = {}
         self._leader_of: dict[str, str] = {}
         self._started: dict[str, Op] = {}
+        self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
         for place, (op, step) in enumerate(self._steps):
             self.in_order += self._apply(place, op, step)
@@ -210,6 +213,8 @@ class Copies:
             case Started():
                 self._started[op.process] = op
                 self._leader_of[op.process] = ""
+                if op.index in self._on_new_disk:  # no recovery tells of a log that is not there
+                    return self._remove(op, log, 0)
             case Append():
                 return list(self._append(place, op, step, log))
             case Truncate() | Stopped():

@@ -36,18 +36,21 @@ def losing_takeover(ops: Sequence[Op], offset: int, value: str, written: Op | No
     led = takeovers(ops)
     newest = accumulate((takeover.epoch for takeover in led), max)
     losing = None
-    for takeover in reversed([each for each, epoch in zip(led, newest, strict=True) if each.epoch == epoch]):
-        late = takeover.op.index < since and not _replaced(takeover, written)
+    in_order = [each for each, epoch in zip(led, newest, strict=True) if each.epoch == epoch]
+    for takeover in reversed(in_order):
+        late = takeover.op.index < since and not _replaced(in_order, takeover, written)
         if late or not _lacks(ops, takeover, offset, value, written):
             break
         losing = takeover
     return losing
 
 
-def _replaced(takeover: Takeover, written: Op | None) -> bool:
-    """Return True if an unclean election had replaced the record's leader when that leader wrote it."""
+def _replaced(led: Sequence[Takeover], takeover: Takeover, written: Op | None) -> bool:
+    """Return True if an unclean election, up to this takeover, had replaced the record's leader as it wrote it."""
     event = None if written is None else written.event
-    return takeover.unclean and isinstance(event, Append) and 0 <= event.epoch < takeover.epoch
+    if not isinstance(event, Append) or event.epoch < 0:
+        return False
+    return any(each.unclean and event.epoch < each.epoch <= takeover.epoch for each in led)
 
 
 def _lacks(ops: Sequence[Op], takeover: Takeover, offset: int, value: str, written: Op | None) -> bool:

@@ -65,6 +65,21 @@ def outages(ops: Sequence[Op]) -> list[Outage]:
     return found
 
 
+@fact
+def starts_on_new_disks(ops: Sequence[Op]) -> frozenset[int]:
+    """Return the indexes of the starts that found an empty disk: the first of each node after it lost its own."""
+    lost: set[str] = set()
+    found: set[int] = set()
+    for op in ops:
+        match op.event:
+            case Injection(nodes=nodes) if op.type is OpType.OK and nature_of(op).effect is Effect.DISK_LOST:
+                lost.update(nodes)
+            case Started() if op.process in lost:
+                lost.remove(op.process)
+                found.add(op.index)
+    return frozenset(found)
+
+
 def _outage(ops: Sequence[Op], node: str, begun: int, op: Op) -> Outage:
     back = _back(ops, node, op)
     emptied = next(

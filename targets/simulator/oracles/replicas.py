@@ -95,6 +95,8 @@ class Replicas:
         self.seen = {name: Seen() for name in world.nodes}
         self.taken: dict[str, set[int]] = {name: set() for name in world.nodes}
         self._twice: dict[str, Counter[int]] = {name: Counter() for name in world.nodes}
+        # By node what a power loss brought back, by offset, of records that it took from another offset.
+        self._elsewhere: dict[str, dict[int, int]] = {name: {} for name in world.nodes}
         self._world = world
         self._tp = tp
         self._records = records
@@ -131,6 +133,7 @@ class Replicas:
         self._topic_id = topic_id
         for name, seen in self.seen.items():
             self.taken[name].clear()
+            self._elsewhere[name].clear()
             seen.forget()
             self.look(name, started=False)
 
@@ -153,11 +156,19 @@ class Replicas:
         if cut_off and before:
             taken.update(before)
             self._twice[name] |= Counter({number: count for number, count in Counter(before).items() if count > 1})
+            self._elsewhere[name] |= _moved(before, seen.records)
         if taken:
-            held = seen.records
+            held = self._copied(name)
             # A record that was sent twice is there again when each of its copies is.
             short = {number for number, count in self._twice[name].items() if held.count(number) < count}
             taken.difference_update(set(held) - short if short else held)
+
+    def _copied(self, name: str) -> list[int]:
+        """Return what a node's log holds, without what an undone cut brought back where it was not before."""
+        records, elsewhere = self.seen[name].records, self._elsewhere[name]
+        for offset in [at for at, number in elsewhere.items() if records[at : at + 1] != [number]]:
+            del elsewhere[offset]
+        return [number for at, number in enumerate(records) if at not in elsewhere] if elsewhere else records
 
     # --- words -----------------------------------------------------------------------------------------------
     def place(self, name: str) -> str:
@@ -169,3 +180,9 @@ class Replicas:
             return f"{name} (leader in epoch {seen.epoch}, high watermark {seen.high_watermark})"
         leader = self._world.name_of(seen.leader)
         return f"{name} ({seen.role.value} of {leader} in epoch {seen.epoch})"
+
+
+def _moved(before: list[int], after: list[int]) -> dict[int, int]:
+    """Return the records, by offset, that a log has after a power loss where it did not have them before."""
+    known = set(before)
+    return {at: number for at, number in enumerate(after) if number in known and before[at : at + 1] != [number]}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from checkers.facts.copies import UNKNOWN, Copies
+from checkers.facts.fates import Cause, fates_of
+from tests.checkers.facts.test_outages import lost_disk
 from tests.checkers.golden import RECORDS, replicated, scenario_2
 from tests.checkers.story import IDS, TOPIC, Story
 
@@ -107,3 +109,14 @@ def test_copy_of_an_append_that_is_reported_later_is_not_of_one_that_its_leader_
     story.append("A", 2, 6, 2, "leader")
     written = [op.index for op in story.ops if op.f == "append" and op.process == "A"]
     assert written[1:] == [_origins(story, "B", offset)[-1] for offset in (1, 3)]
+
+
+def test_record_went_with_the_disk_though_the_next_start_tells_of_no_log() -> None:
+    """B starts on a new disk, hears of no partition until it is flushed, and loses its power again."""
+    story = lost_disk(replicated("kip101").fault("kill", "B"), "B").started("B").fault("restart", "B")
+    story.fault("flush", "B").fault("power-loss", "B").started("B").recovered("B", 0)
+    (origin, _) = _origins(story, "B", 4)
+    assert origin is not None
+    (fate,) = fates_of(story.ops, 4, origin)["B"]
+    assert fate.end is not None
+    assert Cause.POWER is fate.end.cause, fate.end.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkers.facts.fates import Cause, fates_of
-from checkers.facts.outages import outages
+from checkers.facts.outages import outages, starts_on_new_disks
 from checkers.facts.view import at
 from harness.model import OpType, Source
 from tests.checkers.golden import RECORDS
@@ -70,3 +70,8 @@ def test_flush_that_failed_lost_bytes_and_shows_of_none_that_it_is_durable() -> 
     (cut,) = outages(Story(RECORDS).fault("power-loss", "A").ops)
     assert (True, False) == (failed.power_lost, failed.settles)
     assert (True, True) == (cut.power_lost, cut.settles)
+
+
+def test_first_start_after_a_lost_disk_finds_a_new_one() -> None:
+    story = lost_disk(Story(RECORDS).fault("kill", "A", "B"), "A").started("B").started("A").started("A")
+    assert {6} == starts_on_new_disks(story.ops)

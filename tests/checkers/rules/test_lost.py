@@ -132,6 +132,24 @@ def test_lost_is_not_permitted_when_a_member_of_the_isr_was_registered_at_an_unc
     assert "though B of it was registered" in found.sentence
 
 
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("unclean", [False, True])
+def test_lost_is_unclean_when_the_leader_that_was_replaced_wrote_on_whoever_led_since(
+    *, unclean: bool, again: bool
+) -> None:
+    """A led by an unclean election, and again by a clean one, when B, cut off, wrote m2 and committed it alone."""
+    story = Story(RECORDS, "kip101", unclean=True).started("A", "B").elected("B", 0)
+    story.leads("B", 0, 0).follows("A", "B", 0, 0).sends("m1").append("B", 0, 3, 0, "leader")
+    story.append("A", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
+    story.elected("B", 0, isr="B" if unclean else "AB").shrinks("B", "B", 0)
+    story.elected("A", 1, isr="A", version=2).leads("A", 1, 3, isr="A", unclean=unclean)
+    if again:
+        story.elected("A", 2, isr="A").leads("A", 2, 3, isr="A")
+    story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
+    (found,) = _ends_without_m2(story)
+    assert (Kind.UNCLEAN if unclean else Kind.LOST) is found.kind
+
+
 def _leads_uncleanly(told_by: str, *, allowed: bool) -> Story:
     """Return a history in which A leads without m2, which only B, the ISR, had copied."""
     story = Story(RECORDS, "kip101", unclean=allowed).started("A", "B").elected("B", 0)

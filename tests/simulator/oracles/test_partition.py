@@ -12,6 +12,7 @@ from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import ZkSet, encode_state, leader_and_isr_path
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.records import make_batch
 from targets.simulator.world import SETTINGS
 from tests.simulator.oracles.planted import (
     acknowledged,
@@ -142,6 +143,26 @@ def test_record_that_was_sent_twice_is_there_again_when_each_of_its_copies_is() 
     assert world.until(lambda: log_of(world, "C").end_offset == 4, WAIT_S)
     world.run(0.1)
     assert number not in oracle.replicas.taken["C"]
+
+
+def test_record_that_an_undone_cut_brought_back_elsewhere_is_not_there_again() -> None:
+    """C cut a tail with m2.0, copied m2.0 at offset 2 when it was sent again, and lost that with its power."""
+    world, oracles = watched()
+    replicas, log = oracles._partitions[TP].replicas, log_of(world, "C")
+    (number,) = {oracles._partitions[TP].records.number_of("m2.0")}
+    assert [2] == [offset for offset, each in enumerate(replicas.seen["C"].records) if each == number]
+    world.nodes["C"].kill()
+    batch = log.batches[-1]
+    log.truncate_to(2, world.rules.leo_after_cut)
+    log.append_as_leader([make_batch(["m9.0"], timestamp_ms=1), batch], 0)
+    replicas.look_at_dead()
+    assert number in replicas.taken["C"]
+    log.truncate_to(2, world.rules.leo_after_cut)
+    log.flush()
+    world.nodes["C"].boot()
+    assert world.until(lambda: log_of(world, "C").end_offset == 3, WAIT_S)
+    world.run(0.1)
+    assert number not in replicas.taken["C"]
 
 
 def test_what_a_leader_shows_in_place_of_what_its_power_loss_took_is_promised_by_nobody() -> None:
