@@ -313,7 +313,7 @@ class Copies:
         return found
 
     def _unreported(self, op: Op, step: Recovered, first: int) -> list[Piece]:
-        """Return what a process had copied as it ended: its leader's records, if that never lost any from there."""
+        """Return what a process had copied as it ended: its leader's records, if that lost none from there on."""
         leader, found = self._followed.get(op.process, ""), list[Piece]()
         if leader in self._logs and not any(end > first for _, end, _ in self._undone.get(leader, ())):
             found = self._logs[leader].slice(first, step.log_end_offset)

@@ -167,7 +167,7 @@ def _unsaid_until(ms: int) -> Change:
 
 
 def _unsaid_behind(*, healed_late: bool) -> Change:
-    """Return a change in which a leader's words to ZooKeeper were held, and its answers delayed, for long or not."""
+    """Return a change in which a leader's words to ZooKeeper were held, and the answers delayed for long."""
 
     def change(edit: Edit) -> None:
         _unsaid_isr(edit)
@@ -223,7 +223,9 @@ WRITERS = [
     plant("isr-that-no-leader-wrote-4-lawful", "sim-unpromised", Kind.UNPROMISED)(_said_late),
     plant("isr-that-no-leader-wrote-in-time", "sim-clean", Kind.WRONG_ISR)(_unsaid_until(120)),
     plant("isr-that-no-leader-wrote-in-time-lawful", "sim-clean")(_unsaid_until(80)),
-    plant("isr-that-no-leader-wrote-behind-a-delay", "sim-clean", Kind.WRONG_ISR)(_unsaid_behind(healed_late=False)),
+    plant("isr-that-no-leader-wrote-behind-a-delay", "sim-clean", Kind.WRONG_ISR)(
+        _unsaid_behind(healed_late=False)
+    ),
     plant("isr-that-no-leader-wrote-behind-a-delay-lawful", "sim-clean")(_unsaid_behind(healed_late=True)),
 ]
 JOINERS = [
