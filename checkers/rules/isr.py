@@ -37,6 +37,7 @@ from harness.events import (
     Injection,
     IsrChanged,
     Leader,
+    OfLink,
     Release,
     Started,
     Stopped,
@@ -223,9 +224,9 @@ def _cut_off(ops: Sequence[Op], node: str, since: Op) -> bool:
     )
 
 
-def _rule_of(rule: Cut | Hold | Delay | Heal | Release) -> tuple[object, ...]:
+def _rule_of(rule: OfLink) -> tuple[object, ...]:
     """Return which rule begins or ends here: a hold that is released leaves a delay of the same link as it is."""
-    of_frames = (None, None) if isinstance(rule, Cut) else (rule.api, rule.direction)
+    of_frames = (rule.api, rule.direction) if isinstance(rule, Hold | Delay | Heal | Release) else (None, None)
     return isinstance(rule, Hold | Release), rule.link, *of_frames
 
 
