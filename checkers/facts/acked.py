@@ -106,9 +106,10 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
         found = (
             [op for op in (*found, *later) if op.index in own]
             or [op for op in found if op.index not in others]
+            or [op for op in later if op.index not in others][:1]
             or found
         )
-    found = found or later
+    found = found or later[:1]
     if len(found) > 1 and acked.by_all:
         # What was acknowledged with acks=all is what its leader had committed by then.
         passed = [(op, commit_of(ops, acked.offset, op.index)) for op in found]

@@ -193,7 +193,7 @@ class Copies:
         Return the leaders' appends that may have written a record acknowledged at that offset, in index order.
 
         Brokers' and clients' ops race to the collector. So those that lie between the two ops come first, and then
-        the first one after them, if there is any.
+        each leader's first one after them.
 
         Args:
             offset: the acknowledged offset.
@@ -201,8 +201,9 @@ class Copies:
             until: the index of the record's ok.
         """
         first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
-        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))[:1]
-        return [self._wrote[place][0] for place in between], [self._wrote[place][0] for place in later]
+        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))
+        earliest = {self._wrote[place][0].process: self._wrote[place][0] for place in reversed(later)}
+        return [self._wrote[place][0] for place in between], sorted(earliest.values(), key=_index)
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -260,7 +261,13 @@ class Copies:
         first, end = missing
         found: list[Piece] = []
         while first < end:
-            lost = (p for p in reversed(self._undone.get(leader, ())) if p[0] <= first < p[1])
+            before = found[-1][2] if found else self._logs[leader].at(first - 1) if leader in self._logs else None
+            # What was written since below it shows that a piece was gone before its follower could ask for it.
+            lost = (
+                p
+                for p in reversed(self._undone.get(leader, ()))
+                if p[0] <= first < p[1] and (p[0] == first or before in (None, p[2]))
+            )
             gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
             if gone is None:
                 return [*found, *self._later(place, leader, first, end)]
@@ -368,6 +375,10 @@ def _by_origin(ops: Sequence[Op]) -> Mapping[int, Sequence[Change]]:
 def copies_of(ops: Sequence[Op]) -> Copies:
     """Return the replicas' logs over time."""
     return Copies(ops, names_of(ops))
+
+
+def _index(op: Op) -> int:
+    return op.index
 
 
 def _end_after(step: Truncate) -> int:

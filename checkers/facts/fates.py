@@ -17,7 +17,7 @@ from checkers.facts.durable import flushed
 from checkers.facts.outages import Outage, outages
 from checkers.facts.view import REASONS, at
 from harness.effect import Effect, nature_of
-from harness.events import Append, Follower, Injection, Leader, Recovered, Started, Truncate
+from harness.events import Append, Ended, Follower, Injection, Leader, Recovered, Started, Truncate
 from harness.model import Op, OpType, events_of
 
 
@@ -148,6 +148,9 @@ def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -
     if taken is not None:
         return End(op=op, cause=Cause.HARNESS, text=f"lost it to {taken.f} at {at(taken)}", proof=taken)
     outage = _power_loss(ops, node, begun, op.index)
+    if outage is None and (cut_off := _cut_off(ops, node, begun, op.index)) is not None:
+        text = f"lost it in a step that a failed write cut off at {at(cut_off)}"
+        return End(op=op, cause=Cause.HARNESS, text=text, proof=cut_off)
     if outage is None:
         return End(op=op, cause=Cause.SHORT, text=f"came back without it at {at(op)}, without a power loss")
     if outage.emptied is not None:
@@ -163,21 +166,40 @@ def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -
 
 
 def _power_loss(ops: Sequence[Op], node: str, begun: int, until: int) -> Outage | None:
-    """Return the power loss that took a copy: none of the node's events since showed that its log still had it."""
+    """
+    Return the power loss that took a copy: none of the node's events since showed that its log still had it.
+
+    Of several it is the last one, but for one that took the whole disk.
+    """
+    found: Outage | None = None
     for outage in reversed(outages(ops)):
         if outage.node != node or outage.op.index > until or not outage.power_lost:
             continue
-        if outage.back is not None and outage.back < begun:
-            return None
         # Events that were sent before the power loss may arrive after it, but not after the next start.
         since = outage.op.index if outage.back is None else outage.back
-        return None if _reported_log(ops, node, since, until) else outage
-    return None
+        if (outage.back is not None and outage.back < begun) or _reported_log(ops, node, since, until):
+            break
+        if found is None or outage.emptied is not None:
+            found = outage
+        if found.emptied is not None:
+            break
+    return found
 
 
 def _reported_log(ops: Sequence[Op], node: str, after: int, until: int) -> bool:
     kinds = (Recovered, Leader, Follower, Truncate, Append)
     return any(op.process == node and after < op.index < until for kind in kinds for op, _ in events_of(ops, kind))
+
+
+def _cut_off(ops: Sequence[Op], node: str, begun: int, until: int) -> Op | None:
+    """Return the end of a follower by a failed write that may have come after a truncation, before its report."""
+    for op, _ in reversed(list(events_of(ops, Ended))):
+        if op.process == node and begun < op.index < until:
+            told = [each.index for each, _ in events_of(ops, Follower) if each.process == node]
+            led = [each.index for each, _ in events_of(ops, Leader) if each.process == node]
+            obeyed = max((index for index in told if index < op.index), default=-1)
+            return op if obeyed > max((index for index in led if index < op.index), default=-1) else None
+    return None
 
 
 def _deleted_by_harness(ops: Sequence[Op], node: str, begun: int, until: int) -> Op | None:

@@ -58,13 +58,13 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
 
 
 def _still_reads(ops: Sequence[Op], office: Op, outage: Outage) -> bool:
-    """Return True if a controller that had just taken office may not have known who was registered."""
+    """Return True if a controller that had just taken office reported its first decision only after an outage."""
     if not 0 <= outage.op.time_ns - office.time_ns <= FIRST_READING_NS or office.index > outage.begun:
         return False
-    return not any(
-        op.process == office.process and office.index < op.index < outage.begun
-        for op, _ in events_of(ops, Elected)
+    decided = (
+        op.index for op, _ in events_of(ops, Elected) if op.process == office.process and op.index > office.index
     )
+    return next(decided, -1) > outage.begun
 
 
 def joined_before_return(ops: Sequence[Op], node: str, joined: Op) -> bool:

@@ -60,8 +60,9 @@ def workloads() -> str:
         "a plan has `retries`, tries as often as the time allows.\n"
         "`kafka-python` has the codecs none and gzip here. A churner is always on plain sockets: it asks the node "
         "that metadata names as the controller, once, and a refusal that says so did nothing. On real nodes its "
-        "time is longer than its line says, by the same factor as the time in which a cluster must be healed. A "
-        "target whose client is `librdkafka`, Apache Kafka before 0.11, has none: such a run is unknown.",
+        "time is longer than its line says, by the same factor as the time in which a cluster must be healed. "
+        "Apache Kafka is refused with exit code 2: it acknowledges a delete before the topic is gone, and may "
+        "refuse the next create with TOPIC_ALREADY_EXISTS, which rule `generations` would call wrong.",
         "All libraries but `raw` fetch in the background, from leaders alone, and do not tell from which "
         "node: `node` is empty in their polls.\n"
         "What a poll brings was fetched before it ended, perhaps before it began; a poll that brings nothing "

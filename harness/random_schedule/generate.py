@@ -269,7 +269,8 @@ class _Drawing:
         self._chance.shuffle(others)
         names, known = self._profile.patterns, PATTERNS
         if self._width.wide and self._profile.only is None:
-            names, known = (*names, *WIDE_PATTERNS), PATTERNS | WIDE_PATTERNS
+            # As often as all others together: narrow runs have these.
+            names, known = (*names, *len(names) * (*WIDE_PATTERNS,)), PATTERNS | WIDE_PATTERNS
         for step in known[self._chance.choice(names)](self._chance, (leader, others[0], others[1])):
             match step:
                 case Wish.PASS:

@@ -14,7 +14,7 @@ from random import Random
 from typing import Final
 
 from harness.fabric.core.rules import ANY
-from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Release
+from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Pass, Release
 
 API: Final = "StopReplica"
 # How many of these steps a schedule has at most; a release is none of them.
@@ -24,6 +24,10 @@ NONE_SHARE: Final = 0.25
 # How often the controller is deposed while a request of its is held, and the fault that does so.
 DEPOSED_SHARE: Final = 0.4
 DEPOSE: Final = "depose-controller"
+# How often one is held until another controller is in office; the times for it to be sent, and for an election.
+OVERTAKEN_SHARE: Final = 0.6
+HELD_MS: Final = (10.0, 60.0)
+COMMANDED_MS: Final = (40.0, 120.0)
 
 
 def with_stops(
@@ -53,7 +57,18 @@ def with_stops(
             found.insert(chance.randint(at + 1, min(at + 12, len(found))), release)
             if controller and act.direction == "requests" and chance.random() < DEPOSED_SHARE:
                 found.insert(at + 1, Inject(DEPOSE, (controller,)))  # what is held is then an older controller's
+    if controller and chance.random() < OVERTAKEN_SHARE:
+        at = chance.randint(1, len(found))
+        found[at:at] = _overtaken(chance, nodes, controller)
     return found
+
+
+def _overtaken(chance: Random, nodes: Sequence[str], controller: str) -> list[Act]:
+    """Return steps in which a request is held until a later controller has commanded its receiver."""
+    node = chance.choice(nodes)
+    held, commanded = (Pass(Decimal(f"{chance.uniform(*ms):.1f}")) for ms in (HELD_MS, COMMANDED_MS))
+    depose = Inject(DEPOSE, (controller,))
+    return [Hold("requests", API, ANY, node), held, depose, commanded, Release(API, ANY, node, "requests")]
 
 
 def _drawn(chance: Random, nodes: Sequence[str], delay_s: tuple[float, float]) -> Act:

@@ -6,6 +6,7 @@ The administrator of a wide world: asks for what the schedule's own words do not
     deposal     of a controller that has just begun to read
     validation  of a topic that is not to be created
     deletion    of several topics in one request, and of the same topics by another broker at the same time
+    rewriting   of the registration that a broker finds when it starts, as a tool does that corrects an address
 
 Its topics have no records. Each act is drawn from the seed alone, within the first moments of a schedule.
 Source:  Kafka's kafka-preferred-replica-election.sh and kafka-topics.sh --zookeeper; KIP-4.
@@ -14,12 +15,13 @@ Source:  Kafka's kafka-preferred-replica-election.sh and kafka-topics.sh --zooke
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Final
 
-from harness.effect import Effect
 from harness.model import Op
 from harness.workload.plan import Place
+from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
@@ -28,18 +30,17 @@ from targets.broker.core.messages import (
     TopicPartition,
 )
 from targets.broker.core.zookeeper import (
-    CONTROLLER,
     ELECTIONS,
     ZkCreate,
-    ZkDelete,
     ZkSet,
+    broker_path,
     encode_assignment,
     encode_elections,
     topic_path,
 )
 from targets.simulator.caller import Caller
 from targets.simulator.clock import NS_PER_MS
-from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.play_time import OPERATOR, PlayTime, depose_controller
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
 
@@ -51,10 +52,14 @@ WITHIN_NS: Final = 500 * NS_PER_MS
 # Its topics, which nothing else uses, and how long it lets a broker work on a request.
 TOPICS: Final = ("spare", "other")
 TIMEOUT_MS: Final = 200
-# About as long as a controller reads, and the fault of the schedules that removes its node too.
+# About as long as a controller reads.
 READING_NS: Final = 12 * NS_PER_MS
-DEPOSE: Final = "depose-controller"
-_OPERATOR: Final = 0
+# How often a registration is rewritten, how many times, and within which time of its broker's start.
+REWRITES_SHARE: Final = 0.2
+REWRITES: Final = 30
+REWRITING_NS: Final = 30 * NS_PER_MS
+# About as long as a topic's first states and replicas take.
+MADE_NS: Final = 80 * NS_PER_MS
 
 
 class Administrator:
@@ -75,12 +80,27 @@ class Administrator:
         self._caller = Caller(world, NAME)
         self._time = PlayTime(last_line)
         world.aside |= {*TOPICS}
+        world.watchers.append(self._on_step)
 
     def listen(self, op: Op) -> None:
         """Start with the first step."""
         if self._time.begins(op) and self._chance.random() < SHARE:
             for _ in range(self._chance.randint(1, ACTS_MAX)):
                 self._caller.later(int(self._chance.random() * WITHIN_NS), self._act)
+
+    def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
+        """Rewrite the registration of a process that starts, now and then: its own comes in between."""
+        del effects
+        starts = isinstance(event, Start) and self._time.begun and not self._time.over
+        if starts and self._chance.random() < REWRITES_SHARE:
+            for _ in range(REWRITES):
+                self._caller.later(int(self._chance.random() * REWRITING_NS), partial(self._rewrite, name))
+
+    def _rewrite(self, name: str) -> None:
+        path, tree = broker_path(self._world.ids[name]), self._world.zookeeper.tree
+        node = tree.nodes.get(path)
+        if node is not None and not self._time.over:
+            tree.write((ZkSet(path=path, data=node.data, version=ANY_VERSION),), OPERATOR)
 
     def _act(self) -> None:
         if self._time.over:
@@ -104,7 +124,7 @@ class Administrator:
             tree, data = world.zookeeper.tree, encode_elections(wanted)
             is_there = ELECTIONS in tree.nodes
             write = ZkSet(path=ELECTIONS, data=data, version=ANY_VERSION)
-            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), _OPERATOR)
+            tree.write((write if is_there else ZkCreate(path=ELECTIONS, data=data),), OPERATOR)
 
     def _create(self) -> None:
         """Write a topic's assignment, unless it is there."""
@@ -115,7 +135,7 @@ class Administrator:
             for partition in range(chance.randint(1, 2))
         }
         create = ZkCreate(path=topic_path(chance.choice(TOPICS)), data=encode_assignment(assignment))
-        world.zookeeper.tree.write((create,), _OPERATOR)
+        world.zookeeper.tree.write((create,), OPERATOR)
 
     def _depose(self) -> None:
         """Depose the controller while it reads what has just changed."""
@@ -123,14 +143,8 @@ class Administrator:
         self._caller.later(int(self._chance.random() * READING_NS), self._remove_controller)
 
     def _remove_controller(self) -> None:
-        world = self._world
-        if self._time.over:
-            return
-        node = world.zookeeper.tree.nodes.get(CONTROLLER)
-        name = None if node is None else world.name_of(int(node.data))
-        if name is not None:
-            note_fault(world, DEPOSE, name, Effect.OFFICE_LOST)
-            world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), _OPERATOR)
+        if not self._time.over:
+            depose_controller(self._world)
 
     def _validate(self) -> None:
         """Ask whether a topic could be created."""
@@ -138,7 +152,11 @@ class Administrator:
         self._ask(CreateTopicsRequest(topics=(topic,), timeout_ms=TIMEOUT_MS, validate_only=True))
 
     def _delete(self) -> None:
-        """Have two brokers delete the same topics at the same time."""
+        """Have two brokers delete the same topics at the same time, which may just have been created."""
+        self._create()
+        self._caller.later(int(self._chance.random() * MADE_NS), self._delete_twice)
+
+    def _delete_twice(self) -> None:
         request = DeleteTopicsRequest(topics=TOPICS, timeout_ms=TIMEOUT_MS)
         for _ in range(2):
             self._ask(request)

@@ -35,6 +35,10 @@ class Clock:
         self._numbers += 1
         heappush(self._planned, (max(at_ns, self.now_ns), self._numbers, event))
 
+    def own(self, world_ns: int) -> int:
+        """Return what this clock shows at a time of the world: the same, unless it is a node's own."""
+        return world_ns
+
     def after(self, delay_ns: int, event: Event) -> None:
         """Plan an event after a delay."""
         self.at(self.now_ns + delay_ns, event)

@@ -35,8 +35,10 @@ from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
 from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.session_ends import SessionEnds
+from targets.simulator.stranger import Stranger
 from targets.simulator.trace import Trace
 from targets.simulator.world import World
 from targets.simulator.zookeeper_faults import (
@@ -98,6 +100,7 @@ class SimEnvironment:
                 last_line = spec.scenario.steps[-1].line
                 history.listeners.append(Administrator(world, spec.seed, places, last_line).listen)
                 history.listeners.append(SessionEnds(world, spec.seed, last_line).listen)
+                history.listeners.append(Stranger(world, spec.seed, last_line).listen)
             churned = [TopicPartition(*partition.place) for partition in cluster.churned.partitions]
             generations = GenerationOracle(world, churned)
             found = _Simulated(world=world, zookeeper_faults=faults, oracles=oracles, generations=generations)
@@ -146,7 +149,8 @@ class SimEnvironment:
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
             settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed)}
-            make = partial(random_world, more=random_more(spec.seed))
+            clocks = random_clocks(spec.seed, spec.draw.ids)
+            make = partial(random_world, more=random_more(spec.seed), clocks=clocks)
         elif spec.random and spec.scenario.settings.message_format is MessageFormat.WITHOUT_EPOCHS:
             make = partial(random_world, of_nodes=random_formats(spec.seed, spec.draw.ids))
         return make(

@@ -93,7 +93,7 @@ class Process:
         self.zookeeper = ZkClient(
             name=node.name,
             life=self.life,
-            clock=world.clock,
+            clock=node.clock,
             network=world.network,
             timeout_ms=world.session_timeout_ms,
             is_random=world.is_random,
@@ -104,7 +104,7 @@ class Process:
         self.outbounds = Outbounds(
             name=node.name,
             life=self.life,
-            clock=world.clock,
+            clock=node.clock,
             network=world.network,
             post=self.post,
             resolve=self._resolve,
@@ -114,7 +114,7 @@ class Process:
             Send: lambda effect: self.outbounds.ask(effect.to, effect.channel, effect.tag, effect.request),
             ZkAsk: lambda effect: self.zookeeper.ask(effect.tag, effect.ops),
             Observe: lambda effect: world.emit(node.name, effect.f, effect.value),
-            Arm: lambda effect: world.clock.at(effect.at_ns, ("tick", node.name, self.life, effect.at_ns)),
+            Arm: lambda effect: node.clock.at(effect.at_ns, ("tick", node.name, self.life, effect.at_ns)),
             WriteHighWatermarks: lambda effect: node.disk.write_high_watermarks(effect.high_watermarks),
             Flush: self._flush,
             Exit: lambda effect: node.end(self, effect.reason),
@@ -172,7 +172,7 @@ class Process:
             return
         world, name = self._world, self._node.name
         try:
-            effects = self.broker.step(world.clock.now_ns, event)
+            effects = self.broker.step(self._node.clock.now_ns, event)
         except Exception as error:  # any error ends the real broker too
             self._node.printed.append(traceback.format_exc())
             self._node.end(self, f"{error!r}")
@@ -222,15 +222,17 @@ class Node:
 
     Attributes:
         process: None while the node is down.
-        resumed_ns: when it was resumed last.
+        clock: the node's own, by which its core and its connections measure time.
+        resumed_ns: when it was resumed last, in the world's time.
         ended: why the process ended by itself, "" if it did not.
         ends: why those that ended by themselves did, in order.
     """
 
-    def __init__(self, world: Setting, name: str, config: Config, disk: SimDisk) -> None:
+    def __init__(self, world: Setting, name: str, config: Config, disk: SimDisk, own_clock: clock.Clock) -> None:
         self.name = name
         self.disk = disk
         self.config = config
+        self.clock = own_clock
         self.process: Process | None = None
         self.paused = False
         self.resumed_ns = 0

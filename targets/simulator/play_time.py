@@ -7,11 +7,17 @@ Before the first step there is no cluster yet, and after the last one it must be
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from harness.effect import Effect, Nature
 from harness.events import Injection, Step
 from harness.model import Op, OpType
+from targets.broker.core.zookeeper import CONTROLLER, ZkDelete
 from targets.simulator.world import World
+
+# In place of a session: who writes to ZooKeeper by hand. And the fault of the schedules that does the same.
+OPERATOR: Final = 0
+DEPOSE: Final = "depose-controller"
 
 
 @dataclass(slots=True)
@@ -42,3 +48,12 @@ def note_fault(world: World, fault: str, name: str, effect: Effect) -> None:
     about = Injection(name=fault, nodes=(name,), **Nature(effect=effect).as_fields())
     world.observe(about.PROCESS, OpType.INVOKE, about)
     world.observe(about.PROCESS, OpType.OK, replace(about, probe="drawn with the world"))
+
+
+def depose_controller(world: World) -> None:
+    """Remove the controller's node, as an operator does; do nothing if there is none."""
+    node = world.zookeeper.tree.nodes.get(CONTROLLER)
+    name = None if node is None else world.name_of(int(node.data))
+    if name is not None:
+        note_fault(world, DEPOSE, name, Effect.OFFICE_LOST)
+        world.zookeeper.tree.write((ZkDelete(path=CONTROLLER),), OPERATOR)

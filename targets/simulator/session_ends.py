@@ -19,7 +19,7 @@ from harness.model import Op
 from targets.broker.core.events import Effect, Event, Start
 from targets.broker.core.zookeeper import broker_path
 from targets.simulator.clock import NS_PER_MS
-from targets.simulator.play_time import PlayTime, note_fault
+from targets.simulator.play_time import PlayTime, depose_controller, note_fault
 from targets.simulator.world import World
 from targets.simulator.zookeeper import Ending
 
@@ -38,7 +38,12 @@ ASKS_MAX: Final = 8
 CONNECTIONS_SHARE: Final = 0.5
 # How often a process that starts is hit so, and within how many asks: those of a start of small asks.
 STARTS_SHARE: Final = 0.5
-STARTS_ASKS_MAX: Final = 14
+STARTS_ASKS_MAX: Final = 10
+STARTS_CONNECTIONS_SHARE: Final = 0.7
+# How often else it is registered without knowing it, and within which time the controller is then deposed.
+UNAWARE_SHARE: Final = 0.2
+UNAWARE_NS: Final = 40 * NS_PER_MS
+DEPOSALS_CALL: Final = "deposals"
 
 
 class SessionEnds:
@@ -55,15 +60,14 @@ class SessionEnds:
         self._time = PlayTime(last_line)
         self._world = world
         self._chance = Random(f"session ends {seed}")
-        self._has_any = False
         world.on_call(CALL, self._draw)
+        world.on_call(DEPOSALS_CALL, self._depose)
         world.watchers.append(self._on_step)
         world.zookeeper.on_ending = self._on_ending
 
     def listen(self, op: Op) -> None:
         """Start with the first step; from the last one on leave the world alone."""
         if self._time.begins(op) and self._chance.random() < SHARE:
-            self._has_any = True
             for _ in range(self._chance.randint(1, ENDS_MAX)):
                 self._world.clock.after(int(self._chance.random() * WITHIN_NS), ("call", CALL))
         if self._time.over:
@@ -72,9 +76,16 @@ class SessionEnds:
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:
         """Have what a process that starts reads end in the middle, now and then."""
         del effects
-        starts = isinstance(event, Start) and self._has_any and not self._time.over
-        if starts and self._chance.random() < STARTS_SHARE:
-            self._end_within(name, STARTS_ASKS_MAX)
+        starts = isinstance(event, Start) and self._time.begun and not self._time.over
+        if not starts:
+            return
+        chance = self._chance.random()
+        if chance < STARTS_SHARE:
+            self._end_within(name, STARTS_ASKS_MAX, STARTS_CONNECTIONS_SHARE)
+        elif chance < STARTS_SHARE + UNAWARE_SHARE:
+            # It registers, its second write, and does not hear of it, while controllers do: each commands it.
+            self._world.zookeeper.ending[name] = Ending(left=2, writes=True, session=False, part=0.5)
+            self._world.clock.after(int(self._chance.random() * UNAWARE_NS), ("call", DEPOSALS_CALL))
 
     def _draw(self) -> None:
         """Have a session of a node end within its next asks: often a fresh one, which is about to register."""
@@ -89,12 +100,17 @@ class SessionEnds:
             for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:
                 self._note(name, number)
                 zookeeper.expire(number)
-        self._end_within(name, ASKS_MAX)
+        self._end_within(name, ASKS_MAX, CONNECTIONS_SHARE)
 
-    def _end_within(self, name: str, asks_max: int) -> None:
+    def _end_within(self, name: str, asks_max: int, connections_share: float) -> None:
         """If only the connection ends, of the ask under way a part is answered and the rest is lost."""
-        left, session = self._chance.randint(1, asks_max), self._chance.random() >= CONNECTIONS_SHARE
-        self._world.zookeeper.ending[name] = Ending(left=left, session=session)
+        chance = self._chance
+        left, session = chance.randint(1, asks_max), chance.random() >= connections_share
+        self._world.zookeeper.ending[name] = Ending(left=left, session=session, part=chance.random())
+
+    def _depose(self) -> None:
+        if not self._time.over:
+            depose_controller(self._world)
 
     def _on_ending(self, name: str, session: int) -> None:
         self._note(name, session)

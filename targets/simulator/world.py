@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from harness.events import Event, Flush
@@ -24,6 +25,7 @@ from targets.simulator.disk import SEGMENT_BYTES, SimDisk
 from targets.simulator.links import SimLinks
 from targets.simulator.network import Latency, Network
 from targets.simulator.node import Node, Watcher
+from targets.simulator.node_clock import Drift, NodeClock
 from targets.simulator.pipe import End
 from targets.simulator.trace import Detail, Trace
 from targets.simulator.witness import Witness
@@ -78,6 +80,7 @@ class World:
         protocol: names the rules, unless rules are given too.
         settings: the core's tunables.
         of_nodes: those of single nodes that have others, by node name.
+        clocks: the nodes whose clock shows another time than the world's.
         sink: receives the ops; with None no op is built.
     """
 
@@ -93,6 +96,7 @@ class World:
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         segment_bytes: int = SEGMENT_BYTES,
         randomness: Randomness | None = None,
+        clocks: Mapping[str, Drift] = MappingProxyType({}),
         sink: Sink | None = None,
         trace: Trace | None = None,
     ) -> None:
@@ -128,7 +132,8 @@ class World:
                 rules=self.rules,
                 **{**settings, **(of_nodes or {}).get(name, {})},
             )
-            self.nodes[name] = Node(self, name, config, SimDisk(segment_bytes))
+            clock = NodeClock(self.clock, clocks[name]) if name in clocks else self.clock
+            self.nodes[name] = Node(self, name, config, SimDisk(segment_bytes), clock)
             self.network.ends[name] = self.nodes[name]
         self.record_into(sink)
 

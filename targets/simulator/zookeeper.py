@@ -10,7 +10,7 @@ Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; kazoo, for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,11 +52,23 @@ class Ending:
         left: after how many more asks; the last one is still answered.
         writes: only asks that write count.
         session: whether the session ends too.
+        part: if only the connection ends, how much of the last ask is still answered: its operations come one
+            after another, and it may end between any two.
     """
 
     left: int
     writes: bool = False
     session: bool = True
+    part: float = 1.0
+
+    def counts(self, ops: Sequence[ZkOp]) -> bool:
+        """Count an ask; return True if it is the last."""
+        self.left -= not self.writes or any(map(_writes, ops))
+        return self.left <= 0
+
+    def answered(self, ops: tuple[ZkOp, ...]) -> tuple[ZkOp, ...]:
+        """Return those operations of the last ask that are still answered, one at least."""
+        return ops if self.session else ops[: max(1, round(self.part * len(ops)))]
 
 
 class ZooKeeper:
@@ -136,23 +148,22 @@ class ZooKeeper:
         if lost is False:
             self._network.reset(pipe, "the connection is lost before a write")
             return
+        ending = self.ending.get(session.owner)
+        ends = ending is not None and ending.counts(ops)
+        if ending is not None and ends:
+            ops = ending.answered(ops)
         results: tuple[ZkResult, ...] = tuple(self.tree.do(op, session.number, pipe.number) for op in ops)
         if lost is None:
             self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
         else:
             self._network.reset(pipe, "the connection is lost after a write")
-        if session.owner in self.ending:
-            self._count_to_end(pipe, session, wrote=any(map(_writes, ops)))
+        if ending is not None and ends:
+            del self.ending[session.owner]
+            self._end_by(ending, pipe, session)
 
-    def _count_to_end(self, pipe: Pipe, session: Session, *, wrote: bool) -> None:
-        name = session.owner
-        ending = self.ending[name]
-        ending.left -= wrote or not ending.writes
-        if ending.left > 0:
-            return
-        del self.ending[name]
+    def _end_by(self, ending: Ending, pipe: Pipe, session: Session) -> None:
         if ending.session:
-            self.on_ending(name, session.number)
+            self.on_ending(session.owner, session.number)
             self._end(session)
         else:
             session.pipe = 0

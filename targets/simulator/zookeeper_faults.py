@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from random import Random
+from types import MappingProxyType
 from typing import Any, Final
 
 from harness.events import Step
@@ -21,6 +22,7 @@ from targets.broker.core.state import DELETES_TOGETHER_MAX, Together
 from targets.simulator.clock import NS_PER_MS, NS_PER_S
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.network import Latency
+from targets.simulator.node_clock import Drift
 from targets.simulator.trace import Trace
 from targets.simulator.world import Randomness, World
 
@@ -55,6 +57,7 @@ def random_world(
     segment_bytes: int = SEGMENT_BYTES,
     of_nodes: Mapping[str, Mapping[str, Any]] | None = None,
     more: Mapping[str, Any] | None = None,
+    clocks: Mapping[str, Drift] = MappingProxyType({}),
     trace: Trace | None = None,
 ) -> World:
     """
@@ -74,6 +77,7 @@ def random_world(
         segment_bytes=segment_bytes,
         session_timeout_ms=SESSION_TIMEOUT_MS,
         randomness=Randomness(latency=chance.choice(LATENCIES), **(more or {})),
+        clocks=clocks,
         trace=trace,
     )
 

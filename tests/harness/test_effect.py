@@ -26,7 +26,11 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
     assert nature == nature_of(op("skew", **encode(skew)))
 
 
-@pytest.mark.parametrize("name", NEMESES)
+# Faults that no history without effects has: they are younger.
+NEWER = {"disk-full", "flush-error", "lose-disk"}
+
+
+@pytest.mark.parametrize("name", [name for name in NEMESES if name not in NEWER])
 def test_op_of_an_older_run_is_what_its_fault_is_now(name: str) -> None:
     older = {new: old for old, new in RENAMED_FAULTS.items()}
     assert NEMESES[name].nature == nature_of(op(older.get(name, name), nodes=["A"]))

@@ -32,6 +32,14 @@ def test_some_of_the_wide_schedules_of_a_simulator_are_of_the_older_format() -> 
         assert not any(has_older_format(seed, NEMESES, profile) for seed in range(400))
 
 
+def test_workload_whose_clients_are_never_quiet_has_none_of_them() -> None:
+    plain = RandomRuns(target="broker", variant="kip380", host=SIM)
+    older = [seed for seed in range(400) if has_older_format(seed, NEMESES, DEFAULT)][:3]
+    for runs, counts in ((plain, 3), (replace(plain, workload="append"), 0)):
+        formats = [runs.spec(seed).scenario.settings.message_format for seed in older]
+        assert counts == formats.count(MessageFormat.WITHOUT_EPOCHS)
+
+
 def test_schedule_reads_back_from_its_text() -> None:
     for seed in SEEDS:
         drawn = older_format_schedule(seed)

@@ -273,3 +273,5 @@ def test_slack_gives_the_cluster_more_time_for_what_has_limits() -> None:
     assert (24.0, None) == (slow.settings.heal_within_s, slow.settings.replica_lag_ms_max)
     lagging = parse("T", HEAD.replace("min_isr=1", "replica_lag_ms_max=60") + "pass 1ms", "T.txt", NEMESES)
     assert 480 == with_slack(lagging, 8.0).settings.replica_lag_ms_max
+    churned = parse("T", HEAD + "churner n1 temp A B within_ms=30\n\npass 1ms", "T.txt", NEMESES)
+    assert [240] == [churner.within_ms for churner in with_slack(churned, 8.0).clients.churners]

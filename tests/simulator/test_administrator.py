@@ -11,12 +11,13 @@ from harness.model import Op, OpType
 from harness.workload.plan import Place
 from targets.broker.core.events import Received
 from targets.broker.core.messages import CreateTopicsRequest, DeleteTopicsRequest
-from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, topic_path
-from targets.simulator.administrator import DEPOSE, TOPICS, Administrator
+from targets.broker.core.zookeeper import CONTROLLER, ELECTIONS, broker_path, topic_path
+from targets.simulator.administrator import TOPICS, Administrator
 from targets.simulator.oracles import Oracles
+from targets.simulator.play_time import DEPOSE
 from targets.simulator.tree import ZkWrite
 from targets.simulator.world import World
-from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, Steps, cluster, leads, settled
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, Ops, Steps, cluster, leads, registered, settled
 
 SEEDS = range(60)
 LAST_LINE = 9
@@ -103,3 +104,20 @@ def test_sound_brokers_do_all_that_they_are_asked_for() -> None:
         assert ELECTIONS not in stage.world.zookeeper.tree.nodes
         assert any(leads(stage.world, name) for name in NODES)
         assert stage.world.until(partial(settled, stage.world), WAIT_S)
+
+
+def test_registration_of_a_broker_that_starts_is_rewritten_now_and_then_and_it_registers_all_the_same() -> None:
+    rewritten = 0
+    for seed in SEEDS[:25]:
+        stage = Stage(seed)
+        oracles = Oracles(stage.world, [TP])
+        stage.administrator.listen(step(0))
+        stage.world.run(1.0)
+        before, path = len(stage.writes), broker_path(stage.world.ids["B"])
+        node = stage.world.nodes["B"]
+        node.kill()
+        node.boot()
+        assert stage.world.until(partial(registered, stage.world, "B"), WAIT_S), f"seed {seed}"
+        rewritten += path in stage.writes[before:]
+        assert {} == oracles.violations, f"seed {seed}"
+    assert 0 < rewritten < 25

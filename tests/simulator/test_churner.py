@@ -111,11 +111,11 @@ def test_seed_with_a_churner_has_the_steps_of_the_seed_without_one_and_others_ab
         without = draw_schedule(seed, NEMESES, none)
         texts = [step.text for step in schedule.steps if "StopReplica" not in step.text]
         held += len(schedule.steps) - len(texts)
-        # The controller may be deposed once more while a request is held.
+        # The controller may be deposed while a request is held, which takes time.
         others = iter(texts)
         assert all(step.text in others for step in without.steps)
         more = Counter(texts) - Counter(step.text for step in without.steps)
-        assert all(text.startswith(DEPOSE) for text in more)
+        assert all(text.startswith((DEPOSE, "pass ")) for text in more)
         assert replace(schedule.clients, churners=()) == without.clients
         assert schedule == parse(schedule.name, text_of(schedule), "here", NEMESES)
     assert held > len(churning)

@@ -16,7 +16,8 @@ from harness.environment.real import RealEnvironment
 from harness.events import CreateTopic, DeleteTopic, Produce, Setup
 from harness.history.file import History
 from harness.launch import Address
-from harness.model import Op, OpType, events_of
+from harness.model import Op, OpType, UsageError, events_of
+from harness.search.random_runs import RandomRuns
 from harness.workload.plan import Clients
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
@@ -58,6 +59,14 @@ class ChurningEnvironment(Environment):
 
     def make_client(self, cluster: Cluster) -> Client:
         return cast(Client, Churning(RealEnvironment.make_client(self, cluster), self._clients, cluster.history))
+
+
+def test_apache_kafka_is_refused_since_it_acknowledges_a_delete_before_the_topic_is_gone() -> None:
+    runs = RandomRuns(target="kafka", variant="3.9.1", host="local", workload="topics")
+    with pytest.raises(
+        UsageError, match=r"target kafka:3.9.1: churner n1, n2; expected target broker: Apache Kafka"
+    ):
+        runs.spec(SEED)
 
 
 @pytest.mark.slow

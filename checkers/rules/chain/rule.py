@@ -24,6 +24,7 @@ from harness.events import (
     Checkpoint,
     ControllerOffice,
     Elected,
+    Ended,
     Event,
     Fenced,
     Flush,
@@ -153,6 +154,8 @@ def _next(node: Node, event: Event, given: Given) -> Iterator[str]:
             yield from started(node)
         case Recovered():
             yield from recovered(node, event)
+        case Ended():
+            node.unsure = True  # what it wrote in its last step, up to the write that failed, it has not reported
         case Fenced():
             yield from fenced(node, event)
         case Elected():

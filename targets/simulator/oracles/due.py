@@ -45,7 +45,7 @@ class Due:
                 if any(caller.connection == event.connection for caller in callers):
                     yield None, f"{name} lets a {what} wait whose connection is closed"
         elif isinstance(event, Tick):
-            now_ns = self._world.clock.now_ns
+            now_ns = self._world.nodes[name].clock.now_ns
             late = sorted(str(key) for key, at_ns in state.timers.times() if at_ns <= now_ns)
             if late:
                 yield None, f"{name} has not done what was due: {late[0]}"
@@ -72,7 +72,7 @@ class Due:
         if first_ns < state.armed_ns:
             return f"{name} has a timer that is due {_ms(state.armed_ns - first_ns)} before it wakes"
         if isinstance(event, Tick) and before.keys() - times.keys():
-            now_ns, ended = self._world.clock.now_ns, sorted(before.keys() - times.keys(), key=str)
+            now_ns, ended = self._world.nodes[name].clock.now_ns, sorted(before.keys() - times.keys(), key=str)
             # A start in the present session ends the timers of an earlier one.
             early = [key for key in ended if before[key] > now_ns and ("paths",) not in ended]
             if early:

@@ -32,6 +32,7 @@ from targets.broker.core.zookeeper import (
     ZkError,
     ZkNode,
     ZkResult,
+    decode_registration,
     decode_state,
     topic_path,
 )
@@ -109,7 +110,7 @@ class Heard:
             for tp, text in _wrong(self._world, answered, effects, state):
                 rule = Rule.ANSWERS if isinstance(answered.about, _OF_CLIENTS) else Rule.OFFICE
                 self._violations.add(rule, tp or self._main, (name,), -1, f"{name} {text}")
-            now_ns = self._world.clock.now_ns
+            now_ns = self._world.nodes[name].clock.now_ns
             if text := untried(answered.about, answered.results, answered.sessions, state, now_ns):
                 self._violations.add(Rule.DUE, self._main, (name,), -1, f"{name} {text}")
 
@@ -129,6 +130,10 @@ def _wrong(
         own = asked.results[-1]
         if _says("registered", effects) and isinstance(own, ZkNode) and own.owner != state.session:
             yield None, f"takes itself for registered, though the registration is of session {own.owner:#x}"
+        elif isinstance(about, membership.AwaitRegistrationRead) and isinstance(own, ZkNode):
+            there = decode_registration(own.data).node
+            if there != state.config.registration.node:  # a process that ends has no state any more
+                yield None, f"goes on under an id under which it has read the machine {there} to be registered"
     elif isinstance(about, controller.AwaitStates):
         yield from _of_reading(world, about, asked.results, effects, state)
 

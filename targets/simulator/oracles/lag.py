@@ -14,7 +14,7 @@ from typing import Final
 
 from targets.broker.core.messages import FetchRequest, TopicPartition
 from targets.broker.core.state import Replica, Role, State
-from targets.simulator.clock import NS_PER_MS
+from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.node import Node
 from targets.simulator.world import World
 
@@ -42,11 +42,12 @@ class _Follower:
 
 @dataclass(slots=True, kw_only=True)
 class _Reign:
-    """One leadership: its epoch, its process's replica, when it began, its ISR, and what its followers fetched."""
+    """One leadership: its replica, epoch, when it began by its node's clock, its ISR, and what was fetched."""
 
     replica: Replica
     epoch: int
     began_ns: int
+    clock: Clock
     isr: tuple[int, ...] = ()
     asked: tuple[int, ...] | None = None
     followers: dict[int, _Follower] = field(default_factory=dict)
@@ -68,7 +69,7 @@ class Lag:
 
     def on_fetch(self, name: str, state: State, request: FetchRequest) -> None:
         """Note a follower's fetch, after the step that received it."""
-        now_ns = self._world.clock.now_ns
+        now_ns = self._world.nodes[name].clock.now_ns
         for part in request.partitions:
             reign = self._reign(name, part.tp, state) if part.tp in self._tps else None
             if reign is None or request.replica_id == state.config.broker_id:
@@ -100,14 +101,14 @@ class Lag:
             for member in replica.isr:
                 if member in reign.followers and member not in reign.isr:
                     # It joins at the high watermark, not at the end; whether it lags is looked at from now on.
-                    reign.followers[member].at_end_ns = self._world.clock.now_ns
+                    reign.followers[member].at_end_ns = node.clock.now_ns
             reign.isr = replica.isr
             if asked is not None or replica.isr_blocked:
                 # A write whose answer is lost is asked for again at the next look, whether it happened or not.
                 for follower in reign.followers.values():
-                    follower.at_end_ns = self._world.clock.now_ns
+                    follower.at_end_ns = node.clock.now_ns
                 continue
-            quiet_ns = self._world.clock.now_ns - max(reign.began_ns, node.resumed_ns)
+            quiet_ns = node.clock.now_ns - max(reign.began_ns, node.clock.own(node.resumed_ns))
             for member in replica.isr:
                 if member == state.config.broker_id:
                     continue
@@ -124,8 +125,9 @@ class Lag:
             return None
         reign = self._reigns.get((name, tp))
         if reign is None or reign.replica is not replica or reign.epoch != replica.leader_epoch:
-            now_ns = self._world.clock.now_ns
-            reign = _Reign(replica=replica, epoch=replica.leader_epoch, began_ns=now_ns)
+            clock = self._world.nodes[name].clock
+            now_ns = clock.now_ns
+            reign = _Reign(replica=replica, epoch=replica.leader_epoch, began_ns=now_ns, clock=clock)
             reign.followers = {member: _Follower(caught_up_ns=now_ns) for member in replica.isr}
             self._reigns[name, tp] = reign
         return reign
@@ -134,14 +136,14 @@ class Lag:
         """Return for how long a member has been behind, 0 if it is not."""
         found = reign.followers.get(member)
         if found is None:
-            return self._world.clock.now_ns - reign.began_ns
+            return reign.clock.now_ns - reign.began_ns
         if found.offset == reign.replica.log.end_offset:
             return 0
-        return self._world.clock.now_ns - max(found.caught_up_ns, 0)
+        return reign.clock.now_ns - max(found.caught_up_ns, 0)
 
     def _away(self, reign: _Reign, member: int) -> int:
         """Return for how long the log has been seen to be longer than what a member has; called at every tick."""
-        found, now_ns = reign.followers.get(member), self._world.clock.now_ns
+        found, now_ns = reign.followers.get(member), reign.clock.now_ns
         if found is None:
             return now_ns - reign.began_ns
         if found.offset == reign.replica.log.end_offset:

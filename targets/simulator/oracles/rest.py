@@ -38,7 +38,7 @@ def left_over(
         if node.broker is None:
             continue
         state = node.broker.state
-        for text in (*_office(world, name, state), *_waits(state, open_calls[name]), *_timers(world, state)):
+        for text in (*_office(world, name, state), *_waits(state, open_calls[name]), *_timers(node, state)):
             yield name, None, f"{name} {text}"
         for tp, there in states.items():
             replica = state.replicas.get(tp)
@@ -90,8 +90,8 @@ def _waits(state: State, callers: Collection[Caller]) -> Iterator[str]:
                 return
 
 
-def _timers(world: World, state: State) -> Iterator[str]:
-    now_ns = world.clock.now_ns
+def _timers(node: Node, state: State) -> Iterator[str]:
+    now_ns = node.clock.now_ns
     overdue: list[TimerKey] = [key for key, at_ns in state.timers.times() if at_ns < now_ns - SLACK_NS]
     if overdue:
         yield f"has let the time of {overdue[0]} pass"

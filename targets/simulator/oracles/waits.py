@@ -112,7 +112,7 @@ class Waits:
     def _fetch(self, name: str, request: FetchRequest, response: FetchResponse, received_ns: int) -> None:
         if not request.partitions or request.max_wait_ms <= 0:
             return
-        wait_ns, waited_ns = request.max_wait_ms * NS_PER_MS, self._world.clock.now_ns - received_ns
+        wait_ns, waited_ns = request.max_wait_ms * NS_PER_MS, self._waited(name, received_ns)
         if any(result.error is not ErrorCode.NONE for result in response.results):
             return
         size = sum(batch.size for result in response.results for batch in result.batches)
@@ -132,7 +132,7 @@ class Waits:
         for request, _, received_ns in told:
             if isinstance(request, FetchRequest | ProduceRequest):
                 wait_ms = request.max_wait_ms if isinstance(request, FetchRequest) else request.timeout_ms
-                due_ns = received_ns + wait_ms * NS_PER_MS
+                due_ns = self._world.nodes[name].clock.own(received_ns) + wait_ms * NS_PER_MS
                 if due_ns < last_ns:
                     text = f"{name} answers what was due {_ms(last_ns - due_ns)} ago after what was due later"
                     self._violated(name, self._main, text)
@@ -172,7 +172,7 @@ class Waits:
         return None if broker is None else broker.state.replicas.get(tp)
 
     def _produce(self, name: str, request: ProduceRequest, response: ProduceResponse, received_ns: int) -> None:
-        wait_ns, waited_ns = request.timeout_ms * NS_PER_MS, self._world.clock.now_ns - received_ns
+        wait_ns, waited_ns = request.timeout_ms * NS_PER_MS, self._waited(name, received_ns)
         about = f"a produce that may wait {request.timeout_ms} ms"
         late = self._is_late(name, received_ns, wait_ns)
         early = waited_ns < wait_ns and any(r.error is ErrorCode.REQUEST_TIMED_OUT for r in response.results)
@@ -180,10 +180,16 @@ class Waits:
             what = "as timed out " if early else ""
             self._violated(name, request.partitions[0].tp, f"{name} answers {about} {what}after {_ms(waited_ns)}")
 
+    def _waited(self, name: str, received_ns: int) -> int:
+        """Return for how long a request has waited, by its node's clock."""
+        clock = self._world.nodes[name].clock
+        return clock.now_ns - clock.own(received_ns)
+
     def _is_late(self, name: str, received_ns: int, wait_ns: int) -> bool:
         """Return True if an answer comes later than its wait; a paused node's timers fire when it resumes."""
-        due_ns = max(received_ns + wait_ns, self._world.nodes[name].resumed_ns)
-        return self._world.clock.now_ns > due_ns + SLACK_NS
+        node = self._world.nodes[name]
+        due_ns = max(node.clock.own(received_ns) + wait_ns, node.clock.own(node.resumed_ns))
+        return node.clock.now_ns > due_ns + SLACK_NS
 
     def _violated(self, name: str, tp: TopicPartition, text: str) -> None:
         self._violations.add(Rule.ANSWERS, tp, (name,), -1, text)

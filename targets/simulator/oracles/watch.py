@@ -159,8 +159,15 @@ class Oracles:
             self._violations.add(Rule.REST, tp or next(iter(self._partitions)), (name,), -1, text)
 
     def _left(self) -> list[tuple[str, TopicPartition | None, str]]:
-        callers = {name: self._calls.waiting[name].keys() for name in self._world.nodes}
-        return list(left_over(self._world, self._partitions, callers))
+        waiting = self._calls.waiting
+        callers = {name: waiting[name].keys() for name in self._world.nodes}
+        forgotten = [
+            (name, None, f"{name} has not answered a {type(request).__name__}")
+            for name in self._world.nodes
+            for request, _ in waiting[name].values()
+            if type(request) in COMMANDS
+        ]
+        return [*forgotten, *left_over(self._world, self._partitions, callers)]
 
     # --- every step ------------------------------------------------------------------------------------------
     def _on_step(self, name: str, event: Event, effects: Sequence[Effect]) -> None:

@@ -55,6 +55,16 @@ def test_append_that_is_reported_after_the_acknowledgement_is_the_records_own_th
     assert "B" == writer_of(story, "y-0")
 
 
+def test_of_several_appends_that_are_reported_after_the_acknowledgement_the_final_logs_tell_the_records_own() -> (
+    None
+):
+    story = Story(RECORDS, "kip101").leads("A", 0, 0).leads("B", 1, 0).sends("x", acks=1).sends("y").acked("y", 0)
+    story.append("A", 0, 1, 0, "leader").append("B", 0, 1, 1, "leader")
+    story.follows("A", "B", 1, 1).cut("A", 1, 0, "epoch-answer", 1).append("A", 0, 1, 1, "follower")
+    story.log("A", [(1, ["y-0"])]).log("B", [(1, ["y-0"])])
+    assert "B" == writer_of(story, "y-0")
+
+
 def test_isr_under_which_a_leader_committed_counts_though_it_is_reported_after_the_acknowledgement() -> None:
     """Brokers' events race to the collector with what clients hear."""
     story = Story(RECORDS, "kip101").leads("A", 0, 0).sends("x").append("A", 0, 1, 0, "leader")

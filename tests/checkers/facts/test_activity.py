@@ -39,6 +39,16 @@ def nemesis(type_: OpType, f: str, *nodes: str) -> tuple[Source, OpType, str, di
     return Source.NEMESIS, type_, f, {"nodes": list(nodes)}
 
 
+def kill(type_: OpType, **more: Any) -> tuple[Source, OpType, str, dict[str, Any]]:
+    return Source.CLIENT, type_, "client-killed", {"name": "p1", "pid": 7, **more}
+
+
+def test_kill_of_a_client_is_counted_and_is_no_fault_of_the_cluster() -> None:
+    found = counts_of(kill(OpType.INVOKE), kill(OpType.OK, probe="gone"), kill(OpType.INVOKE), kill(OpType.FAIL))
+    assert ({"kill-client": 2}, {"kill-client": 1}) == (found.asked, found.bit)
+    assert not found.bitten
+
+
 def test_hold_bites_once_however_many_frames_it_takes() -> None:
     found = counts_of(fetch("hold", "A", "*"), fetch("held", "A", "B"), fetch("held", "A", "C"))
     assert ({"hold Fetch": 1}, {"hold Fetch": 1}) == (found.asked, found.bit)

@@ -113,3 +113,13 @@ def test_what_a_leader_wrote_and_did_not_report_before_it_ended_is_of_unknown_or
     assert [UNKNOWN] == _origins(story, "B", 4)
     story.follows("A", "B", 0, 0).started("A").started("A").recovered("A", 5)
     assert [UNKNOWN] == _origins(story, "A", 4)
+
+
+def test_copy_of_an_append_that_is_reported_later_is_not_of_one_that_its_leader_had_cut_and_written_over() -> None:
+    """A lost offsets 0 to 4 as it followed B, leads again, and B's copy of 0 to 6 comes before A's own append."""
+    story = Story({}, "kip101").leads("A", 0, 0).append("A", 0, 4, 0, "leader")
+    story.follows("A", "B", 1, 4).cut("A", 4, 0, "epoch-answer", 1).leads("A", 2, 0)
+    story.append("A", 0, 2, 2, "leader").follows("B", "A", 2, 0).append("B", 0, 6, 2, "follower")
+    story.append("A", 2, 6, 2, "leader")
+    written = [op.index for op in story.ops if op.f == "append" and op.process == "A"]
+    assert written[1:] == [_origins(story, "B", offset)[-1] for offset in (1, 3)]

@@ -31,17 +31,21 @@ def test_replica_that_left_the_isr_did_not_return_with_all() -> None:
     assert not returned_with_all(story.ops, "B", outages(story.ops)[0])
 
 
-@pytest.mark.parametrize(("decided", "unseen"), [(False, True), (True, False)])
-def test_new_controller_that_has_decided_nothing_may_still_have_read_who_is_there(
-    decided: bool, unseen: bool
+def decides(story: Story) -> Story:
+    about = {"leader": 11, "epoch": 0, "isr": [11, 12], "unclean": False, "saw": [[11, 1], [12, 2]]}
+    return story.broker("C", "elected", **TOPIC, **about)
+
+
+@pytest.mark.parametrize(("before", "after", "unseen"), [
+    (False, True, True), (True, True, False), (True, False, False), (False, False, False),
+])  # fmt: skip
+def test_new_controller_that_first_decides_later_may_still_have_read_who_is_there(
+    before: bool, after: bool, unseen: bool
 ) -> None:
     story = Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0)
     story.broker("C", "controller", epoch=2, active=True)
-    if decided:
-        story.broker(
-            "C", "elected", **TOPIC, leader=11, epoch=0, isr=[11, 12], unclean=False, saw=[[11, 1], [12, 2]]
-        )
-    came_back(story).elected("A", 1)
+    story = came_back(decides(story) if before else story)
+    (decides(story) if after else story).elected("A", 1)
     assert unseen is returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
 
 
@@ -50,5 +54,5 @@ def test_controller_that_has_been_in_office_for_long_has_read_who_was_there() ->
     story.elected("A", 0).leads("A", 0, 0)
     for _ in range(10):
         story.sends("m1")
-    came_back(story).elected("A", 1)
+    decides(came_back(story)).elected("A", 1)
     assert not returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from checkers.facts.fates import Cause, fates_of
 from checkers.facts.outages import outages
+from checkers.facts.view import at
 from harness.model import OpType, Source
 from tests.checkers.golden import RECORDS
 from tests.checkers.story import Story
@@ -45,6 +47,19 @@ def test_outage_in_which_the_disk_was_lost_has_lost_bytes_whatever_took_the_node
     assert first.emptied is story.ops[4]
     assert (True, None, False) == (first.power_lost, second.emptied, second.power_lost)
     assert None is outages(lost_disk(Story(RECORDS).fault("kill", "A", "B"), "B").ops)[0].emptied
+
+
+def test_disk_that_was_lost_took_a_copy_though_the_power_was_lost_again_before_its_node_reported_anything() -> (
+    None
+):
+    story = Story({"x": ["x-0"]}, "kip101").leads("A", 0, 0).sends("x").append("A", 0, 1, 0, "leader")
+    story.follows("B", "A", 0, 0).append("B", 0, 1, 0, "follower").acked("x", 0)
+    story = lost_disk(story.fault("kill", "B"), "B").started("B").fault("restart", "B")
+    lost = next(op for op in story.ops if op.f == "lose-disk" and op.type is OpType.OK)
+    story.fault("power-loss", "B").started("B").fault("restart", "B").follows("B", "A", 0, 0)
+    (fate,) = fates_of(story.ops, 0, next(op.index for op in story.ops if op.f == "append"))["B"]
+    assert fate.end is not None
+    assert (Cause.POWER, f"lost it with its disk at {at(lost)}") == (fate.end.cause, fate.end.text)
 
 
 def test_flush_that_failed_lost_bytes_and_shows_of_none_that_it_is_durable() -> None:

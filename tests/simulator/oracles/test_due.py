@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from targets.broker.core import leader
 from targets.broker.core.events import Caller, Hungup, Tick, ZkAsk
 from targets.broker.core.state import State, Together, WaitingFetch
 from targets.broker.core.zookeeper import ZkCheck, ZkGet, ZkMulti
 from targets.simulator.oracles import Rule
 from targets.simulator.oracles.due import Due
 from targets.simulator.world import World
-from tests.simulator.oracles.planted import fetch, post, produce, replica_of, sentence_of, watched
+from tests.simulator.oracles.planted import fetch, patch, post, produce, replica_of, sentence_of, watched
 from tests.simulator.worlds import TP
 
 WAITING = Caller(connection=77, number=1)
@@ -91,3 +94,24 @@ def test_timer_before_the_tick_and_one_that_fires_early_are_named() -> None:
     assert "" == due.timers("A", Tick(), state)
     state.timers.drop(("moved",))
     assert "A fires ('moved',) 1000000.0 ms too early" == due.timers("A", Tick(), state)
+
+
+def test_leader_that_takes_a_follower_to_have_more_than_itself_is_named() -> None:
+    world, _ = watched()
+    due, state, replica = Due(world, [TP]), state_of(world, "A"), replica_of(world, "A")
+    request = fetch(3, replica=world.ids["B"])
+    assert [] == list(due.counted("A", state, request))
+    replica.progress[world.ids["B"]].end = 5
+    text = "A counts B as having all below 5, and its own log ends at 3"
+    assert [(TP, text)] == list(due.counted("A", state, request))
+    assert [] == list(due.counted("B", state_of(world, "B"), request))  # B does not lead
+
+
+def test_leader_that_counts_a_fetch_past_its_log_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(_: Any, core: Any, replica: Any, follower: int, part: Any) -> None:
+        leader.isr.note_fetch(core, replica, follower, part.fetch_offset)
+
+    world, oracles = watched()
+    patch(monkeypatch, leader, "_count_fetch", count)
+    post(world, "A", fetch(9, replica=world.ids["B"]))
+    assert "A counts B as having all below 9" in sentence_of(oracles, Rule.DUE)

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core import follower
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import ZkSet, encode_state, leader_and_isr_path
 from targets.simulator.client import SimClient
 from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.world import SETTINGS
 from tests.simulator.oracles.planted import (
     acknowledged,
     fetch,
@@ -23,7 +25,7 @@ from tests.simulator.oracles.planted import (
     tamper,
     watched,
 )
-from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, state
+from tests.simulator.worlds import TOPIC, TP, WAIT_S, cluster, leads, registered, settled, state
 
 
 def test_oracles_say_nothing_of_elections_kills_and_returns() -> None:
@@ -310,6 +312,21 @@ def test_rules_hold_while_consumers_and_producers_of_all_kinds_work() -> None:
         for offset in range(6):
             post(world, "A", fetch(offset))
             post(world, "B", fetch(offset))
+    assert {} == oracles.violations
+
+
+def test_record_that_a_producer_sent_twice_is_excused_until_both_copies_are_back() -> None:
+    """After a power loss B copies batch by batch, and is in the ISR until a controller hears of its return."""
+    world, oracles = watched(settings={**SETTINGS, "fetch_bytes_max": 1})
+    client = SimClient(world)
+    for number in range(9):
+        client.produce(TOPIC, 0, f"m{number + 3}", ["twice" if number in (0, 8) else f"m{number}.0"], acks=-1)
+    world.run(0.2)
+    world.links.cut("C", ZOOKEEPER, both_ways=True)
+    node = world.nodes["B"]
+    node.lose_power()
+    node.boot()
+    assert world.until(lambda: settled(world), WAIT_S)
     assert {} == oracles.violations
 
 
