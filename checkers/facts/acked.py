@@ -104,7 +104,7 @@ def written_by(ops: Sequence[Op], acked: Acked) -> Op | None:
         # Two leaders may write at one offset at one time. Final logs show which append was whose.
         own, others = _origins(ops, acked)
         found = (
-            [op for op in (*found, *later) if op.index in own]
+            [*(op for op in found if op.index in own), *[op for op in later if op.index in own][:1]]
             or [op for op in found if op.index not in others]
             or [op for op in later if op.index not in others][:1]
             or found
