@@ -174,6 +174,8 @@ class Copies:
         self._logs: dict[str, ReplicaLog] = {}
         self._undone: dict[str, list[Piece]] = {}
         self._leader_of: dict[str, str] = {}
+        # Whom each node's last process followed as it ended.
+        self._followed: dict[str, str] = {}
         self._started: dict[str, Op] = {}
         self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
@@ -212,6 +214,7 @@ class Copies:
         match step:
             case Started():
                 self._started[op.process] = op
+                self._followed[op.process] = self._leader_of.get(op.process, "")
                 self._leader_of[op.process] = ""
                 if op.index in self._on_new_disk:  # no recovery tells of a log that is not there
                     return self._remove(op, log, 0)
@@ -316,10 +319,20 @@ class Copies:
             found.append(self._change(op, *piece))
         if log.end < step.log_end_offset:
             # The process ended within a step, after an append and before its report: a write of that step failed.
-            piece = (log.end, step.log_end_offset, UNKNOWN)
-            log.put(piece)
-            found.append(self._change(op, *piece))
+            for piece in self._unreported(op, step, log.end):
+                log.put(piece)
+                found.append(self._change(op, *piece))
         return found
+
+    def _unreported(self, op: Op, step: Recovered, first: int) -> list[Piece]:
+        """Return what a process had copied as it ended: its leader's records, if that lost none from there on."""
+        leader, found = self._followed.get(op.process, ""), list[Piece]()
+        if leader in self._logs and not any(end > first for _, end, _ in self._undone.get(leader, ())):
+            found = self._logs[leader].slice(first, step.log_end_offset)
+            if not all(self._fits(step, start, origin) for start, _, origin in found):
+                found = []
+        known = found[-1][1] if found else first
+        return [*found, (known, step.log_end_offset, UNKNOWN)] if known < step.log_end_offset else found
 
     def _replaced_from(self, step: Recovered, log: ReplicaLog) -> int:
         """Return the first offset at which the recovered log has a record of another epoch; its end, if none."""

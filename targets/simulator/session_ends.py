@@ -115,7 +115,8 @@ class SessionEnds:
     def _on_ending(self, name: str, session: int) -> None:
         self._note(name, session)
         process = self._world.nodes[name].process
-        if process is not None:
+        # What a process asked before it was killed may end its session while the next one has its own already.
+        if process is not None and process.zookeeper.announced == session:
             self.ended += 1
             process.zookeeper.fall_behind()
 

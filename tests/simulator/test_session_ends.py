@@ -76,3 +76,17 @@ def test_process_that_starts_is_hit_now_and_then_and_registers_all_the_same() ->
         stage.ends.listen(step(LAST_LINE))
         assert stage.world.until(partial(registered, stage.world, "B"), WAIT_S), f"seed {seed}"
     assert 0 < hit < len(SEEDS)
+
+
+def test_end_of_a_session_of_the_process_before_leaves_the_present_one_alone() -> None:
+    """What a process asked before it was killed arrives when the next one has a session of its own already."""
+    stage = Stage(0)
+    node, old = stage.world.nodes["B"], stage.world.zookeeper.session_of(f"/brokers/ids/{IDS['B']}")
+    node.kill()
+    node.boot()
+    process = node.process
+    assert process is not None
+    assert stage.world.until(lambda: process.zookeeper.announced not in (0, old), WAIT_S)
+    stage.world.zookeeper.on_ending("B", old)
+    assert 0 == stage.ends.ended
+    assert stage.world.until(partial(registered, stage.world, "B"), WAIT_S)

@@ -33,11 +33,14 @@ def recovered(node: Node, log: Recovered) -> Iterator[str]:
         yield "said what it found of its log, and not as the first thing that its process did,"
     if not node.unsure and node.end is not None and found < node.low:
         yield f"found {found} as its log's end, where it had {node.end}, and no power was lost,"
+    # A process that ends in the middle of its work, as at a disk error, tells of none of its last appends; what it
+    # has beyond its last report is theirs, with their epochs.
+    upto = found if node.end is None else min(found, node.end)
     if (
         not node.unsure
         and node.wrote
         and node.epochs is not None
-        and below(log.epochs, found) != below(node.epochs, found)
+        and below(log.epochs, upto) != below(node.epochs, upto)
     ):
         had = text_of(node.epochs)
         yield f"found the epochs {text_of(log.epochs)}, where it had {had}, and no power was lost,"

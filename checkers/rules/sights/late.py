@@ -1,11 +1,12 @@
-"""Frames that a rule of a link makes late, so that what they say was true earlier."""
+"""Frames that a rule of a link or a pause makes late, so that what they say was true earlier."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from checkers.facts.fact import fact
-from harness.events import Delay, Double, Hold
+from harness.effect import Effect, nature_of
+from harness.events import Delay, Double, Hold, Injection
 from harness.model import Op, events_of
 
 # A hold of one API holds all frames behind it; these have connections of their own.
@@ -22,3 +23,19 @@ def _slow(ops: Sequence[Op]) -> list[tuple[str, str]]:
 def late(ops: Sequence[Op], link: tuple[str, str]) -> bool:
     """Return True if a follower's frames may come late on a link."""
     return any(all(mine in ("*", end) for mine, end in zip(ends, link, strict=True)) for ends in _slow(ops))
+
+
+@fact
+def _pauses(ops: Sequence[Op]) -> list[tuple[int, frozenset[str]]]:
+    """Return the index and the nodes of everything that pauses a process or lets it go on."""
+    faults = ((op, fault, nature_of(op)) for op, fault in events_of(ops, Injection))
+    return [
+        (op.index, frozenset(fault.nodes))
+        for op, fault, nature in faults
+        if Effect.PAUSED in {nature.effect, *nature.heals}
+    ]
+
+
+def waited(ops: Sequence[Op], node: str, since: Op, until: Op) -> bool:
+    """Return True if a node was paused between two ops: it answers all that it was asked then, once it goes on."""
+    return any(since.index < index < until.index and node in nodes for index, nodes in _pauses(ops))

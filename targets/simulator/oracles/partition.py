@@ -189,9 +189,14 @@ class PartitionOracle:
         self.violated(Rule.FOLLOWER_HIGH_WATERMARK, (name,), offset, text)
 
     def _lacking(self, records: Sequence[int]) -> set[int]:
-        """Return those of the records that a member of the ISR lacks."""
-        members = [frozenset(self.replicas.seen[member].records) for member in self._isr]
-        return {record for record in records if not all(record in held for held in members)}
+        """Return those of the records, which begin at offset 0, that a member of the ISR lacks at their offset."""
+        members = [self.replicas.seen[member].records for member in self._isr]
+        # A record that was sent twice may be in a member's log once, and its later copy not.
+        return {
+            record
+            for offset, record in enumerate(records)
+            if not all(offset < len(held) and held[offset] == record for held in members)
+        }
 
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""

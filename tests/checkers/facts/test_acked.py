@@ -65,6 +65,14 @@ def test_of_several_appends_that_are_reported_after_the_acknowledgement_the_fina
     assert "B" == writer_of(story, "y-0")
 
 
+def test_of_two_appends_of_one_record_that_are_reported_after_its_acknowledgement_the_first_wrote_it() -> None:
+    """A wrongly says that it appended what B led and it copied: the record was B's all the same."""
+    story = Story(RECORDS, "kip101").leads("B", 0, 0).follows("A", "B", 0, 0).sends("y").acked("y", 0)
+    story.append("B", 0, 1, 0, "leader").append("A", 0, 1, 0, "leader")
+    story.log("A", [(0, ["y-0"])]).log("B", [(0, ["y-0"])])
+    assert "B" == writer_of(story, "y-0")
+
+
 def test_isr_under_which_a_leader_committed_counts_though_it_is_reported_after_the_acknowledgement() -> None:
     """Brokers' events race to the collector with what clients hear."""
     story = Story(RECORDS, "kip101").leads("A", 0, 0).sends("x").append("A", 0, 1, 0, "leader")

@@ -93,12 +93,28 @@ def test_copy_of_several_appends_that_its_leader_has_lost_since_has_the_origin_o
     assert _origins(story, "A", 2) != _origins(story, "A", 4)
 
 
-def test_copy_that_was_written_and_not_reported_before_the_process_ended_is_of_unknown_origin() -> None:
+def test_copy_that_was_written_and_not_reported_before_the_process_ended_is_of_its_leader() -> None:
     """A write of the same step failed: the process ended before it reported what it had written until then."""
     story = Story(RECORDS).append("B", 0, 5, 0, "leader").follows("A", "B", 0, 0)
-    story.append("A", 0, 3, 0, "follower").started("A").recovered("A", 5)
-    assert [UNKNOWN] == _origins(story, "A", 4)
+    story.append("A", 0, 3, 0, "follower").started("A").recovered("A", 4)
+    assert _origins(story, "B", 3) == _origins(story, "A", 3)
     assert _origins(story, "B", 2) == _origins(story, "A", 2)
+    assert not _origins(story, "A", 4)
+
+
+def test_copy_that_was_not_reported_is_of_unknown_origin_if_its_leader_wrote_anew_there() -> None:
+    story = Story(RECORDS).append("B", 0, 5, 0, "leader").follows("A", "B", 0, 0)
+    story.append("A", 0, 3, 0, "follower").started("B").recovered("B", 3).append("B", 3, 5, 0, "leader")
+    story.started("A").recovered("A", 5)
+    assert [UNKNOWN] == _origins(story, "A", 4)
+
+
+def test_what_a_leader_wrote_and_did_not_report_before_it_ended_is_of_unknown_origin() -> None:
+    """So is what a process wrote that reported nothing of a leader."""
+    story = Story(RECORDS).leads("B", 0, 0).append("B", 0, 3, 0, "leader").started("B").recovered("B", 5)
+    assert [UNKNOWN] == _origins(story, "B", 4)
+    story.follows("A", "B", 0, 0).started("A").started("A").recovered("A", 5)
+    assert [UNKNOWN] == _origins(story, "A", 4)
 
 
 def test_copy_of_an_append_that_is_reported_later_is_not_of_one_that_its_leader_had_cut_and_written_over() -> None:

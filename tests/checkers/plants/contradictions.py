@@ -30,6 +30,20 @@ def _answered_late(edit: Edit) -> None:
     edit.again(answer, after=question, leader_epoch=7)
 
 
+def _answered_when_it_goes_on(paused: str) -> Change:
+    """Return a change in which B asks C twice, one of the two is paused, and C answers the first question then."""
+
+    def change(edit: Edit) -> None:
+        first = edit.find(FABRIC, "epoch-question", link=["B", "C"], leader_epoch=3)
+        second = edit.again(first, leader_epoch=1)
+        away = edit.fault(first, "pause", paused, effect="paused", band="paused")
+        gone_on = edit.fault(edit.lines[edit.at(away) + 1], "resume", paused, heals=["paused"])
+        edit.again(edit.find(FABRIC, "epoch-answer", link=["B", "C"]), after=gone_on, leader_epoch=3)
+        edit.move(second, after=first)
+
+    return change
+
+
 # --- the fabric against brokers ----------------------------------------------------------------------------------
 SIGHTS = [
     plant("sights-append-without-a-fetch", "local-kip101-1", UNKNOWN)(_drop(FABRIC, "fetch", offset=3)),
@@ -51,6 +65,8 @@ SIGHTS = [
     ),
     plant("sights-another-refusal-lawful", "sim-clean")(_of({"error": 74}, FABRIC, "epoch-answer", error=75)),
     plant("sights-answer-to-an-earlier-question-lawful", "sim-clean-8")(_answered_late),
+    plant("sights-answer-to-an-earlier-question", "sim-clean", UNKNOWN)(_answered_when_it_goes_on("A")),
+    plant("sights-answer-of-one-that-was-paused-lawful", "sim-clean")(_answered_when_it_goes_on("C")),
     plant("sights-question-never-answered-lawful", "sim-clean")(_drop(FABRIC, "epoch-answer", error=74)),
 ]
 

@@ -152,6 +152,40 @@ def _said_late(edit: Edit) -> None:
         edit.move(line, after=edit.lines[until])
 
 
+def _unsaid_until(ms: int) -> Change:
+    """Return a change in which a leader does not say what it wrote before a fault that comes so much later."""
+
+    def change(edit: Edit) -> None:
+        written = edit.at(edit.all(Source.ZOOKEEPER, "leaderAndISR")[-1])
+        leader = edit.lines[written]["value"]["leader"]
+        _unsaid_isr(edit)
+        for line in edit.lines[written + 1 :]:
+            line["time_ns"] += ms * 1_000_000
+        edit.fault(edit.lines[written + 1], "flush", leader)
+
+    return change
+
+
+def _unsaid_behind(*, healed_late: bool) -> Change:
+    """Return a change in which a leader's words to ZooKeeper were held, and the answers delayed for long."""
+
+    def change(edit: Edit) -> None:
+        _unsaid_isr(edit)
+        leader = edit.all(Source.ZOOKEEPER, "leaderAndISR")[-1]["value"]["leader"]
+        first, healed = edit.find(BROKER, "append"), edit.find(Source.RUNNER, "healed")
+
+        def rule(f: str, direction: str, at: Line = first, **more: Any) -> None:
+            about = {"link": [leader, "zookeeper"], "api": "ZooKeeper", "direction": direction}
+            edit.insert(at, Source.FABRIC, f, "fabric", before=True, **about, from_offset=None, **more)
+
+        rule("delay", "answer", seconds=0.06)
+        rule("hold", "request")
+        rule("release", "request")
+        rule("heal", "answer", healed if healed_late else first)
+
+    return change
+
+
 def _copied_just_before(node: str, leader: str) -> Change:
     """Return a change in which the node's last copy before it joins comes just before the leader lets it in."""
 
@@ -187,6 +221,12 @@ WRITERS = [
     plant("isr-that-no-leader-wrote-3-lawful", "sim-clean")(_said_late),
     plant("isr-that-no-leader-wrote-4", "sim-unpromised", Kind.WRONG_ISR, Kind.UNPROMISED)(_unsaid_isr),
     plant("isr-that-no-leader-wrote-4-lawful", "sim-unpromised", Kind.UNPROMISED)(_said_late),
+    plant("isr-that-no-leader-wrote-in-time", "sim-clean", Kind.WRONG_ISR)(_unsaid_until(120)),
+    plant("isr-that-no-leader-wrote-in-time-lawful", "sim-clean")(_unsaid_until(80)),
+    plant("isr-that-no-leader-wrote-behind-a-delay", "sim-clean", Kind.WRONG_ISR)(
+        _unsaid_behind(healed_late=False)
+    ),
+    plant("isr-that-no-leader-wrote-behind-a-delay-lawful", "sim-clean")(_unsaid_behind(healed_late=True)),
 ]
 JOINERS = [
     plant("isr-lagging-3-lawful", "sim-returned-unseen", Kind.RETURNED)(_lag_allowed),

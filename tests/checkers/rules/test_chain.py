@@ -1,0 +1,28 @@
+"""checkers/rules/chain/log.py: what a broker may find of its log when it starts again."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.rules.chain.log import recovered
+from checkers.rules.chain.node import Epochs, Node
+from harness.events import Recovered
+
+
+def _found(epochs: Epochs, end: int) -> list[str]:
+    """Return what contradicts a recovery of a log that ended at 4 and had records of epoch 1 from 2 on."""
+    node = Node("A", end=4, epochs=((0, 0), (1, 2)), wrote=True)
+    about = {"log_end_offset": end, "clean": False, "cut_bytes": 0, "reason": "clean", "high_watermark": 0}
+    return [*recovered(node, Recovered(topic="t", partition=0, epochs=epochs, **about))]
+
+
+@pytest.mark.parametrize("end", [5, 6])
+def test_process_that_ended_at_a_failed_write_may_leave_appends_of_a_new_epoch(end: int) -> None:
+    """Of several batches of one answer the last did not fit on the disk, so that none was reported."""
+    assert not _found(((0, 0), (1, 2), (3, 4)), end)
+
+
+@pytest.mark.parametrize("epochs", [((0, 0), (3, 4)), ((0, 0), (1, 2), (3, 3)), ((0, 0), (1, 1))])
+def test_epochs_of_what_was_reported_stay(epochs: Epochs) -> None:
+    (said,) = _found(epochs, 6)
+    assert said.startswith("found the epochs")
