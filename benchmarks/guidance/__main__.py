@@ -4,6 +4,7 @@ Measure whether coverage pays: `python -m benchmarks.guidance [MUTANT …]`.
 Bugs that a blind search finds late are searched three ways, each from several seeds on: blindly; with half of the
 tries grown from schedules that brought new pairs of coverage; and, to tell growing from choosing, with half of the
 tries grown from any schedule that was played. A way pays if it needs fewer tries, summed over all searches.
+The core as it is, named "-", comes first: what is found there is no bug of a mutant, and makes all figures void.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.mutants import MUTANTS
+from benchmarks.mutants.worker import UNCHANGED
 from harness import limits
 from harness.ending import Parser, end, whole_number
 from harness.model import FencepostError, UsageError
@@ -65,19 +67,20 @@ def searched(mutant: str, first: int, tries: int) -> dict[str, int | None]:
 
 def measure(chosen: argparse.Namespace) -> int:
     """Print a row for each search, and the sums."""
-    if wrong := [name for name in chosen.mutants if name not in MUTANTS]:
+    if wrong := [name for name in chosen.mutants if name not in MUTANTS and name != UNCHANGED]:
         raise UsageError(f"no mutant {wrong[0]!r}; see docs/mutants.md")
     console = Console()
     table = Table(title=f"tries to a finding, at most {chosen.tries}", title_justify="left")
     for name in ("mutant", "from", *WAYS):
         table.add_column(name, justify="left" if name == "mutant" else "right")
     sums, missed = dict.fromkeys(WAYS, 0), dict.fromkeys(WAYS, 0)
-    jobs = [(name, start * APART) for name in chosen.mutants for start in range(1, chosen.starts + 1)]
+    names = (UNCHANGED, *chosen.mutants)
+    jobs = [(name, start * APART) for name in names for start in range(1, chosen.starts + 1)]
     with ThreadPoolExecutor(chosen.jobs) as pool:
         for (name, first), found in zip(
             jobs, pool.map(lambda job: searched(job[0], job[1], chosen.tries), jobs), strict=True
         ):
-            for way in WAYS:
+            for way in WAYS if name != UNCHANGED else ():
                 at = found[way]
                 sums[way] += chosen.tries if at is None else at + 1
                 missed[way] += at is None
