@@ -16,9 +16,9 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from harness.events import Event
 from harness.model import Op, OpType
@@ -93,11 +93,15 @@ class Wire:
     """
     The client's side: a recorder whose ops go to the run.
 
+    Args:
+        end: ends the process, with that exit code.
+
     Attributes:
         leave: set once the client is to end.
     """
 
-    def __init__(self, run: socket.socket) -> None:
+    def __init__(self, run: socket.socket, end: Callable[[int], object] = os._exit) -> None:
+        self._end = end
         self.leave = threading.Event()
         self._run = run
         self._recorded = threading.Semaphore(0)
@@ -140,6 +144,7 @@ class Wire:
         except OSError:
             return b""
 
-    def _alone(self) -> NoReturn:
+    def _alone(self) -> bytes:
         """End at once, whatever other threads do: nobody records what this process does any more."""
-        os._exit(ALONE)
+        self._end(ALONE)
+        return END

@@ -54,12 +54,11 @@ def test_role_reads_as_it_was_said(role: Role) -> None:
 
 
 def test_invoke_waits_for_the_history_and_an_outcome_does_not(
-    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+    ends: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, theirs = ends
-    # In a process of its own the client would end with the run; here it lives in the test's.
-    monkeypatch.setattr(Wire, "_alone", lambda _: b"\n")
-    wire = Wire(theirs)
+    # In a process of its own the client ends with the run; here it lives in the test's.
+    wire = Wire(theirs, end=lambda _: None)
     ours.sendall(ROLE.to_line())
     assert ROLE == wire.role()
     recorded = threading.Event()
