@@ -119,6 +119,7 @@ HARMLESS: Final[dict[Group, str]] = {
     ): "it removed nothing, and nothing was appended before the next command",
     ("*", "broker", "high-watermark", "", "drop"): "a high watermark may rise in one step as well as in two",
     ("*", "broker", "controller", "epoch", "more"): "a controller that nobody saw may have been in office before",
+    ("sim-clean", "broker", "isr", "", "drop"): "its leader was replaced before it had to report it",
     ("sim-clean", "broker", "controller", "", "drop"): "a node that was deposed need not learn of it",
     (
         "sim-clean",
