@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.facts.acked import Acked, acked_records
 from checkers.facts.activity import Counts, count
 from checkers.facts.fact import give
 from checkers.facts.view import setup_of
@@ -55,7 +56,7 @@ def read_abridged(run: Run, anomalies: Sequence[Anomaly]) -> AbridgedRun:
     left_out = chosen.seen - Counter(op.f for op in chosen.ops)
     found = AbridgedRun.of(chosen.ops, manifest.ops, dict(left_out))
     give(found, count, counts)
-    give(found, records_of, _records(run.tables, setup_names(found)))
+    give(found, records_of, _records(run.tables, setup_names(found), acked_records(found)))
     return found
 
 
@@ -99,8 +100,13 @@ def _count_produces(folder: Path, counts: Counts) -> None:
         counts.acked += pc.sum(pc.and_(pc.equal(sent["acks"], ACKS_ALL), mine)).as_py() or 0
 
 
-def _records(folder: Path, names: Sequence[str]) -> Records:
-    """Return each name's acknowledged offsets: of all names, or of these alone if there are too many offsets."""
+def _records(folder: Path, names: Sequence[str], irregular: Sequence[Acked]) -> Records:
+    """
+    Return each name's acknowledged offsets: of all names, or of these alone if there are too many offsets.
+
+    Args:
+        irregular: those that are events, as they do not fit the table of produces.
+    """
     found: dict[str, dict[int, int]] = {name: {} for name in names}
     everything = sum(rows.num_rows for rows in _oks(folder)) <= RECORDS_MAX
     own = pa.array(() if everything else _few(folder, names), pa.string())
@@ -108,6 +114,9 @@ def _records(folder: Path, names: Sequence[str]) -> Records:
         mine = rows if everything else rows.filter(pc.is_in(rows["name"], own))
         for row in mine.to_pylist():
             found.setdefault(row["name"] or row["value"], {})[row["offset"]] = row["done"]
+    for acked in irregular if everything else ():
+        if acked.offset >= 0:
+            found.setdefault(acked.name, {})[acked.offset] = acked.index
     return found
 
 
