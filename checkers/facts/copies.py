@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -170,6 +171,7 @@ class Copies:
         self._epoch_of = {op.index: step.epoch for op, step in self._wrote if step.epoch >= 0}
         self._wrote_at = [op.index for op, _ in self._wrote]
         self._wrote_to = Ranges((step.base, step.end) for _, step in self._wrote)
+        self._wrote_twice = Ranges(_overlaps((step.base, step.end) for _, step in self._wrote))
         self._names = names
         self._logs: dict[str, ReplicaLog] = {}
         self._undone: dict[str, list[Piece]] = {}
@@ -204,9 +206,11 @@ class Copies:
             until: the index of the record's ok.
         """
         first, end = (bisect_right(self._wrote_at, index) for index in (after, until))
-        between, later = self._wrote_to.at(offset, first, end), self._wrote_to.at(offset, max(first, end))
+        between = self._wrote_to.at(offset, first, end)
+        # Of most offsets there is one append: no other is looked for among all later ones.
+        later = self._wrote_to.at(offset, max(first, end)) if not between or self._wrote_twice.at(offset) else []
         earliest = {self._wrote[place][0].process: self._wrote[place][0] for place in reversed(later)}
-        return [self._wrote[place][0] for place in between], sorted(earliest.values(), key=_index)
+        return [self._wrote[place][0] for place in between], sorted(earliest.values(), key=attrgetter("index"))
 
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
@@ -382,8 +386,13 @@ def copies_of(ops: Sequence[Op]) -> Copies:
     return Copies(ops, names_of(ops))
 
 
-def _index(op: Op) -> int:
-    return op.index
+def _overlaps(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what of the [first, end) ranges is also in another one."""
+    known = 0
+    for first, end in sorted(ranges):
+        if first < known:
+            yield first, min(end, known)
+        known = max(known, end)
 
 
 def _end_after(step: Truncate) -> int:
