@@ -38,6 +38,7 @@ from workloads.clients.library import (
     Record,
     Report,
     came_of,
+    reader_settings,
     refused_all,
     refused_by,
 )
@@ -174,13 +175,7 @@ class AiokafkaReader:
         self._settings = {
             "bootstrap_servers": list(addresses),
             "client_id": process,
-            "group_id": None,
-            "enable_auto_commit": False,
-            "auto_offset_reset": "none",  # so that a position out of range is seen
-            "check_crcs": True,
-            "fetch_max_wait_ms": plan.wait_ms,
-            "fetch_max_bytes": plan.max_bytes,
-            "max_partition_fetch_bytes": plan.max_bytes,
+            **reader_settings(plan),
             "request_timeout_ms": 1_000 + plan.wait_ms,
             "retry_backoff_ms": 50,
         }

@@ -34,6 +34,7 @@ from workloads.clients.library import (
     Record,
     Report,
     came_of,
+    reader_settings,
     refused_all,
     refused_by,
 )
@@ -142,13 +143,7 @@ class KafkaPythonReader:
     def __init__(self, plan: ConsumerPlan, addresses: Iterable[str], process: str) -> None:
         self._settings = {
             **settings_of(addresses, process, 1_000 + plan.wait_ms),
-            "group_id": None,
-            "enable_auto_commit": False,
-            "auto_offset_reset": "none",  # so that a position out of range is seen
-            "check_crcs": True,
-            "fetch_max_wait_ms": plan.wait_ms,
-            "fetch_max_bytes": plan.max_bytes,
-            "max_partition_fetch_bytes": plan.max_bytes,
+            **reader_settings(plan),
             "allow_auto_create_topics": False,
             "enable_incremental_fetch_sessions": False,  # so that each fetch says all that it asks
         }

@@ -86,6 +86,19 @@ def refused_all(why: str, places: Iterable[Place], out_of_range: Collection[Plac
     return Came(refused=refused)
 
 
+def reader_settings(plan: ConsumerPlan) -> dict[str, Any]:
+    """Return what every consumer of a library in Python is set to: no group, no position of its own choosing."""
+    return {
+        "group_id": None,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",  # so that a position out of range is seen
+        "check_crcs": True,
+        "fetch_max_wait_ms": plan.wait_ms,
+        "fetch_max_bytes": plan.max_bytes,
+        "max_partition_fetch_bytes": plan.max_bytes,
+    }
+
+
 def came_of(polled: Mapping[Any, Iterable[Any]]) -> Came:
     """Return what a poll brought, of a library that gives (topic, partition) -> records."""
     came = Came()
