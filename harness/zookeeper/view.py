@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from kazoo.client import KazooClient
@@ -21,7 +21,7 @@ from harness.cluster.target import PartitionTruth, Target
 from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
-from harness.model import OpType, PreconditionError
+from harness.model import HistoryError, OpType, PreconditionError
 from harness.zookeeper.sessions import close_session, owner_of
 
 _log = logging.getLogger("fencepost.zookeeper_view")
@@ -96,14 +96,15 @@ class RealZooKeeperView:
         parent = self._target.registration_path(0).rpartition("/")[0]
         self._client.ensure_path(parent)
         self._client.ChildrenWatch(
-            parent, lambda children: self._record(Registrations(nodes=self._named(children)))
+            parent, lambda children: self._record(lambda: Registrations(nodes=self._named(children)))
         )
 
     def _recorder(self, topic: str, partition: int) -> Callable[[bytes | None, ZnodeStat | None], None]:
         # Use the data that the watch passes: another read could fail while ZooKeeper is being stopped.
         def changed(data: bytes | None, stat: ZnodeStat | None) -> None:
-            if data is not None and stat is not None:
-                self._record_state((topic, partition), self._target.partition_truth(data, stat.version), stat)
+            with self._observing():
+                if data is not None and stat is not None:
+                    self._record_state((topic, partition), self._target.partition_truth(data, stat.version), stat)
 
         return changed
 
@@ -115,15 +116,27 @@ class RealZooKeeperView:
                 self._record_new(truth.event(*place, self.name_of))
 
     def _controller_changed(self, data: bytes | None, _stat: ZnodeStat | None) -> None:
-        node = None if data is None else self.name_of(self._target.controller_id(data))
-        self._record(ControllerNode(node=node))
+        def event() -> Event:
+            return ControllerNode(node=None if data is None else self.name_of(self._target.controller_id(data)))
+
+        self._record(event)
 
     def _named(self, children: list[str]) -> tuple[str | None, ...]:
         return tuple(sorted((self.name_of(int(child)) for child in children), key=str))
 
-    def _record(self, event: Event) -> None:
-        with self._lock:
-            self._record_new(event)
+    def _record(self, event: Callable[[], Event]) -> None:
+        with self._observing(), self._lock:
+            self._record_new(event())
+
+    @contextmanager
+    def _observing(self) -> Iterator[None]:
+        """In a watch: kazoo would print an error, and the run would go on without the observation."""
+        try:
+            yield
+        except HistoryError:
+            pass  # The history itself tells everybody that it cannot be written.
+        except Exception as error:
+            self._history.give_up(error)
 
     def _record_new(self, event: Event) -> None:
         about = type(event), (event.topic, event.partition) if isinstance(event, OfPartition) else None

@@ -13,11 +13,12 @@ import pytest
 from kazoo.protocol.states import ZnodeStat
 
 from harness import limits
-from harness.events import LeaderAndIsr
+from harness.cleanup.process import until
+from harness.events import Done, LeaderAndIsr
 from harness.history.file import History, read_history
 from harness.hosts import HOSTS
 from harness.launch import Address
-from harness.model import PreconditionError
+from harness.model import HistoryError, OpType, PreconditionError
 from harness.zookeeper.view import RealZooKeeperView
 from targets.broker.core.zookeeper import PartitionState, encode_state
 from targets.broker_target import TARGET
@@ -100,3 +101,37 @@ def test_state_that_was_read_is_in_the_history_though_its_watch_fires_later(
             view_recorders[0](data, stat)
     states = [op.event for op in read_history(history.path) if isinstance(op.event, LeaderAndIsr)]
     assert [5] == [state.epoch for state in states]
+
+
+@pytest.mark.slow
+def test_observation_that_a_watch_loses_is_an_error_of_the_run_and_nothing_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The watches run in kazoo's threads, which print an error and go on."""
+    monkeypatch.setattr(TARGET, "controller_id", unreadable)
+    host = HOSTS["local"](tmp_path / "host", power_tier="watermark")
+    with History(tmp_path / "history.jsonl") as history, ExitStack() as stack:
+        stack.callback(host.close)
+        host.open()
+        view = RealZooKeeperView(
+            zookeeper=host.start_zookeeper(), chroot="/x", target=TARGET, ids={"A": 1}, history=history
+        )
+        stack.callback(view.close)
+        view.watch([])
+        view.write(TARGET.controller_path(), b"{}")
+        assert until(lambda: "ZeroDivisionError: a bug" in refusal(history), WAIT_S)
+        view.delete(TARGET.controller_path())  # A watch of a history that has given up is silent, too.
+        view.write(TARGET.registration_path(1), b"{}")
+        assert not caplog.messages
+
+
+def unreadable(_data: bytes) -> int:
+    raise ZeroDivisionError("a bug")
+
+
+def refusal(history: History) -> str:
+    try:
+        history.record("runner", OpType.INFO, Done())
+    except HistoryError as error:
+        return str(error)
+    return ""
