@@ -27,7 +27,7 @@ from checkers.facts.known_gaps import joined_before_return, returned_unseen, ret
 from checkers.facts.outages import Outage, outages
 from checkers.facts.view import at, names_of, setup_of
 from harness.effect import nature_of
-from harness.events import ControllerOffice, Elected, Follower, Injection, Leader, Registered
+from harness.events import ControllerOffice, Elected, Follower, Injection, Leader, Registered, Registrations
 from harness.model import Op, events_of
 
 
@@ -283,9 +283,11 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
         return False
     names = names_of(ops)
     czxid = next((czxid for broker, czxid in elected.saw or () if names.get(broker) == member), None)
-    registered = [
-        op.index for op, each in events_of(ops, Registered) if (op.process, each.czxid) == (member, czxid)
-    ]
+    came = [op.index for op, each in events_of(ops, Registered) if (op.process, each.czxid) == (member, czxid)]
+    if not came:
+        # A member that dies before it is ready does not report its registration; the watch saw it away before.
+        gone = (op.index for op, seen in events_of(ops, Registrations) if member not in seen.nodes)
+        came = [index for index in gone if index < decided.index]
     theirs = [
         op.index for op, office in events_of(ops, ControllerOffice) if office.active and op.index < decided.index
     ]
@@ -294,7 +296,7 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
         for op, saw in events_of(ops, Elected)
         if saw.epoch != elected.epoch
     )
-    return bool(registered and theirs) and theirs[-1] < registered[-1] and not known
+    return bool(theirs) and any(theirs[-1] < index for index in came) and not known
 
 
 def _election(case: Case) -> Iterator[Breach]:

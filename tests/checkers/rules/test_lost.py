@@ -132,6 +132,28 @@ def test_lost_is_not_permitted_when_a_member_of_the_isr_was_registered_at_an_unc
     assert "though B of it was registered" in found.sentence
 
 
+@pytest.mark.parametrize(("fenced", "away", "kind"), [
+    ("yes", True, Kind.UNCLEAN), ("yes", False, Kind.LOST), ("no", True, Kind.LOST),
+])  # fmt: skip
+def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not_said_so(
+    fenced: str, away: bool, kind: Kind
+) -> None:
+    """It died again before it was ready; a controller takes it for failed, then for started (KIP-380)."""
+    story = _leads_uncleanly("controller", allowed=True)
+    setup = story.ops[0].value
+    rules = setup["rules"] | {"fence_broker_epoch": fenced}
+    story.ops[0] = replace(story.ops[0], value=setup | {"rules": rules})
+    place = next(place for place, op in enumerate(story.ops) if op.f == "elected")
+    elected = replace(story.ops[place], value=story.ops[place].value | {"saw": [[IDS["B"], 7], [IDS["A"], 8]]})
+    rest, story.ops[place:] = story.ops[place + 1 :], []
+    story.broker("C", "controller", epoch=1, active=True)
+    for nodes in (["A", "B"], ["A"], ["A", "B"]) if away else (["A", "B"],):
+        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
+    for op in (elected, *rest):
+        story.add(op.source, op.process, op.type, op.f, **op.value)
+    assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
+
+
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("unclean", [False, True])
 def test_lost_is_unclean_when_the_leader_that_was_replaced_wrote_on_whoever_led_since(
