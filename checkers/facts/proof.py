@@ -163,8 +163,13 @@ def _ends(case: Case) -> Iterator[Breach]:
 
 def _lawfully_without(case: Case, end: End) -> bool:
     """Return True if the leader that a node followed had lost its own copy to a fault."""
-    theirs = [fate for fate in case.fates.get(end.leader, ()) if fate.end and fate.end.op.index < end.op.index]
-    return bool(theirs) and theirs[-1].end is not None and theirs[-1].end.by_fault
+    theirs = ended_before(case.fates.get(end.leader, ()), end.op.index)
+    return theirs is not None and theirs.end is not None and theirs.end.by_fault
+
+
+def ended_before(fates: Sequence[Fate], index: int) -> Fate | None:
+    """Return a node's last copy that ended before that op; None if none did."""
+    return next((fate for fate in reversed(fates) if fate.end and fate.end.op.index < index), None)
 
 
 def _joins(case: Case) -> Iterator[Breach]:

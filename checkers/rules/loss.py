@@ -16,7 +16,16 @@ from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.losing import losing_takeover
 from checkers.facts.outages import outages
-from checkers.facts.proof import Breach, Case, Excuse, breaches, copies_gone, election_breaches, missing_evidence
+from checkers.facts.proof import (
+    Breach,
+    Case,
+    Excuse,
+    breaches,
+    copies_gone,
+    election_breaches,
+    ended_before,
+    missing_evidence,
+)
 from checkers.facts.view import FinalLog, at
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
 from harness.model import Kind, Op
@@ -224,14 +233,20 @@ def _by_events(ops: Sequence[Op], loss: Loss, promise: Promise, takeover: Takeov
 
 def _known_gap(case: Case, excused: set[str]) -> Kind | None:
     """Return the known gap that explains the loss, None if there is none."""
-    fate = case.last_copy(case.takeover.node)
+    fate, until = case.last_copy(case.takeover.node), case.elected
+    # The losing leader may have cut its log to that of another, which had led without the record before it.
+    while fate is not None and fate.end is not None and fate.end.cause is Cause.FOLLOWED:
+        until = fate.end.op.index
+        fate = ended_before(case.fates.get(fate.end.leader, ()), until)
     if fate is None or fate.end is None or fate.end.cause is not Cause.POWER:
         return None
     lost = next((o for o in outages(case.ops) if o.op is fate.end.proof and o.node == fate.node), None)
     if lost is None:
         return None
-    if returned_unseen(case.ops, fate.node, lost, case.elected):
+    if returned_unseen(case.ops, fate.node, lost, until):
         return Kind.RETURNED
+    if fate.node != case.takeover.node:
+        return None
     standing = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
     return Kind.LAST_STANDING if standing else None
 

@@ -172,6 +172,25 @@ def test_lost_is_unclean_when_the_leader_that_was_replaced_wrote_on_whoever_led_
     assert (Kind.UNCLEAN if unclean else Kind.LOST) is found.kind
 
 
+@pytest.mark.parametrize(("new_controller", "kind"), [(True, Kind.RETURNED), (False, Kind.LOST)])
+def test_lost_by_a_leader_that_followed_another_is_excused_as_the_loss_of_that_other(
+    new_controller: bool, kind: Kind
+) -> None:
+    """B returned unseen and led without m2, A cut its log to B's; C, which had m2, led before A led without it."""
+    story = Story(RECORDS, "kip101", "ABC").started("A", "B", "C").elected("A", 0, isr="ABC")
+    story.leads("A", 0, 0, isr="ABC").follows("B", "A", 0, 0).follows("C", "A", 0, 0).sends("m1").sends("m2")
+    story.append("A", 0, 5, 0, "leader").append("B", 0, 5, 0, "follower").append("C", 0, 5, 0, "follower")
+    story.passes("A", 5).acked("m1", 0).acked("m2", 3)
+    story.fault("power-loss", "B").fault("restart", "B").started("B").recovered("B", 3)
+    if new_controller:
+        story.broker("C", "controller", epoch=2, active=True)
+    story.elected("B", 1, isr="ABC").leads("B", 1, 3, isr="ABC")
+    story.follows("A", "B", 1, 5).cut("A", 5, 3, "epoch-answer", 1)
+    story.elected("C", 2, isr="ABC").leads("C", 2, 5, isr="ABC")
+    story.elected("A", 3, isr="AC").leads("A", 3, 3, isr="AC")
+    assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
+
+
 def _leads_uncleanly(told_by: str, *, allowed: bool) -> Story:
     """Return a history in which A leads without m2, which only B, the ISR, had copied."""
     story = Story(RECORDS, "kip101", unclean=allowed).started("A", "B").elected("B", 0)
