@@ -106,7 +106,12 @@ def _write(path: Path, found: Sequence[Found]) -> None:
 
 
 def _about(mutant: Mutant) -> dict[str, str]:
-    return {"module": mutant.module, "class": mutant.category.value, "equivalent": mutant.equivalent}
+    return {
+        "module": mutant.module,
+        "class": mutant.category.value,
+        "equivalent": mutant.equivalent,
+        "unreachable": mutant.unreachable,
+    }
 
 
 if __name__ == "__main__":

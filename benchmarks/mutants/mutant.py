@@ -45,6 +45,7 @@ class Mutant:
         breaks: the rule that it breaks and its source: a KIP, a section of V3, an issue, or Kafka's code.
         edits: (before, after) replacements; each `before` occurs once in the module's source.
         equivalent: why no test and no search can tell it from the original, "" if they can.
+        unreachable: why no cluster of kip380 shows it, though a test of the core alone does, "" if one does.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Mutant:
     breaks: str
     edits: tuple[tuple[str, str], ...]
     equivalent: str = ""
+    unreachable: str = ""
 
     @property
     def full_module(self) -> str:

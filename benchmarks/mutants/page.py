@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.mutants import MUTANTS, WITHOUT
-from benchmarks.mutants.mutant import CATEGORIES, CORE
+from benchmarks.mutants.mutant import CATEGORIES, CORE, Mutant
 from harness.docs import markdown
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
@@ -21,7 +21,9 @@ def page() -> str:
         f"Each mutant is one bug of one to three lines in a module of `{CORE}`.\n"
         "It is no rule of [rules.md](rules.md) put back: it is a bug that a release had, or that is written in "
         "haste.\n"
-        "[search.md](search.md#the-gauntlet) says how they are searched.",
+        "[search.md](search.md#the-gauntlet) says how they are searched.\n"
+        "An *equivalent* bug no test and no search can tell from the broker as it is. An *unreachable* one only a "
+        "test of the core alone can: no cluster of `kip380` gets to where it differs.",
         markdown.table(
             ("class", "is about", "mutants"),
             [(f"`{each}`", about, of_class[each]) for each, about in CATEGORIES.items()],
@@ -29,7 +31,7 @@ def page() -> str:
     ]
     for module in sorted({mutant.module for mutant in mutants}):
         rows = [
-            (f"`{each.name}`", f"`{each.category}`", f"{each.sentence}{_equivalent(each.equivalent)}", each.breaks)
+            (f"`{each.name}`", f"`{each.category}`", f"{each.sentence}{_why_it_survives(each)}", each.breaks)
             for each in mutants
             if each.module == module
         ]
@@ -46,5 +48,6 @@ def write_page() -> None:
     PAGE.write_text(page(), encoding="utf-8")
 
 
-def _equivalent(why: str) -> str:
-    return f" *Equivalent:* {why}." if why else ""
+def _why_it_survives(mutant: Mutant) -> str:
+    reasons = {"Equivalent": mutant.equivalent, "Unreachable": mutant.unreachable}
+    return "".join(f" *{name}:* {reason}." for name, reason in reasons.items() if reason)

@@ -20,7 +20,7 @@ def line(found: Found) -> str:
 
 
 def totals(mutants: Sequence[Mutant], found: Mapping[str, Found]) -> list[tuple[str, int, int, int, int]]:
-    """Return class, found, all, equivalents, and those that crashed or took too long; the last row is of all."""
+    """Return class, found, all, equivalent or unreachable, and crashed or too long; the last row is of all."""
     rows: list[tuple[str, int, int, int, int]] = []
     for name, members in (*((each.value, [each]) for each in Category), ("all", list(Category))):
         mine = [mutant for mutant in mutants if mutant.category in members]
@@ -30,7 +30,7 @@ def totals(mutants: Sequence[Mutant], found: Mapping[str, Found]) -> list[tuple[
                 name,
                 ended.count(Outcome.FOUND),
                 len(mine),
-                sum(bool(mutant.equivalent) for mutant in mine),
+                sum(bool(mutant.equivalent or mutant.unreachable) for mutant in mine),
                 ended.count(Outcome.CRASHED) + ended.count(Outcome.TOO_LONG),
             )
         )
@@ -61,13 +61,14 @@ def print_tables(mutants: Sequence[Mutant], found: Mapping[str, Found], console:
         )
     console.print(each)
     table = Table(title="totals", title_justify="left")
-    for name in ("class", "found", "all", "equivalent", "crashed or too long"):
+    for name in ("class", "found", "all", "equivalent or unreachable", "crashed or too long"):
         table.add_column(name, justify="left" if name == "class" else "right")
     for row in totals(mutants, found):
         table.add_row(*map(str, row))
     console.print(table)
     for mutant in mutants:
         if found[mutant.name].outcome is Outcome.SURVIVED:
-            why = f" (equivalent: {mutant.equivalent})" if mutant.equivalent else ""
+            reasons = {"equivalent": mutant.equivalent, "unreachable": mutant.unreachable}
+            why = "".join(f" ({name}: {reason})" for name, reason in reasons.items() if reason)
             text = f"survived: {mutant.name}: {mutant.sentence}{why}"
             console.print(text, highlight=False, markup=False, soft_wrap=True)

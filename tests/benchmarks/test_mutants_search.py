@@ -98,10 +98,11 @@ def test_last_line_of_a_worker_is_what_it_found() -> None:
 
 
 # --- what is printed -----------------------------------------------------------------------------------------
-def test_tables_count_each_class_and_name_survivors() -> None:
+@pytest.mark.parametrize("reason", ["equivalent", "unreachable"])
+def test_tables_count_each_class_and_name_survivors(reason: str) -> None:
     names = ("newer-epoch-passes", "older-epoch-passes", "first-question-alone", "timers-unsorted")
     mutants = [MUTANTS[name] for name in names]
-    mutants[1] = replace(mutants[1], equivalent="nobody asks")
+    mutants[1] = replace(mutants[1], **{reason: "nobody asks"})
     results = [
         found(names[0], Outcome.FOUND, 7, "lost", "stuck"),
         found(names[1], Outcome.SURVIVED),
@@ -122,7 +123,7 @@ def test_tables_count_each_class_and_name_survivors() -> None:
     text = console.export_text()
     assert "lost stuck" in text
     survivors = [each for each in text.splitlines() if each.startswith("survived: ")]
-    assert [f"survived: {names[1]}: {mutants[1].sentence} (equivalent: nobody asks)"] == survivors
+    assert [f"survived: {names[1]}: {mutants[1].sentence} ({reason}: nobody asks)"] == survivors
 
 
 def test_line_of_a_mutant_says_what_became_of_it() -> None:
