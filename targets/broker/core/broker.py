@@ -302,7 +302,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
         case ("startup",):
             membership.read_topics_again(core)
         case ("paths",):
-            membership.on_session(core, core.state.session)
+            membership.create_paths(core)
         case _:
             raise AssertionError(f"timer {key!r}: no handler")
 

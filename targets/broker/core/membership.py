@@ -84,7 +84,17 @@ def on_session(core: Core, session: int) -> None:
     for key in [key for key in core.state.timers if key[0] in ("register", "startup", "paths", "office")]:
         core.state.timers.drop(key)
     office.resign(core)
-    if session:
+    create_paths(core)
+
+
+def create_paths(core: Core) -> None:
+    """
+    Create the permanent paths when a session begins, and again after a lost connection.
+
+    A watch may have made this broker the controller in between. It stays in office: /controller is its session's,
+    so no other broker can take over.
+    """
+    if core.state.session:
         core.ask(
             AwaitPaths(),
             ZkCreate(path="/brokers"),

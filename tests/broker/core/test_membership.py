@@ -12,13 +12,14 @@ from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import (
     BROKER_IDS,
     BROKER_TOPICS,
+    CONTROLLER,
     CONTROLLER_EPOCH,
     broker_path,
     decode_registration,
     encode_registration,
     leader_and_isr_path,
 )
-from tests.broker.core.asks import occupied
+from tests.broker.core.asks import STRANGER, occupied
 from tests.broker.core.bench import TP, Bench, MemoryZk, registration
 from tests.broker.core.cluster import Cluster
 
@@ -124,6 +125,33 @@ def test_broker_registers_again_when_its_session_ended() -> None:
     effects = bench.connect(8)
     assert owner(bench) == 8
     assert bench.observed("ready", effects) == []
+
+
+def test_office_that_was_won_before_the_standing_paths_were_there_is_kept() -> None:
+    """Its session holds /controller: a broker that forgets it leaves the cluster without a controller for good."""
+    bench = Bench(zk=occupied())
+    bench.start(session=7)
+    bench.zk.close_session(STRANGER)
+    bench.zk.close_session(7)
+    bench.connect(0)
+    bench.lose("/brokers", happened=False)
+    bench.connect(8)
+    bench.fire(CONTROLLER)
+    assert ME not in bench.zk.nodes
+    assert bench.broker.state.controller.active
+    bench.pass_ms(500)
+    assert (owner(bench), bench.zk.nodes[CONTROLLER].owner) == (8, 8)
+    assert bench.broker.state.controller.active
+
+
+def test_lost_creation_of_the_standing_paths_is_not_repeated_without_a_session() -> None:
+    bench = Bench(zk=occupied())
+    bench.lose("/brokers", happened=False)
+    bench.start(session=7)
+    bench.connect(0)
+    bench.hold("/brokers")
+    bench.pass_ms(500)
+    assert bench.held == []
 
 
 def test_leader_whose_session_ended_still_believes_to_lead() -> None:

@@ -385,3 +385,19 @@ def test_same_loss_is_named_where_it_is_not_allowed() -> None:
     assert "m3.0 was committed at offset 3 and is not on C" in (
         sentence_of(uncleanly_elected(unclean=False), Rule.COMMITTED)
     )
+
+
+def test_what_a_replaced_leader_commits_and_the_new_isr_copies_is_committed() -> None:
+    """Neither A nor B has heard that an unclean election made B the leader: B still fetches from A."""
+    world, oracles = watched(settings={"unclean_election": True})
+    for leader, epoch in (("A", 0), ("B", 1)):
+        alone = replace(state(world), leader=world.ids[leader], leader_epoch=epoch, isr=(world.ids[leader],))
+        write = ZkSet(path=leader_and_isr_path(TP), data=encode_state(alone), version=-1)
+        world.zookeeper.tree.write((write,), 0)
+    post(world, "A", produce("m3.0"))
+    assert world.until(lambda: replica_of(world, "B").high_watermark == 4, WAIT_S)
+    oracles.listen(acknowledged(3, "m3.0"))
+    assert {(Rule.OFFICE, TP)} == oracles.violations.keys()  # no controller wrote this election
+    log_of(world, "B").truncate_to(3, world.rules.leo_after_cut)
+    assert world.until(lambda: (Rule.COMMITTED, TP) in oracles.violations, WAIT_S)
+    assert "m3.0 was committed at offset 3 and is not on B" in sentence_of(oracles, Rule.COMMITTED)
