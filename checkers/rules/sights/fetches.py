@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 from checkers.facts.fact import fact
 from checkers.facts.moments import margin_ns, moments
 from checkers.facts.view import at, names_of, setup_of
-from checkers.rules.sights.late import late
+from checkers.rules.sights.late import late, looked_up_late
 from harness.events import Append, Fetch, Fetched, Follower, HighWatermark, IsrChanged, Started, Truncate
 from harness.model import Op, events_of
 
@@ -156,7 +157,7 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
         # A process that was killed may have asked before it reported; what the next one found says so.
         if first is None or first >= upto or theirs.lives[first] > life:
             yield node, f"{said}, where its log had never ended", (op.index,)
-        elif not margin and not late(ops, fetch.link):
+        elif not margin and not late(ops, fetch.link) and not _waited(ops, theirs, life, fetch, op):
             why = "where its log no longer ended" if follows else "which it did not follow"
             yield node, f"{said}, {why}", (op.index, *(each.at for each in commands))
 
@@ -167,3 +168,17 @@ def _sent_under(ops: Sequence[Op], node: str, seen: Op) -> list[_Command]:
     upto = bisect_left(theirs, seen.index, key=itemgetter(0))
     recent = upto - bisect_left(theirs, seen.time_ns - _WAY_NS, hi=upto, key=itemgetter(1))
     return theirs[max(0, upto - max(2, recent + 1)) : upto]
+
+
+def _waited(ops: Sequence[Op], theirs: _Ends, life: int, fetch: Fetch, seen: Op) -> bool:
+    """Return True if a fetch fits a time when its process followed that leader, and had to ask where that is."""
+    node, leader = fetch.link
+    commands = [each for each in _commands(ops).get(node, ()) if each.at < seen.index]
+    for command, following in pairwise(commands):
+        then = slice(bisect_left(theirs.indexes, command.at), bisect_left(theirs.indexes, following.at))
+        fits = command.leader == leader and (fetch.offset, life) in zip(
+            theirs.ends[then], theirs.lives[then], strict=True
+        )
+        if fits and looked_up_late(ops, node, command.time_ns, seen):
+            return True
+    return False

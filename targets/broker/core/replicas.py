@@ -127,7 +127,7 @@ def on_broker_startup(
 
     A partition that a controller's command named meanwhile stays: its topic may be younger than the reading.
     Where topics have ids, one without a state gets no new replica: until a controller has seen the topic, no one
-    would say that it is deleted.
+    would say that it is deleted. Nor does one whose deletion was commanded meanwhile: no one would say it again.
 
     Args:
         fresh: the partitions whose state was written after this broker registered. An epoch that it leads
@@ -136,7 +136,7 @@ def on_broker_startup(
     """
     me = core.config.broker_id
     for tp, replicas in sorted(assigned.items()):
-        if me not in replicas or _is_of_older_topic(core, tp, topic_ids[tp]):
+        if me not in replicas or _is_of_older_topic(core, tp, topic_ids[tp]) or _is_gone(core, tp, topic_ids[tp]):
             continue
         state = states.get(tp)
         if state is None and core.rules.topic_identity and not _has_replica_of(core, tp, topic_ids[tp]):
@@ -157,6 +157,14 @@ def on_broker_startup(
         _apply(core, replica, _command(tp, state, replicas), resumed=tp not in fresh)
     for tp in [tp for tp, replica in core.state.replicas.items() if not replica.replicas]:
         stop_replica(core, tp)
+    core.state.stopped.clear()
+
+
+def _is_gone(core: Core, tp: TopicPartition, topic_id: int) -> bool:
+    """Return True if a command since the start-up reading began deleted it; a younger topic's comes later."""
+    if not core.rules.topic_identity or tp in core.state.replicas:
+        return False
+    return core.state.told_all or NO_TOPIC_ID < topic_id <= core.state.stopped.get(tp, NO_TOPIC_ID)
 
 
 def _command(tp: TopicPartition, state: PartitionState, replicas: tuple[int, ...]) -> LeaderAndIsr:
@@ -181,6 +189,7 @@ def on_leader_and_isr(core: Core, request: LeaderAndIsrRequest) -> LeaderAndIsrR
     for command in request.partitions:
         errors.append((command.tp, _on_command(core, command)))
     if request.is_init:
+        core.state.told_all = True
         _delete_all_but(core, {command.tp for command in request.partitions})
     return LeaderAndIsrResponse(error=ErrorCode.NONE, errors=tuple(errors))
 
@@ -286,4 +295,6 @@ def _stop(core: Core, asked: StopReplica) -> ErrorCode:
     if replica is not None and 0 <= asked.leader_epoch < replica.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     stop_replica(core, asked.tp)
+    if not core.state.started:
+        core.state.stopped[asked.tp] = asked.topic_id
     return ErrorCode.NONE

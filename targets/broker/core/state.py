@@ -251,6 +251,10 @@ class State:
     fetches: Waits[WaitingFetch] = field(default_factory=Waits)
     # commands that came before this process was registered
     early: list[tuple[Caller, LeaderAndIsrRequest | StopReplicaRequest]] = field(default_factory=list)
+    # what commands deleted before this process had read ZooKeeper: replicas, each with its topic's id; and whether
+    # one named all that are left
+    stopped: dict[TopicPartition, int] = field(default_factory=dict)
+    told_all: bool = False
     checkpointed: dict[TopicPartition, int] = field(default_factory=dict)  # what the high watermark file holds
     next_number: int = 1
     armed_ns: int = -1

@@ -58,6 +58,7 @@ from targets.broker.core.messages import (
 )
 from targets.broker.core.state import Replica, State
 from targets.broker.core.zookeeper import leader_and_isr_path
+from targets.simulator.clock import NS_PER_S
 from targets.simulator.oracles.calls import COMMANDS, Calls, Told
 from targets.simulator.oracles.checkpoint import Checkpoints, is_promised
 from targets.simulator.oracles.commands import Commands
@@ -75,8 +76,9 @@ from targets.simulator.oracles.violation import Rule, Violation, Violations
 from targets.simulator.oracles.waits import Waits
 from targets.simulator.world import World
 
-# Longer than any wait of a fetch, with the back-off and the latency before and after it.
-REST_S: Final = 1.0
+# Longer than two waits of a fetch, with the back-off and the latencies: if the epoch rises meanwhile, the first
+# ends in vain, and the next one brings the last high watermark.
+REST_S: Final = 1.2
 # The events that the oracles of offices and of answers heed.
 _OF_OFFICE: Final = frozenset((ZkSession, ZkAnswered, Start))
 _OF_DUE: Final = frozenset((Hungup, Received, Tick, ZkAnswered))
@@ -148,15 +150,21 @@ class Oracles:
         Judge the world at rest, if the run was healed.
 
         The runner has waited until every record was everywhere. A last high watermark may still wait for the end
-        of a fetch: what is not at rest then gets more time, in which nothing is asked and nothing recorded.
+        of a fetch: what is not at rest then gets more time, by the slowest node's clock, in which nothing is asked
+        and nothing recorded.
         """
         if not self._healed:
             return
         if self._left():
             self._world.record_into(None)
-            self._world.run(REST_S)
+            self._world.run(REST_S * NS_PER_S / self._slowest_ns())
         for name, tp, text in self._left():
             self._violations.add(Rule.REST, tp or next(iter(self._partitions)), (name,), -1, text)
+
+    def _slowest_ns(self) -> int:
+        """Return what the slowest clock of a node shows of a second."""
+        now_ns, clocks = self._world.clock.now_ns, [node.clock for node in self._world.nodes.values()]
+        return min(NS_PER_S, *(clock.own(now_ns + NS_PER_S) - clock.own(now_ns) for clock in clocks))
 
     def _left(self) -> list[tuple[str, TopicPartition | None, str]]:
         waiting = self._calls.waiting

@@ -7,6 +7,7 @@ Source:  Kafka Replication Design V3, discussion 5; KIP-516; KIP-570 (StopReplic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from targets.broker.core.messages import (
     EPOCH_DURING_DELETE,
     ErrorCode,
     FetchRequest,
+    LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
@@ -25,6 +27,7 @@ from targets.broker.core.messages import (
 from targets.broker.core.rules import PROTOCOLS
 from targets.broker.core.state import Role
 from targets.broker.core.zookeeper import (
+    leader_and_isr_path,
     topic_id_path,
     topic_path,
 )
@@ -254,6 +257,41 @@ def test_start_up_keeps_the_newer_topic_that_a_command_named_meanwhile() -> None
     again.command(leader=1, epoch=0, topic_id=topic_id + 1)
     again.release()
     assert (Role.LEADER, topic_id + 1) == (again.replica.role, again.replica.topic_id)
+
+
+ALL_THAT_IS_LEFT = LeaderAndIsrRequest(
+    controller_id=9, controller_epoch=1, ack_timeout_ms=1, is_init=True, partitions=()
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "age", "starts"),
+    [
+        pytest.param(stop, 0, False, id="deletion of this topic"),
+        pytest.param(stop, -1, True, id="deletion of the one before"),
+        pytest.param(lambda _: ALL_THAT_IS_LEFT, 0, False, id="all that is left"),
+    ],
+)
+@pytest.mark.parametrize("kept", [False, True], ids=["no log", "with a log"])
+def test_start_up_starts_no_replica_whose_deletion_a_command_named_meanwhile(
+    command: Callable[[int], StopReplicaRequest | LeaderAndIsrRequest], age: int, starts: bool, kept: bool
+) -> None:
+    """The reading is older than the command, and no one says again that the topic is gone."""
+    zk = registered(NAMED).zk
+    topic_id = zk.nodes[topic_path(TP.topic)].czxid
+    zk.put_state(2, 0, (1, 2), topic_id=topic_id)
+    log = log_of((0, 2))
+    log.topic_id = topic_id
+    bench = Bench(NAMED, zk=zk)
+    bench.hold(leader_and_isr_path(TP))
+    bench.start(*[(log, recovery(log))] * kept, session=8)
+    bench.request(command(topic_id + age))
+    bench.release()
+    assert ([TP] if starts else []) == list(bench.broker.state.replicas)
+    assert [{}] == bench.observed("ready")
+    # The next topic of that name begins with its own command.
+    bench.command(leader=2, epoch=0, topic_id=topic_id + 1)
+    assert (Role.FOLLOWER, topic_id + 1) == (bench.replica.role, bench.replica.topic_id)
 
 
 # --- the ISR -----------------------------------------------------------------------------------------------------

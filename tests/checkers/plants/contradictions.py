@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 from harness.model import Kind, Source
@@ -44,6 +45,20 @@ def _answered_when_it_goes_on(paused: str) -> Change:
     return change
 
 
+def _sent_once_looked_up(edit: Edit, *, of: str, offset: int = 0) -> None:
+    """C follows A, what a node asks ZooKeeper is held, and C's fetch comes when it has followed B for long."""
+    for line in (edit.find(FABRIC, "held", offset=0), edit.find(FABRIC, "fetch", link=["C", "A"], nth=1)):
+        edit.drop(line)
+    hold, held, release = (edit.find(FABRIC, f, link=["C", "A"]) for f in ("hold", "held", "release"))
+    for line in (hold, held, release):
+        edit.change(line, link=[of, "zookeeper"], api="ZooKeeper")
+    edit.move(hold, after=edit.find(BROKER, "follower", "C", epoch=1))
+    edit.change(held, offset=None).move(held, after=hold)
+    edit.move(release, after=edit.find(BROKER, "follower", "C", epoch=3))
+    fetch = edit.find(FABRIC, "fetch", link=["C", "A"])
+    edit.change(fetch, offset=offset).move(fetch, after=release)
+
+
 # --- the fabric against brokers ----------------------------------------------------------------------------------
 SIGHTS = [
     plant("sights-append-without-a-fetch", "local-kip101-1", UNKNOWN)(_drop(FABRIC, "fetch", offset=3)),
@@ -59,6 +74,13 @@ SIGHTS = [
     ),
     plant("sights-question-of-another-epoch", "local-kip101-1", UNKNOWN)(
         set_line(FABRIC, "epoch-question", nth=-1, leader_epoch=1)
+    ),
+    plant("sights-fetch-once-its-leader-is-looked-up-lawful", "sim-clean")(partial(_sent_once_looked_up, of="C")),
+    plant("sights-fetch-that-waits-for-another-s-look-up", "sim-clean", UNKNOWN)(
+        partial(_sent_once_looked_up, of="B")
+    ),
+    plant("sights-fetch-that-no-look-up-held-up", "sim-clean", UNKNOWN)(
+        partial(_sent_once_looked_up, of="C", offset=3)
     ),
     plant("sights-fetch-seen-twice-lawful", "local-kip101-1")(
         lambda edit: edit.again(edit.find(FABRIC, "fetch", offset=3))

@@ -18,11 +18,13 @@ from targets.broker.core.state import State, WaitingFetch
 from targets.broker.core.zookeeper import ZkMulti
 from targets.simulator.client import SimClient
 from targets.simulator.clock import NS_PER_MS
+from targets.simulator.node_clock import Drift
 from targets.simulator.oracles import Rule
 from targets.simulator.oracles.rest import left_over
+from targets.simulator.play_time import depose_controller
 from targets.simulator.world import SETTINGS, World
 from tests.simulator.oracles.planted import fetch, replica_of, sentence_of, watched
-from tests.simulator.worlds import TP, state
+from tests.simulator.worlds import TP, WAIT_S, state
 
 CALLER = Caller(connection=1, number=1)
 
@@ -166,6 +168,23 @@ def test_high_watermark_that_waits_for_the_end_of_a_fetch_is_given_time() -> Non
     client = SimClient(world)
     client.produce(TP.topic, 0, "m3", ["m3.0"], acks=-1)
     assert texts(world)
+    oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
+    oracles.end()
+    assert {} == oracles.violations
+
+
+@pytest.mark.parametrize("rate", [1_500, 1_000, 700])
+def test_high_watermark_that_waits_for_a_fetch_of_the_epoch_before_is_given_time(rate: int) -> None:
+    """A new controller raises the epoch under fetches that wait on a leader; theirs end before the next begin."""
+    clocks = {"A": Drift(offset_ns=10**15, rate=rate)}
+    world, oracles = watched(settings={**SETTINGS, "fetch_wait_ms_max": 500}, clocks=clocks)
+    world.run(1.0)
+    SimClient(world).produce(TP.topic, 0, "m3", ["m3.0"], acks=-1)
+    depose_controller(world)
+    epoch = state(world).leader_epoch
+    assert world.until(lambda: all(replica_of(world, name).leader_epoch > epoch for name in "ABC"), WAIT_S)
+    left = [text for text in texts(world) if "high watermark 3 of log-0, whose log ends at 4" in text]
+    assert ["B", "C"] == sorted(text[0] for text in left)
     oracles.listen(Op.of(Healed(), index=0, time_ns=0, process="runner", type=OpType.OK))
     oracles.end()
     assert {} == oracles.violations
