@@ -149,10 +149,12 @@ def on_broker_startup(
         if state.leader == me and awaits and (tp not in fresh or core.rules.fence_broker_epoch):
             # KIP-101, returning leaders: its old epoch is over; it leads only in a newer one.
             # KIP-380: a state written since may still be meant for the previous incarnation; a command addressed
-            # to this one settles that, and may name the same epoch.
+            # to this one settles that, and may name the same epoch. Whom one has told already awaits none.
+            told = replica.leader_epoch >= 0
             if tp not in fresh:
                 replica.leader_epoch = state.leader_epoch
-            core.observe_replica("awaiting", replica, epoch=state.leader_epoch)
+            if not told:
+                core.observe_replica("awaiting", replica, epoch=state.leader_epoch)
             continue
         _apply(core, replica, _command(tp, state, replicas), resumed=tp not in fresh)
     for tp in [tp for tp, replica in core.state.replicas.items() if not replica.replicas]:

@@ -253,3 +253,20 @@ def test_epoch_that_was_decided_for_the_life_before_is_not_led_though_it_was_wri
     assert N is bench.replica.role
     assert [ErrorCode.NONE] == errors(bench, command(own, epoch=4))
     assert (L, 4) == (bench.replica.role, bench.replica.leader_epoch)
+
+
+def test_broker_that_was_told_to_lead_meanwhile_awaits_no_epoch_that_its_reading_names() -> None:
+    """A command to this life came before the reading's answer; the next one comes as any other does."""
+    zk = occupied()
+    zk.put_state(1, 4, (1, 2))
+    bench = Bench("kip380", zk=zk)
+    bench.hold(leader_and_isr_path(TP))
+    bench.start(session=7)
+    zk.put_state(1, 5, (1, 2))
+    own = bench.broker.state.registration
+    assert [ErrorCode.NONE] == errors(bench, command(own, epoch=4))
+    bench.release()
+    assert [] == bench.observed("awaiting")
+    assert (L, 4) == (bench.replica.role, bench.replica.leader_epoch)
+    assert [ErrorCode.NONE] == errors(bench, command(own, epoch=5))
+    assert (L, 5) == (bench.replica.role, bench.replica.leader_epoch)
