@@ -74,7 +74,8 @@ class Office:
         elif isinstance(event, ZkAnswered) and event.tag in self._looks[name]:
             self._looks[name].discard(event.tag)
             holder = event.results[0]
-            if event.session == self._sessions[name] and holder is not ZkError.LOST:
+            # A broker takes an answer as lost of which any part was.
+            if event.session == self._sessions[name] and ZkError.LOST not in event.results:
                 holds = isinstance(holder, ZkNode) and holder.owner == event.session
                 self._deposed[name] = NOBODY if holds else self._used[name]
 

@@ -8,21 +8,28 @@ import pytest
 
 from targets.broker.core import membership, office
 from targets.broker.core.commands import send_state
-from targets.broker.core.events import ZkSession
-from targets.broker.core.messages import LeaderAndIsr
+from targets.broker.core.events import Send, ZkAnswered, ZkAsk, ZkSession
+from targets.broker.core.messages import LeaderAndIsr, StopReplica, StopReplicaRequest
 from targets.broker.core.state import Core
 from targets.broker.core.zookeeper import (
     CONTROLLER,
+    CONTROLLER_EPOCH,
     PartitionState,
     ZkCheck,
     ZkDelete,
+    ZkError,
+    ZkExists,
+    ZkGet,
     ZkMulti,
+    ZkNode,
+    ZkResult,
     ZkSet,
     broker_path,
     encode_state,
     leader_and_isr_path,
 )
 from targets.simulator.oracles import Oracles, Rule
+from targets.simulator.oracles.office import Office
 from targets.simulator.tree import ANY_VERSION
 from targets.simulator.world import World
 from tests.simulator.oracles.planted import patch, sentence_of, watched
@@ -178,3 +185,21 @@ def test_operator_who_writes_a_state_is_named_without_a_node() -> None:
     world.zookeeper.tree.write((ZkSet(path=PATH, data=data, version=ANY_VERSION),), 0)
     assert () == oracles.violations[Rule.OFFICE, TP].nodes
     assert "an operator writes leader A" in said(oracles)
+
+
+@pytest.mark.parametrize(("epoch", "out"), [
+    (ZkNode(data=b"2", version=2, owner=0, czxid=1, mzxid=2), True),
+    (ZkError.LOST, False),
+])  # fmt: skip
+def test_controller_is_not_told_by_an_answer_of_which_a_part_was_lost(epoch: ZkResult, *, out: bool) -> None:
+    """A broker takes such an answer as lost, and asks again."""
+    world, _ = watched()
+    found = Office(world, {})
+    command = StopReplicaRequest(
+        controller_id=world.ids["C"], controller_epoch=1, ack_timeout_ms=1, partitions=(StopReplica(tp=TP),)
+    )
+    found.on_send("C", Send(to=1, tag=6, channel="controller", request=command))
+    found.on_ask("C", ZkAsk(tag=7, ops=(ZkExists(path=CONTROLLER, watch=True), ZkGet(path=CONTROLLER_EPOCH))))
+    answer = ZkAnswered(tag=7, session=session_of(world, "C"), results=(ZkError.NO_NODE, epoch))
+    found.on_event("C", answer)
+    assert out is bool(found._is_out("C", 1))
