@@ -92,6 +92,10 @@ MUTANTS: Final = (
                 "if not controller.active:",
             ),
         ),
+        unreachable=(
+            "ZooKeeper answers a session in order, and an ended session's asks are answered as lost: an "
+            "older decision is answered before the answer with which the same broker takes office again"
+        ),
     ),
     Mutant(
         name="lost-write-is-announced",

@@ -91,6 +91,10 @@ MUTANTS: Final = (
         edits=(
             ("and result.offset < replica.log.end_offset:\n", "and result.offset < replica.high_watermark:\n"),
         ),
+        unreachable=(
+            "a follower that has asked for the ends of epochs holds no more than its leader, and a leader's "
+            "log does not get shorter in its epoch (`returning_leader=awaits`)"
+        ),
     ),
     # --- phases ----------------------------------------------------------------------------------------------
     Mutant(

@@ -258,6 +258,10 @@ MUTANTS: Final = (
                 "if written.setdefault(name, result) is not None:",
             ),
         ),
+        unreachable=(
+            "the last delete takes the topic's node, which must be empty: whatever became of the others, the "
+            "topic is gone, and the client is told so"
+        ),
     ),
     Mutant(
         name="validated-topics-are-made",

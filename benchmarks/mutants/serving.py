@@ -15,6 +15,10 @@ MUTANTS: Final = (
         sentence="A consumer gets the whole batch in which the high watermark lies.",
         breaks="Kafka's Log.read: a consumer reads up to the high watermark",
         edits=(("if batch.last_offset < limit)", "if batch.base_offset < limit)"),),
+        unreachable=(
+            "the ends of logs that agree on epochs are ends of batches, and so is a high watermark; one "
+            "within a batch takes a protocol that cuts elsewhere"
+        ),
     ),
     Mutant(
         name="what-a-leader-began-with-is-committed",
@@ -49,6 +53,10 @@ MUTANTS: Final = (
         sentence="A consumer that is woken together with a follower gets the follower's records.",
         breaks="Kafka's ReplicaManager.readFromLocalLog: each reader has its own limit",
         edits=(("part.fetch_offset, _limit(replica, request), max_bytes", "part.fetch_offset, 0, max_bytes"),),
+        unreachable=(
+            "a follower asks for one byte, so one that waits has the whole log and counts for the high "
+            "watermark: when a consumer is woken with it, both may read the same"
+        ),
     ),
     Mutant(
         name="one-waiting-fetch-woken",

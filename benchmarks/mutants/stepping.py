@@ -188,5 +188,6 @@ MUTANTS: Final = (
         edits=(
             ("list(self._of_connection.get(connection, ()))", "list(self._of_connection.get(connection, ()))[:1]"),
         ),
+        unreachable="a connection is read no further while one of its requests waits, as in Kafka's SocketServer",
     ),
 )
