@@ -5,7 +5,8 @@ Records are compared by content, never by epochs or ends.
 A replica need not have a record that a power loss took from it, until it copies the record again or joins the ISR
 without it. If such a replica leads, the record is excused from then on, and so is what it shows in its place: the
 end checkers, which follow every copy, decide whether its loss was permitted. Where unclean elections are allowed,
-one excuses what the new ISR lacks, and what a leader of before it commits on its own. No other record is excused.
+one excuses what the new ISR lacks, and what a leader of before it commits on its own; what that leader commits
+and the new ISR has, too, is committed. No other record is excused.
 A topic that is deleted and created again begins anew; where topics have ids, what is left of the old one is not
 looked at any more.
 Source:  hachikuji/kafka-specification, StrongIsr, remembering what was exposed instead of who exposed it, so that
@@ -198,16 +199,25 @@ class PartitionOracle:
             if not all(offset < len(held) and held[offset] == record for held in members)
         }
 
+    def _end_in_isr(self, records: Sequence[int], start: int) -> int:
+        """Return the offset before which every member of the ISR has the records from `start` on."""
+        members = [self.replicas.seen[member].records for member in self._isr]
+        end = start
+        while members and end < len(records) and all(held[end : end + 1] == [records[end]] for held in members):
+            end += 1
+        return end
+
     def _judge_exposed(self, name: str) -> None:
         """Remember the records that a leader exposes, and check that none contradicts a committed record."""
         seen, end = self.replicas.seen[name], self.replicas.seen[name].high_watermark
         self._excused |= self.replicas.taken[name]
         mine, committed = seen.records[:end], self.committed
-        if seen.epoch < self._unclean_epoch:
-            # It was replaced by an unclean election and may not know it.
-            self._excused.update(self._lacking(mine))
-            return
         known = len(committed)
+        if seen.epoch < self._unclean_epoch:
+            # It was replaced by an unclean election and may not know it; nor may the new ISR, which copies on.
+            self._excused.update(self._lacking(mine))
+            committed += mine[known : self._end_in_isr(mine, known)]
+            return
         if mine[:known] != committed[: len(mine)]:
             for offset, (number, before) in enumerate(zip(mine, committed, strict=False)):
                 if number != before and number not in self._excused:
