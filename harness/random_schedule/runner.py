@@ -174,10 +174,16 @@ class RandomPlay(Play):
         return True
 
     def _prove_progress(self, partition: Partition) -> None:
-        """Produce to a further partition until a record is acknowledged by all; raise if none is."""
+        """
+        Produce to a further partition until a record is acknowledged by all; raise if none is.
+
+        Before each record the cluster is awaited anew: the ISR may have shrunk right after the last one came, and
+        a leader whose write to ZooKeeper was lost needs another fetch to ask again.
+        """
+        within_s = self.scenario.settings.heal_within_s
         for name in FINAL_RECORDS:
+            self._await_all(within_s)
             with suppress(PreconditionError):
-                within_s = self.scenario.settings.heal_within_s
                 acks = ACKS_ALL if len(partition.replicas) >= self.scenario.settings.min_isr else 1
                 last = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)
                 self.cluster.await_(partial(_is_done, last), self._lacking, within_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
@@ -23,6 +23,8 @@ from harness.scenario.file import Scenario, draw, parse
 from harness.scenario.runner import Play
 from harness.scenario.variant import Variant
 from nemesis import NEMESES
+from targets.broker.core.events import Effect, Event, Received
+from targets.broker.core.messages import ProduceRequest
 from targets.broker_target import TARGET, settings_of
 from targets.simulator.client import SimClient
 from targets.simulator.environment import cluster_of
@@ -37,8 +39,8 @@ settings min_isr=1 heal_within_s=3
 """
 
 
-def schedule(*steps: str) -> Scenario:
-    return parse("T", HEAD + "\n".join(steps), "T.txt", NEMESES)
+def schedule(*steps: str, head: str = HEAD) -> Scenario:
+    return parse("T", head + "\n".join(steps), "T.txt", NEMESES)
 
 
 def played(
@@ -48,9 +50,10 @@ def played(
     before: Callable[[World], None] = lambda _: None,
     after: Callable[[Cluster], None] = lambda _: None,
     as_scenario: bool = False,
+    head: str = HEAD,
 ) -> list[Op]:
     """Play a schedule in a world without randomness, as a random schedule or a scenario; return the history."""
-    scenario = schedule(*steps)
+    scenario = schedule(*steps, head=head)
     drawn = draw(scenario, 1)
     spec = RunSpec(
         target="broker",
@@ -200,6 +203,28 @@ def test_end_goes_on_when_leadership_moves_right_after_the_cluster_was_whole(
         OpType.OK
         is healed(played("produce m1 acks=all meanwhile", "pass 30ms", timing=Timing(ends_when_stuck=True))).type
     )
+
+
+def test_end_waits_until_a_further_partition_is_whole_before_each_of_its_last_records() -> None:
+    """The ISR shrinks when the first one comes, and B is away for longer than four records would take."""
+
+    def falls_behind(world: World) -> None:
+        def on_step(name: str, event: Event, _: Sequence[Effect]) -> None:
+            request = event.request if isinstance(event, Received) else None
+            if isinstance(request, ProduceRequest) and request.partitions[0].tp.topic == "orders":
+                world.watchers.remove(on_step)
+                cut = world.links.cut("B", name, close=True)
+                world.on_call("return", lambda: world.links.heal(cut))
+                world.clock.after(2_000_000_000, ("call", "return"))
+
+        world.watchers.append(on_step)
+
+    head = HEAD.replace("min_isr=1", "min_isr=2 replica_lag_ms_max=60").rstrip() + "\npartition orders-0 A B\n\n"
+    ops = played("produce m1 acks=all meanwhile", "pass 20ms", before=falls_behind, head=head)
+    last = [op for op in ops if op.f == "produce" and op.value["topic"] == "orders"]
+    outcomes = [(op.value["name"], op.type) for op in last if op.type is not OpType.INVOKE]
+    assert [("last1", OpType.INFO), ("last2", OpType.OK)] == outcomes
+    assert OpType.OK is healed(ops).type
 
 
 def test_end_restores_whoever_is_away_and_has_a_last_record_acknowledged() -> None:
