@@ -220,10 +220,10 @@ def _left(ops: Sequence[Op]) -> Iterator[_Break]:
     had: dict[str, set[int | None]] = {}
     for op, _, _, after in moments(ops):
         had.setdefault(op.process, {0}).add(after.high_watermark)
-    wrote = set(_wrote_marks(ops))
+    wrote, idle = set(_wrote_marks(ops)), _without_role(ops)
     for node, log in final_logs(ops).items():
         mark = log.snapshot.high_watermark
-        if node in had and mark is None and node in wrote:
+        if node in had and mark is None and node in wrote and (log.end or node not in idle):
             yield node, f"{node} left no checkpoint of its high watermark, which it wrote", (log.index,)
         elif node in had and mark is not None and mark not in had[node]:
             text = f"{node} left a checkpoint of its high watermark of {mark}, and never had that"
@@ -241,6 +241,17 @@ def _wrote_marks(ops: Sequence[Op]) -> Iterator[str]:
     for op, flush in events_of(ops, Flush):
         if flush.path == _MARKS and op.index > emptied.get(op.process, -1):
             yield op.process
+
+
+def _without_role(ops: Sequence[Op]) -> set[str]:
+    """Return the nodes that neither led nor followed since they last started: an empty log has no mark then."""
+    idle: set[str] = set()
+    for op in ops:
+        if isinstance(op.event, Started):
+            idle.add(op.process)
+        elif isinstance(op.event, Leader | Follower):
+            idle.discard(op.process)
+    return idle
 
 
 def _alone(ops: Sequence[Op]) -> Iterator[_Break]:

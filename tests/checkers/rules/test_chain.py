@@ -1,4 +1,4 @@
-"""checkers/rules/chain/log.py: what a broker may find of its log when it starts again."""
+"""checkers/rules/chain: what a broker may find when it starts again, and what it leaves in the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 from checkers.rules.chain.log import recovered
 from checkers.rules.chain.node import Epochs, Node
+from checkers.rules.chain.rule import chain
 from harness.events import Recovered
+from tests.checkers.story import Batches, Story
 
 
 def _found(epochs: Epochs, end: int) -> list[str]:
@@ -26,3 +28,19 @@ def test_process_that_ended_at_a_failed_write_may_leave_appends_of_a_new_epoch(e
 def test_epochs_of_what_was_reported_stay(epochs: Epochs) -> None:
     (said,) = _found(epochs, 6)
     assert said.startswith("found the epochs")
+
+
+@pytest.mark.parametrize(
+    ("batches", "follows", "is_wrong"), [((), False, False), ((), True, True), (((0, ["x-0"]),), False, True)]
+)
+def test_node_with_an_empty_log_and_no_role_leaves_no_checkpoint_of_a_high_watermark(
+    batches: Batches, follows: bool, is_wrong: bool
+) -> None:
+    """Its disk was lost, and until the end no broker led the partition."""
+    story = Story({"x": ["x-0"]}, "kip101").started("A", "B").follows("B", "A", 0, 0)
+    story.append("B", 0, 1, 0, "follower").passes("B", 1).started("B")
+    if follows:
+        story.follows("B", "A", 1, 0)
+    story.broker("B", "flush", path="replication-offset-checkpoint", length=9).log("B", batches).done()
+    text = "B left no checkpoint of its high watermark, which it wrote"
+    assert is_wrong == any(text in anomaly.sentence for anomaly in chain(story.ops))
