@@ -52,11 +52,23 @@ def dirty_records(ops: Sequence[Op]) -> frozenset[Shown]:
 
 
 def _above_own(ops: Sequence[Op]) -> Iterator[Dirty]:
-    for polled in polls(ops):
+    """
+    Yield what is above the high watermark of its own answer.
+
+    Apache Kafka looks at its high watermark before it reads up to it, and it may have risen in between. What its
+    brokers do not report is what consumers are told later: a record below that may have been committed by then.
+
+    Source:  Apache Kafka's Partition.readRecords, initialHighWatermark.
+    """
+    strict = report_high_watermarks(ops)
+    told_since, found = -1, list[Dirty]()
+    for polled in reversed(polls(ops)):
         high = polled.high_watermark
-        above = [record for record in polled.records if record[0] >= high]
+        above = [record for record in polled.records if record[0] >= (high if strict else max(high, told_since))]
         if above:
-            yield Dirty(polled, ABOVE_ITS_OWN, above)
+            found.append(Dirty(polled, ABOVE_ITS_OWN, above))
+        told_since = max(told_since, high)
+    yield from reversed(found)
 
 
 # --- high watermarks -----------------------------------------------------------------------------------------
