@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,8 @@ from harness.workload.plan import Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
 from workloads import WORKLOADS
-from workloads.clients.beginning import impossible
+from workloads.clients.beginning import impossible, lacking
+from workloads.definition import Definition
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
@@ -87,7 +88,7 @@ class RandomRuns:
         """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
-            scenario = _with_workload(scenario, self.workload, seed)
+            scenario = _with_workload(scenario, self.workload, seed, left_out=self.left_out(seed))
         self._refuse(scenario.clients)
         spec = RunSpec(
             target=self.target,
@@ -125,6 +126,14 @@ class RandomRuns:
         own = Library(self.load_target().client(self.rules))
         for why in impossible(clients, own):
             raise UsageError(f"host {self.host}, target {self.name}: {why}")
+        for library, why in lacking(clients).items():
+            raise UsageError(f"host {self.host}: client {library}: {why}")
+
+    def left_out(self, seed: int) -> Mapping[Library, str]:
+        """Return the libraries of the workload that this machine cannot have, each with why and what to do."""
+        if not self.workload or self.host == SIM:
+            return {}
+        return lacking(_workload(self.workload).clients((), seed=seed))
 
     def _profile(self) -> Profile:
         profile = REAL if self._is_alike else DEFAULT
@@ -137,12 +146,15 @@ class RandomRuns:
         return self.alike or self.target != BROKER
 
 
-def _with_workload(schedule: Scenario, name: str, seed: int) -> Scenario:
+def _workload(name: str) -> Definition:
+    return pick("workload", WORKLOADS, name)
+
+
+def _with_workload(schedule: Scenario, name: str, seed: int, *, left_out: Collection[Library]) -> Scenario:
     """Return the schedule with a workload's clients; the lines of its steps follow from its text."""
-    workload = pick("workload", WORKLOADS, name)
-    clients = replace(
-        workload.clients(tuple(schedule.places), seed=seed), churners=workload.churners(schedule.nodes, seed=seed)
-    )
+    workload = _workload(name)
+    drawn = workload.clients(tuple(schedule.places), seed=seed).without(left_out)
+    clients = replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
     first = first_step_line(len(schedule.further), clients)
     steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
     return replace(schedule, clients=clients, steps=steps)
