@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -88,8 +88,12 @@ class RandomRuns:
         """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
-            scenario = _with_workload(scenario, self.workload, seed, left_out=self.left_out(seed))
-        self._refuse(scenario.clients)
+            drawn = _drawn(scenario, self.workload, seed)
+            self._refuse(drawn)
+            scenario = _with_clients(scenario, drawn.without(self.left_out(seed)))
+        else:
+            self._refuse(scenario.clients)
+            self._refuse_lacking(scenario.clients)
         spec = RunSpec(
             target=self.target,
             host=self.host,
@@ -112,6 +116,12 @@ class RandomRuns:
             )
         return spec
 
+    def left_out(self, seed: int) -> Mapping[Library, str]:
+        """Return the libraries of the workload that this machine cannot have, each with why and what to do."""
+        if not self.workload or self.host == SIM:
+            return {}
+        return lacking(_workload(self.workload).clients((), seed=seed))
+
     def _refuse(self, clients: Clients) -> None:
         """Raise UsageError if a client is impossible on this host or with this target."""
         if self.host == SIM:
@@ -126,14 +136,11 @@ class RandomRuns:
         own = Library(self.load_target().client(self.rules))
         for why in impossible(clients, own):
             raise UsageError(f"host {self.host}, target {self.name}: {why}")
+
+    def _refuse_lacking(self, clients: Clients) -> None:
+        """Raise UsageError if a schedule names a library that this machine cannot have."""
         for library, why in lacking(clients).items():
             raise UsageError(f"host {self.host}: client {library}: {why}")
-
-    def left_out(self, seed: int) -> Mapping[Library, str]:
-        """Return the libraries of the workload that this machine cannot have, each with why and what to do."""
-        if not self.workload or self.host == SIM:
-            return {}
-        return lacking(_workload(self.workload).clients((), seed=seed))
 
     def _profile(self) -> Profile:
         profile = REAL if self._is_alike else DEFAULT
@@ -150,11 +157,15 @@ def _workload(name: str) -> Definition:
     return pick("workload", WORKLOADS, name)
 
 
-def _with_workload(schedule: Scenario, name: str, seed: int, *, left_out: Collection[Library]) -> Scenario:
-    """Return the schedule with a workload's clients; the lines of its steps follow from its text."""
+def _drawn(schedule: Scenario, name: str, seed: int) -> Clients:
+    """Return all clients of a workload for a schedule's partitions and nodes."""
     workload = _workload(name)
-    drawn = workload.clients(tuple(schedule.places), seed=seed).without(left_out)
-    clients = replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
+    drawn = workload.clients(tuple(schedule.places), seed=seed)
+    return replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
+
+
+def _with_clients(schedule: Scenario, clients: Clients) -> Scenario:
+    """Return the schedule with these clients; the lines of its steps follow from its text."""
     first = first_step_line(len(schedule.further), clients)
     steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
     return replace(schedule, clients=clients, steps=steps)
