@@ -64,9 +64,9 @@ def workloads() -> str:
         "time is longer than its line says, by the same factor as the time in which a cluster must be healed. "
         "Apache Kafka is refused with exit code 2: it acknowledges a delete before the topic is gone, and may "
         "refuse the next create with TOPIC_ALREADY_EXISTS, which rule `generations` would call wrong.",
-        "`java` is Apache Kafka's own producer and consumer. Each is a process of the operating system, a Java with "
-        "a heap of 64 MB; it is a child of the run, in its ledger, asked over a pipe, and ends itself once its run "
-        "is gone. It has the codecs none and gzip here, and no `kill_after`.\n"
+        "`java` is Apache Kafka's own producer and consumer. Each is a process of the operating system, a Java "
+        "with a heap of 64 MB; it is a child of the run, in its ledger, asked over a pipe, and ends itself once "
+        "its run is gone. It has the codecs none and gzip here, and no `kill_after`.\n"
         f"It needs a Java compiler (`javac`) and the jars that `fencepost kafka fetch {RELEASE}` brings; "
         "`workloads/clients/java/Client.java` is compiled once, and its classes are kept beside the jars.\n"
         "A workload goes without the clients that a machine cannot have: the others are drawn as always, and the "
