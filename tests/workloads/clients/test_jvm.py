@@ -6,9 +6,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import pytest
 
@@ -50,16 +51,20 @@ class Child:
         return self
 
     def _serve(self) -> None:
-        with os.fdopen(self._pipes[0]) as asked, os.fdopen(self._pipes[1], "w") as told:
-            told.write(self._first)
-            told.flush()
+        # The end of its pipe ends it, as it ends a process.
+        with suppress(BrokenPipeError), os.fdopen(self._pipes[0]) as asked, os.fdopen(self._pipes[1], "w") as told:
+            self._tell(told, self._first)
             for line in asked:
                 self.asked.append(line.rstrip("\n"))
                 for said in self._answer(line.rstrip("\n").split(" ")):
                     if said == "END":
                         return
-                    told.write(said)
-                    told.flush()
+                    self._tell(told, said)
+
+    @staticmethod
+    def _tell(told: TextIO, said: str) -> None:
+        told.write(said)
+        told.flush()
 
     def wait(self) -> str:
         self._thread.join(limits.CONDITION_WAIT_S_MAX)
