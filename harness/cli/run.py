@@ -88,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
             variant=arguments.compare_with,
             host=options.host,
             power_tier=options.power_tier,
+            workload=runs.workload,
             alike=True,
         )
         ours.spec(options.seed)

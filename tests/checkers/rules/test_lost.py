@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from checkers.rules.lost import lost
 from harness.model import Anomaly, Kind, OpType, Source
 from tests.checkers.golden import M1, M2, M3, RECORDS, replicated, scenario_1, scenario_2, scenario_3
-from tests.checkers.story import IDS, TOPIC, Story
+from tests.checkers.story import TOPIC, Story
 
 
 def _kinds(found: list[Anomaly]) -> list[tuple[Kind, tuple[tuple[int, int], ...], tuple[str, ...]]]:
@@ -109,100 +107,6 @@ def test_lost_counts_the_isr_as_the_writer_saw_it_when_collectors_race() -> None
     """The shrink after the acknowledgement does not excuse A."""
     story = replicated("kip101").shrinks("B", "B", 0).cut("A", 5, 3, "high-watermark")
     assert [Kind.LOST] == [anomaly.kind for anomaly in _ends_without_m2(_fails_over(story))]
-
-
-@pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
-def test_lost_is_unclean_when_the_leader_came_from_outside_the_isr(told_by: str) -> None:
-    assert [(Kind.UNCLEAN, ((3, 5),), ("A",))] == _kinds(_ends_without_m2(_leads_uncleanly(told_by, allowed=True)))
-
-
-@pytest.mark.parametrize("told_by", ["broker", "controller", "zookeeper"])
-def test_lost_is_not_permitted_when_unclean_election_is_off(told_by: str) -> None:
-    (found,) = _ends_without_m2(_leads_uncleanly(told_by, allowed=False))
-    assert Kind.LOST is found.kind
-    assert "A was elected from outside the ISR, though unclean election is off" in found.sentence
-
-
-def test_lost_is_not_permitted_when_a_member_of_the_isr_was_registered_at_an_unclean_election() -> None:
-    story = _leads_uncleanly("controller", allowed=True)
-    elected = next(op for op in story.ops if op.f == "elected")
-    place = story.ops.index(elected)
-    story.ops[place] = replace(elected, value=dict(elected.value) | {"saw": [[IDS["B"], 7], [IDS["A"], 8]]})
-    (found,) = _ends_without_m2(story)
-    assert "though B of it was registered" in found.sentence
-
-
-@pytest.mark.parametrize(("fenced", "away", "kind"), [
-    ("yes", True, Kind.UNCLEAN), ("yes", False, Kind.LOST), ("no", True, Kind.LOST),
-])  # fmt: skip
-def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not_said_so(
-    fenced: str, away: bool, kind: Kind
-) -> None:
-    """It died again before it was ready; a controller takes it for failed, then for started (KIP-380)."""
-    story = _leads_uncleanly("controller", allowed=True)
-    setup = story.ops[0].value
-    rules = setup["rules"] | {"fence_broker_epoch": fenced}
-    story.ops[0] = replace(story.ops[0], value=setup | {"rules": rules})
-    place = next(place for place, op in enumerate(story.ops) if op.f == "elected")
-    elected = replace(story.ops[place], value=story.ops[place].value | {"saw": [[IDS["B"], 7], [IDS["A"], 8]]})
-    rest, story.ops[place:] = story.ops[place + 1 :], []
-    story.broker("C", "controller", epoch=1, active=True)
-    for nodes in (["A", "B"], ["A"], ["A", "B"]) if away else (["A", "B"],):
-        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
-    for op in (elected, *rest):
-        story.add(op.source, op.process, op.type, op.f, **op.value)
-    assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
-
-
-@pytest.mark.parametrize("again", [False, True])
-@pytest.mark.parametrize("unclean", [False, True])
-def test_lost_is_unclean_when_the_leader_that_was_replaced_wrote_on_whoever_led_since(
-    *, unclean: bool, again: bool
-) -> None:
-    """A led by an unclean election, and again by a clean one, when B, cut off, wrote m2 and committed it alone."""
-    story = Story(RECORDS, "kip101", unclean=True).started("A", "B").elected("B", 0)
-    story.leads("B", 0, 0).follows("A", "B", 0, 0).sends("m1").append("B", 0, 3, 0, "leader")
-    story.append("A", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
-    story.elected("B", 0, isr="B" if unclean else "AB").shrinks("B", "B", 0)
-    story.elected("A", 1, isr="A", version=2).leads("A", 1, 3, isr="A", unclean=unclean)
-    if again:
-        story.elected("A", 2, isr="A").leads("A", 2, 3, isr="A")
-    story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
-    (found,) = _ends_without_m2(story)
-    assert (Kind.UNCLEAN if unclean else Kind.LOST) is found.kind
-
-
-@pytest.mark.parametrize(("new_controller", "kind"), [(True, Kind.RETURNED), (False, Kind.LOST)])
-def test_lost_by_a_leader_that_followed_another_is_excused_as_the_loss_of_that_other(
-    new_controller: bool, kind: Kind
-) -> None:
-    """B returned unseen and led without m2, A cut its log to B's; C, which had m2, led before A led without it."""
-    story = Story(RECORDS, "kip101", "ABC").started("A", "B", "C").elected("A", 0, isr="ABC")
-    story.leads("A", 0, 0, isr="ABC").follows("B", "A", 0, 0).follows("C", "A", 0, 0).sends("m1").sends("m2")
-    story.append("A", 0, 5, 0, "leader").append("B", 0, 5, 0, "follower").append("C", 0, 5, 0, "follower")
-    story.passes("A", 5).acked("m1", 0).acked("m2", 3)
-    story.fault("power-loss", "B").fault("restart", "B").started("B").recovered("B", 3)
-    if new_controller:
-        story.broker("C", "controller", epoch=2, active=True)
-    story.elected("B", 1, isr="ABC").leads("B", 1, 3, isr="ABC")
-    story.follows("A", "B", 1, 5).cut("A", 5, 3, "epoch-answer", 1)
-    story.elected("C", 2, isr="ABC").leads("C", 2, 5, isr="ABC")
-    story.elected("A", 3, isr="AC").leads("A", 3, 3, isr="AC")
-    assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
-
-
-def _leads_uncleanly(told_by: str, *, allowed: bool) -> Story:
-    """Return a history in which A leads without m2, which only B, the ISR, had copied."""
-    story = Story(RECORDS, "kip101", unclean=allowed).started("A", "B").elected("B", 0)
-    story.leads("B", 0, 0).follows("A", "B", 0, 0).sends("m1").append("B", 0, 3, 0, "leader")
-    story.append("A", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
-    story.elected("B", 0, isr="B", version=1).shrinks("B", "B", 0)
-    story.sends("m2").append("B", 3, 5, 0, "leader").passes("B", 5).acked("m2", 3)
-    story.fault("kill", "B")
-    if told_by == "controller":
-        story.broker("C", "elected", **TOPIC, leader=11, epoch=1, isr=[11], unclean=True)
-    story.elected("A", 1, isr="A", version=9 if told_by == "controller" else 2)
-    return story.leads("A", 1, 3, isr="A", unclean=told_by == "broker")
 
 
 @pytest.mark.parametrize(("acks", "offset", "ranges"), [(1, 3, ((3, 5),)), (0, 3, ((3, 5),)), (0, -4, ())])
@@ -416,3 +320,22 @@ def test_lost_is_permitted_when_power_went_between_the_commit_and_the_clients_an
     story.fault("power-loss", "A", "B").acked("m2", 3)
     story.fault("restart", "A").started("A").recovered("A", 3).elected("A", 1, isr="A").leads("A", 1, 3, isr="A")
     assert [Kind.PERMITTED] == [a.kind for a in _ends_without_m2(story)]
+
+
+@pytest.mark.parametrize(("new_controller", "kind"), [(True, Kind.RETURNED), (False, Kind.LOST)])
+def test_lost_by_a_leader_that_followed_another_is_excused_as_the_loss_of_that_other(
+    new_controller: bool, kind: Kind
+) -> None:
+    """B returned unseen and led without m2, A cut its log to B's; C, which had m2, led before A led without it."""
+    story = Story(RECORDS, "kip101", "ABC").started("A", "B", "C").elected("A", 0, isr="ABC")
+    story.leads("A", 0, 0, isr="ABC").follows("B", "A", 0, 0).follows("C", "A", 0, 0).sends("m1").sends("m2")
+    story.append("A", 0, 5, 0, "leader").append("B", 0, 5, 0, "follower").append("C", 0, 5, 0, "follower")
+    story.passes("A", 5).acked("m1", 0).acked("m2", 3)
+    story.fault("power-loss", "B").fault("restart", "B").started("B").recovered("B", 3)
+    if new_controller:
+        story.broker("C", "controller", epoch=2, active=True)
+    story.elected("B", 1, isr="ABC").leads("B", 1, 3, isr="ABC")
+    story.follows("A", "B", 1, 5).cut("A", 5, 3, "epoch-answer", 1)
+    story.elected("C", 2, isr="ABC").leads("C", 2, 5, isr="ABC")
+    story.elected("A", 3, isr="AC").leads("A", 3, 3, isr="AC")
+    assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
