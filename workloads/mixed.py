@@ -1,13 +1,15 @@
 """
-Four client libraries beside each other, each as a producer and as a consumer of the same partitions.
+Five client libraries beside each other, each as a producer and as a consumer of the same partitions.
 
-    p1   raw (plain sockets), p2 librdkafka, p3 kafka-python, p4 aiokafka: acks=all and 1 by turns, each batch once
+    p1   raw (plain sockets), p2 librdkafka, p3 kafka-python, p4 aiokafka, p5 Apache Kafka's Java clients: acks=all
+         and 1 by turns, each batch once
     c1   raw, from whichever node comes next, whether it leads or not
-    c2   librdkafka, c3 kafka-python, c4 aiokafka: from the leaders; each now and then goes back
+    c2   librdkafka, c3 kafka-python, c4 aiokafka, c5 Java: from the leaders; each now and then goes back
 
 Each library believes in its own way who leads, gives up in its own way, and fetches ahead in its own way: what one
 of them has written and another one has read is one log all the same. Codecs are those that all of them have here.
-It needs real nodes: the simulator has no sockets.
+It needs real nodes: the simulator has no sockets. A machine that cannot have the Java clients goes without p5 and
+c5, and says so.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def clients(places: Sequence[Place], *, seed: int) -> Clients:
 
 WORKLOAD: Final = Definition(
     name="mixed",
-    doc="Four client libraries write and read the same partitions, beside each other; real nodes only.",
+    doc="Five client libraries write and read the same partitions, beside each other; real nodes only.",
     clients=clients,
     checkers=("lost", "acknowledged", "committed", "reads", "contents"),
 )

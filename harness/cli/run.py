@@ -78,6 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
     runs, options = runs_of(arguments), Options.of(arguments)
     _refuse(arguments)
     runs.spec(options.seed)  # raises UsageError for a wrong name before anything is started
+    for library, why in runs.left_out(options.seed).items():
+        say(console, f"workload {runs.workload}: its clients on {library} are left out: {why}")
     if options.host == SIM:
         options.make_environment(runs.load_target())  # and this one for an option that the simulator cannot have
     if arguments.compare_with:

@@ -9,6 +9,7 @@ from harness.docs import markdown
 from harness.workload.plan import Library, Place
 from harness.workload.text import line_of
 from workloads import WORKLOADS
+from workloads.clients.java_home import RELEASE
 from workloads.clients.lives import OPS_LATER_MAX
 from workloads.definition import FINAL_READS, Definition
 
@@ -63,6 +64,14 @@ def workloads() -> str:
         "time is longer than its line says, by the same factor as the time in which a cluster must be healed. "
         "Apache Kafka is refused with exit code 2: it acknowledges a delete before the topic is gone, and may "
         "refuse the next create with TOPIC_ALREADY_EXISTS, which rule `generations` would call wrong.",
+        "`java` is Apache Kafka's own producer and consumer. Each is a process of the operating system, a Java "
+        "with a heap of 64 MB; it is a child of the run, in its ledger, asked over a pipe, and ends itself once "
+        "its run is gone. It has the codecs none and gzip here, and no `kill_after`.\n"
+        f"It needs a Java compiler (`javac`) and the jars that `fencepost kafka fetch {RELEASE}` brings; "
+        "`workloads/clients/java/Client.java` is compiled once, and its classes are kept beside the jars.\n"
+        "A workload goes without the clients that a machine cannot have: the others are drawn as always, and the "
+        "command says in one line which are left out, why, and what to do. A schedule that names them is refused "
+        "there with exit code 2.",
         "All libraries but `raw` fetch in the background, from leaders alone, and do not tell from which "
         "node: `node` is empty in their polls.\n"
         "What a poll brings was fetched before it ended, perhaps before it began; a poll that brings nothing "

@@ -22,7 +22,8 @@ from harness.workload.plan import Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
 from workloads import WORKLOADS
-from workloads.clients.beginning import impossible
+from workloads.clients.beginning import impossible, lacking
+from workloads.definition import Definition
 
 # The environment that runs our broker's core in virtual time.
 SIM: Final = "sim"
@@ -87,8 +88,12 @@ class RandomRuns:
         """
         scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
-            scenario = _with_workload(scenario, self.workload, seed)
-        self._refuse(scenario.clients)
+            drawn = _drawn(scenario, self.workload, seed)
+            self._refuse(drawn)
+            scenario = _with_clients(scenario, drawn.without(self.left_out(seed)))
+        else:
+            self._refuse(scenario.clients)
+            self._refuse_lacking(scenario.clients)
         spec = RunSpec(
             target=self.target,
             host=self.host,
@@ -111,6 +116,12 @@ class RandomRuns:
             )
         return spec
 
+    def left_out(self, seed: int) -> Mapping[Library, str]:
+        """Return the libraries of the workload that this machine cannot have, each with why and what to do."""
+        if not self.workload or self.host == SIM:
+            return {}
+        return lacking(_workload(self.workload).clients((), seed=seed))
+
     def _refuse(self, clients: Clients) -> None:
         """Raise UsageError if a client is impossible on this host or with this target."""
         if self.host == SIM:
@@ -126,6 +137,11 @@ class RandomRuns:
         for why in impossible(clients, own):
             raise UsageError(f"host {self.host}, target {self.name}: {why}")
 
+    def _refuse_lacking(self, clients: Clients) -> None:
+        """Raise UsageError if a schedule names a library that this machine cannot have."""
+        for library, why in lacking(clients).items():
+            raise UsageError(f"host {self.host}: client {library}: {why}")
+
     def _profile(self) -> Profile:
         profile = REAL if self._is_alike else DEFAULT
         if self.workload:  # schedules of the older message format need clients that are quiet
@@ -137,12 +153,19 @@ class RandomRuns:
         return self.alike or self.target != BROKER
 
 
-def _with_workload(schedule: Scenario, name: str, seed: int) -> Scenario:
-    """Return the schedule with a workload's clients; the lines of its steps follow from its text."""
-    workload = pick("workload", WORKLOADS, name)
-    clients = replace(
-        workload.clients(tuple(schedule.places), seed=seed), churners=workload.churners(schedule.nodes, seed=seed)
-    )
+def _workload(name: str) -> Definition:
+    return pick("workload", WORKLOADS, name)
+
+
+def _drawn(schedule: Scenario, name: str, seed: int) -> Clients:
+    """Return all clients of a workload for a schedule's partitions and nodes."""
+    workload = _workload(name)
+    drawn = workload.clients(tuple(schedule.places), seed=seed)
+    return replace(drawn, churners=workload.churners(schedule.nodes, seed=seed))
+
+
+def _with_clients(schedule: Scenario, clients: Clients) -> Scenario:
+    """Return the schedule with these clients; the lines of its steps follow from its text."""
     first = first_step_line(len(schedule.further), clients)
     steps = tuple(replace(step, line=line) for line, step in enumerate(schedule.steps, start=first))
     return replace(schedule, clients=clients, steps=steps)

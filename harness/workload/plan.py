@@ -7,7 +7,8 @@ executes it alike (harness/workload/script.py decides what comes next).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -49,6 +50,7 @@ class Library(StrEnum):
     LIBRDKAFKA = "librdkafka"
     KAFKA_PYTHON = "kafka-python"
     AIOKAFKA = "aiokafka"
+    JAVA = "java"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +178,19 @@ class Clients:
     def killed(self) -> tuple[str, ...]:
         """The clients in processes of their own, which are killed and started again: only real nodes have them."""
         return tuple(each.name for each in self._both if each.kill_after is not None)
+
+    @property
+    def libraries(self) -> tuple[Library, ...]:
+        """The libraries that plans name, each once."""
+        return tuple(dict.fromkeys(each.client for each in self._both if each.client is not None))
+
+    def without(self, libraries: Collection[Library]) -> Clients:
+        """Return these clients without those whose plans name one of the libraries."""
+        return replace(
+            self,
+            producers=tuple(each for each in self.producers if each.client not in libraries),
+            consumers=tuple(each for each in self.consumers if each.client not in libraries),
+        )
 
     @property
     def _both(self) -> tuple[ProducerPlan | ConsumerPlan, ...]:

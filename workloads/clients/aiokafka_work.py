@@ -87,7 +87,9 @@ async def _cancelled() -> None:
 class AiokafkaSender:
     """A producer of the library for each acks and codec of the plan."""
 
-    def __init__(self, plan: ProducerPlan, addresses: Iterable[str], process: str) -> None:
+    def __init__(
+        self, plan: ProducerPlan, addresses: Iterable[str], process: str, _children: object = None
+    ) -> None:
         self._plan = plan
         self._addresses = list(addresses)
         self._process = process
@@ -171,7 +173,9 @@ class AiokafkaSender:
 class AiokafkaReader:
     """A consumer of the library, without a group."""
 
-    def __init__(self, plan: ConsumerPlan, addresses: Iterable[str], process: str) -> None:
+    def __init__(
+        self, plan: ConsumerPlan, addresses: Iterable[str], process: str, _children: object = None
+    ) -> None:
         self._settings = {
             "bootstrap_servers": list(addresses),
             "client_id": process,

@@ -16,6 +16,7 @@ from harness.model import UsageError
 from harness.registry import load
 from harness.workload.plan import ChurnPlan, Clients, ConsumerPlan, Library, ProducerPlan, Via
 from harness.workload.script import FIRST, Life
+from workloads.clients.children import Children
 from workloads.clients.churning import Churner
 from workloads.clients.consuming import Consumer
 from workloads.clients.events import Recorder
@@ -30,6 +31,7 @@ STACKS: Final[Mapping[str, str]] = {
     Library.LIBRDKAFKA: "workloads.clients.librdkafka_work",
     Library.KAFKA_PYTHON: "workloads.clients.kafka_python_work",
     Library.AIOKAFKA: "workloads.clients.aiokafka_work",
+    Library.JAVA: "workloads.clients.java_work",
 }
 
 
@@ -60,15 +62,18 @@ def begin(
     """
     for why in impossible(clients, own):
         raise UsageError(why)
+    for library, why in lacking(clients).items():
+        raise UsageError(f"client {library}: {why}")
 
     if clients.killed and ledger is None:
         raise UsageError(f"clients {', '.join(clients.killed)}: kill_after=…; expected a run with a ledger")
 
     lives: list[Lives] = []
+    children = None if ledger is None else Children.of(ledger, history.path)
 
     def work(plan: ProducerPlan | ConsumerPlan) -> Work:
         if plan.kill_after is None or ledger is None:
-            return work_of(plan, seed, own=own, process=process(), history=history, nodes=nodes)
+            return work_of(plan, seed, own=own, process=process(), history=history, nodes=nodes, children=children)
         lives.append(
             Lives(
                 plan, seed, own=own, first=process(), process=process, history=history, nodes=nodes, ledger=ledger
@@ -101,6 +106,7 @@ def work_of(
     history: Recorder,
     nodes: Mapping[str, str],
     life: Life = FIRST,
+    children: Children | None = None,
 ) -> Work:
     """Return what one client does in one life; it records as this process."""
     library = plan.client or own
@@ -110,9 +116,9 @@ def work_of(
         return work
     stack, addresses = stack_of(library), list(nodes.values())
     if isinstance(plan, ProducerPlan):
-        sender = stack.sender(plan, addresses, process)
+        sender = stack.sender(plan, addresses, process, children)
         return LibraryProducer(plan, seed, process=process, history=history, sender=sender, life=life).run
-    reader = stack.reader(plan, addresses, process)
+    reader = stack.reader(plan, addresses, process, children)
     return LibraryConsumer(plan, seed, process=process, history=history, reader=reader, life=life).run
 
 
@@ -122,14 +128,28 @@ def stack_of(library: Library) -> Stack:
     return found
 
 
+def lacking(clients: Clients) -> Mapping[Library, str]:
+    """Return, of each library that plans name and this machine cannot have, why, and what to do."""
+    named = (library for library in clients.libraries if library is not Library.RAW)
+    found = {library: stack_of(library).lacks() for library in named}
+    return {library: why for library, why in found.items() if why}
+
+
 def impossible(clients: Clients, own: Library) -> Iterator[str]:
     """Yield, for each client that is impossible on real nodes, why it is."""
+    both: tuple[ProducerPlan | ConsumerPlan, ...] = (*clients.producers, *clients.consumers)
     if own is Library.LIBRDKAFKA:  # the target's brokers know no record batches
-        both: tuple[ProducerPlan | ConsumerPlan, ...] = (*clients.producers, *clients.consumers)
         for either in both:
             if either.client not in (None, own):
                 why = f"{either.name} with brokers older than 0.11; expected client {own}, or none"
                 yield f"client {either.client}: {why}"
+    for killed in both:
+        library = killed.client or own
+        if killed.kill_after is not None and library is not Library.RAW and stack_of(library).has_processes:
+            yield (
+                f"client {library}: {killed.name} kill_after=…; expected none: its library has a process of its "
+                "own, which would outlive the client"
+            )
     written = {codec for plan in clients.producers for codec in plan.codecs}
     for plan in clients.consumers:
         library = plan.client or own

@@ -76,7 +76,9 @@ def settings_of(addresses: Iterable[str], process: str, request_ms: int) -> dict
 class KafkaPythonSender:
     """A producer of the library for each acks and codec of the plan."""
 
-    def __init__(self, plan: ProducerPlan, addresses: Iterable[str], process: str) -> None:
+    def __init__(
+        self, plan: ProducerPlan, addresses: Iterable[str], process: str, _children: object = None
+    ) -> None:
         self._plan = plan
         self._settings = settings_of(addresses, process, max(plan.within_ms, REQUEST_MS_MIN))
         self._made: dict[tuple[int, str], Any] = {}
@@ -140,7 +142,9 @@ class KafkaPythonSender:
 class KafkaPythonReader:
     """A consumer of the library, without a group."""
 
-    def __init__(self, plan: ConsumerPlan, addresses: Iterable[str], process: str) -> None:
+    def __init__(
+        self, plan: ConsumerPlan, addresses: Iterable[str], process: str, _children: object = None
+    ) -> None:
         self._settings = {
             **settings_of(addresses, process, 1_000 + plan.wait_ms),
             **reader_settings(plan),

@@ -53,7 +53,9 @@ def settings_of(addresses: Iterable[str]) -> dict[str, Any]:
 class LibrdkafkaSender:
     """A producer of the library for each acks and codec of the plan."""
 
-    def __init__(self, plan: ProducerPlan, addresses: Iterable[str], process: str) -> None:
+    def __init__(
+        self, plan: ProducerPlan, addresses: Iterable[str], process: str, _children: object = None
+    ) -> None:
         del process  # each of its clients has a name of its own
         self._plan = plan
         self._settings = settings_of(addresses)
@@ -116,7 +118,9 @@ class LibrdkafkaSender:
 class LibrdkafkaReader:
     """A consumer of the library; its group is only a name, to which it commits nothing."""
 
-    def __init__(self, plan: ConsumerPlan, addresses: Iterable[str], process: str) -> None:
+    def __init__(
+        self, plan: ConsumerPlan, addresses: Iterable[str], process: str, _children: object = None
+    ) -> None:
         self.settings = {
             **settings_of(addresses),
             "group.id": process,

@@ -19,7 +19,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Final, Self
@@ -28,16 +27,14 @@ from harness import limits
 from harness.cleanup.ledger import Ledger
 from harness.events import ClientKilled, ClientStarted
 from harness.history.file import History
-from harness.hosts.node import NodeProcess, child_environment
+from harness.hosts.node import NodeProcess
 from harness.model import HistoryError, Op, OpType, PreconditionError, UsageError
 from harness.workload.plan import ConsumerPlan, Library, Place, ProducerPlan
 from harness.workload.script import Life
+from workloads.clients.children import Children
 from workloads.clients.life_log import LifeLog
 from workloads.clients.wire import LEAVE, RECORDED, Role
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-# In the run's folder, what each client's processes print: nothing, unless one fails.
-FOLDER: Final = "clients"
 # So many ops of the history, at most, after an invoke of the client it is killed.
 OPS_LATER_MAX: Final = 40
 _CHUNK: Final = 65_536
@@ -133,18 +130,14 @@ class Lives:
 
     def _start(self, theirs: socket.socket) -> NodeProcess | None:
         """Start a process that has this end of a pair of sockets; None if the run is being taken down."""
-        folder = self._history.path.parent / FOLDER
-        folder.mkdir(exist_ok=True)
-        name = self._plan.name
-        child = NodeProcess(name=f"client {name}", ledger=self._ledger, log=folder / f"{name}.txt")
+        children = Children.of(self._ledger, self._history.path)
         argv = [sys.executable, "-m", "workloads.clients.life", str(theirs.fileno())]
         try:
-            child.start(argv, env=child_environment({}, ROOT), cwd=folder, pass_fds=(theirs.fileno(),))
+            return children.start(self._plan.name, argv, (theirs.fileno(),))
         except UsageError:
             if self._ledger.is_closed:
                 return None
             raise
-        return child
 
     # --- one life ----------------------------------------------------------------------------------------------
     def _attend(self, ours: socket.socket, log: LifeLog, alarm: Alarm, leave: threading.Event) -> bool:

@@ -25,9 +25,10 @@ from tests.broker.log.batches import TP, all_of
 from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.kept import keep
 from workloads.clients.beginning import begin
+from workloads.clients.children import ROOT
 from workloads.clients.consuming import opened
 from workloads.clients.life_log import KILLED
-from workloads.clients.lives import ROOT, Alarm
+from workloads.clients.lives import Alarm
 from workloads.clients.threads import Threads
 from workloads.clients.wire import ALONE, Role
 
