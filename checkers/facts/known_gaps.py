@@ -108,7 +108,9 @@ def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused
                 joined = {member: joined.get(member, op.index) for member in map(str, state.isr)}
             case Injection(nodes=nodes) if op.type is not OpType.INVOKE and nature_of(op).effect.leaves_zookeeper:
                 left.update(dict.fromkeys(nodes, op.index))
-    if takeover.node not in joined or takeover.op.index < back:
+    # The leader may report the epoch of that decision before the watch shows its state.
+    decided = any(state.op.index == back and state.epoch == takeover.epoch for state in isr_states(ops))
+    if takeover.node not in joined or (takeover.op.index < back and not decided):
         return False
     others = [member for member in joined if member != takeover.node]
     return all(excused(member) or left.get(member, -1) > joined[member] for member in others)

@@ -232,6 +232,14 @@ def test_lost_names_the_hole_when_the_last_of_the_isr_comes_back_without_the_rec
     assert "a known gap: it was the last member of the ISR" in found.sentence
 
 
+def test_lost_names_the_hole_when_the_leader_is_told_of_before_the_state_that_made_it_one() -> None:
+    """The watch of ZooKeeper may be later than the broker's report."""
+    story = _returns_without_m2(_leads_alone(_three())).broker("A", "registered", taken_over=True, czxid=9)
+    story.broker("C", "elected", **TOPIC, leader=11, epoch=3, isr=[11], unclean=False, saw=[[11, 9]])
+    story.leads("A", 3, 3, isr="A").elected("A", 3, isr="A")
+    assert [Kind.LAST_STANDING] == [found.kind for found in _ends_without_m2(story)]
+
+
 def test_lost_names_the_hole_when_all_others_of_the_isr_were_on_their_way_out_of_it() -> None:
     """B and C bounced, so the controller had to remove them; it had not done so when A came back."""
     story = _three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC")
