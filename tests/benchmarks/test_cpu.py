@@ -45,7 +45,12 @@ def test_process_that_is_gone_has_no_cpu_time() -> None:
 def test_child_is_found_by_a_word_of_its_command_line_while_it_is_there() -> None:
     word = f"word-{os.getpid()}"
     # The process name has a blank and a bracket, which must not shift the fields of its line in /proc.
-    program = "import ctypes; ctypes.CDLL(None).prctl(15, b'a ) b'); print(1, flush=True); input()"
+    # It works for ten of the kernel's ticks, so that its time is not rounded to nothing.
+    program = (
+        "import ctypes, time; ctypes.CDLL(None).prctl(15, b'a ) b')\n"
+        "while time.process_time() < 0.1: pass\n"
+        "print(1, flush=True); input()"
+    )
     child = subprocess.Popen([sys.executable, "-c", program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None
     child.stdout.readline()
