@@ -11,6 +11,7 @@ from checkers.judge import check_in_process
 from tests.checkers.harmless import HARMLESS, Group, covers
 from tests.checkers.plants.edit import Edit
 from tests.checkers.sweep import CLEAN, changes, reason, unnoticed
+from tests.kept import exhaustive
 
 
 @pytest.mark.parametrize("run", CLEAN)
@@ -26,6 +27,7 @@ def _unnoticed(run: str) -> dict[Group, str]:
 
 
 @pytest.mark.slow
+@exhaustive
 def test_every_change_is_noticed_or_named_harmless_and_every_name_is_needed() -> None:
     with ProcessPoolExecutor(max_workers=2) as pool:
         groups = {group: text for found in pool.map(_unnoticed, CLEAN) for group, text in found.items()}

@@ -16,6 +16,7 @@ from harness.cleanup.process import until
 from harness.run.result import Status
 from harness.run.suite import Suite
 from tests.endings.command import END_S_MAX, Running, left_of, op, saw, started
+from tests.kept import exhaustive
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,6 +66,7 @@ def test_disk_that_gets_full_makes_runs_unknown_and_the_table_is_printed(folder:
         assert until(lambda: left_of(folder) == [f"mount {disk}"], END_S_MAX), left_of(folder)
 
 
+@exhaustive
 def test_mount_that_somebody_keeps_busy_makes_its_run_unknown_and_the_next_run_takes_it_down(folder: Path) -> None:
     with started(folder, *TWO_RUNS) as running, ExitStack() as busy:
         # Held from after the scenario's power losses on: a fault must not meet it, only the clean-up.

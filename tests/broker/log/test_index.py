@@ -18,6 +18,7 @@ from targets.broker.log.index import BLOCK_BATCHES, Entry, Index
 from targets.broker.log.recovery import Known, open_log
 from tests.broker.log.batches import TP, all_of, batch, new_log, offsets, singles
 from tests.kafka_release import DATA
+from tests.kept import exhaustive
 
 SIZE = batch(text=b"0").size
 
@@ -41,6 +42,8 @@ def preads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.slow
+@exhaustive
 def test_log_keeps_few_of_many_headers_in_memory(tmp_path: Path) -> None:
     log = new_log(tmp_path / "data")
     before = entries_in_memory()
