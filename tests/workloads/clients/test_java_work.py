@@ -45,24 +45,6 @@ def broker(tmp_path: Path) -> Iterator[TinyBroker]:
         yield served
 
 
-@pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
-    """Open a history in a folder of its own."""
-    (tmp_path / "run").mkdir()
-    with History(tmp_path / "run" / "history.jsonl") as made:
-        yield made
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    """Open a ledger; what a test leaves in it is undone."""
-    made = Ledger.open(tmp_path / "run", root=tmp_path / "ledgers")
-    try:
-        yield made
-    finally:
-        made.close()
-
-
 def begun(broker: TinyBroker, history: History, ledger: Ledger, clients: Clients) -> Threads:
     names = (f"client-{number}" for number in range(1, 100))
     return begin(
