@@ -155,6 +155,9 @@ def _ends(case: Case) -> Iterator[Breach]:
                 continue
             if end.cause is Cause.FOLLOWED and _lawfully_without(case, end):
                 continue
+            # Whoever is no member when the record is promised, and has no copy of it any more, promises nothing.
+            if end.op.index < case.promised and node not in case.isr:
+                continue
             # A copy that ended, and that the node copied again before it was needed, did no harm.
             if fate is not case.last_copy(node):
                 continue

@@ -81,6 +81,23 @@ def test_lost_is_unclean_when_the_leader_that_was_replaced_wrote_on_whoever_led_
     assert (Kind.UNCLEAN if unclean else Kind.LOST) is found.kind
 
 
+@pytest.mark.parametrize("member", [False, True])
+def test_lost_is_unclean_though_a_replica_outside_the_isr_had_cut_its_copy_before_the_record_was_committed(
+    *, member: bool
+) -> None:
+    """C copied m2 and cut it to follow another leader; then B committed it alone. As a member C must hold it."""
+    story = Story(RECORDS, "kip101", replicas="ABC", unclean=True).started("A", "B", "C").elected("B", 0, isr="ABC")
+    story.leads("B", 0, 0, isr="ABC").follows("A", "B", 0, 0).follows("C", "B", 0, 0)
+    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower")
+    story.append("C", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
+    isr = "BC" if member else "B"
+    story.elected("B", 0, isr=isr, version=1).shrinks("B", isr, 0)
+    story.sends("m2").append("B", 3, 5, 0, "leader").append("C", 3, 5, 0, "follower")
+    story.cut("C", 5, 3, "epoch-answer").passes("B", 5).acked("m2", 3).fault("kill", "B")
+    story.elected("A", 1, isr="A", version=2).leads("A", 1, 3, isr="A", unclean=True)
+    assert [Kind.LOST if member else Kind.UNCLEAN] == [found.kind for found in _ends_without_m2(story)]
+
+
 def _leads_uncleanly(told_by: str, *, allowed: bool) -> Story:
     """Return a history in which A leads without m2, which only B, the ISR, had copied."""
     story = Story(RECORDS, "kip101", unclean=allowed).started("A", "B").elected("B", 0)
