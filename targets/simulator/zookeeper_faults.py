@@ -96,15 +96,20 @@ def random_together(seed: int) -> Together:
     return Together(ask_ops_max=ask_ops_max, writes_max=writes_max, stops_max=1, deletes_max=deletes_max)
 
 
-def random_fetches(seed: int) -> dict[str, int]:
+def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
     """
     Return how the brokers of a run of several partitions fetch: in many runs so little that a batch comes alone.
+
+    Args:
+        lag_ms: how long a follower may lag. A wait at the log's end is at most half of that: Kafka refuses a longer
+            one than the lag, since a follower that has everything would leave the ISR while it waits.
 
     Then the high watermark is now and then between the batches of a produce, and a follower's far behind that.
     Longer waits leave more timers behind that were dropped.
     """
     chance = Random(f"fetches {seed}")
-    return {"fetch_bytes_max": chance.choice((FETCH_BYTES, 1)), "fetch_wait_ms_max": chance.choice((50, 50, 500))}
+    size, wait_ms = chance.choice((FETCH_BYTES, 1)), chance.choice((50, 50, 500))
+    return {"fetch_bytes_max": size, "fetch_wait_ms_max": min(wait_ms, lag_ms // 2)}
 
 
 def random_formats(seed: int, nodes: Iterable[str]) -> dict[str, dict[str, Any]]:

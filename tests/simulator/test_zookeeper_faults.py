@@ -79,6 +79,8 @@ def test_brokers_come_through_whatever_faults() -> None:
 
 
 def test_runs_of_several_partitions_fetch_little_or_much_and_delete_few_or_many_nodes_at_once() -> None:
-    fetches = {(each["fetch_bytes_max"], each["fetch_wait_ms_max"]) for each in map(random_fetches, SEEDS)}
+    drawn = [random_fetches(seed, 60_000) for seed in SEEDS]
+    fetches = {(each["fetch_bytes_max"], each["fetch_wait_ms_max"]) for each in drawn}
     assert {(size, wait) for size in (1, FETCH_BYTES) for wait in (50, 500)} == fetches
+    assert {15} == {random_fetches(seed, 30)["fetch_wait_ms_max"] for seed in SEEDS}
     assert {1, 2, DELETES_TOGETHER_MAX} == {random_together(seed).deletes_max for seed in SEEDS}
