@@ -121,9 +121,13 @@ def _offices(ops: Sequence[Op]) -> Iterator[Anomaly]:
             yield anomaly(ops, kind, text, [before.op.index, office.op.index], [office.node])
         last[office.node] = office
     shown = [(op, node.node) for op, node in events_of(ops, ControllerNode) if node.node is not None]
+    named = {node for _, node in shown}
     deciding = {decision.office.op.index for decision in decisions if decision.office is not None}
     for office in offices:
-        if shown and office.node not in {node for _, node in shown} and office.op.index in deciding:
+        if not shown or office.node in named or office.op.index not in deciding:
+            continue
+        # A watch tells what is there when it is read: not an office that ended before that, in favour of a newer.
+        if not any(other.epoch > office.epoch and other.node in named for other in offices):
             text = f"{office.node} decided as controller of epoch {office.epoch} from {at(office.op)} on, and "
             text += "ZooKeeper never named it controller"
             yield anomaly(ops, kind, text, [office.op.index, shown[-1][0].index], [office.node])

@@ -81,6 +81,16 @@ def _wrong_leaver(edit: Edit) -> None:
     edit.change(edit.find(BROKER, "controller", "D", active=False), epoch=4)
 
 
+
+def _unnamed(*nodes: str | None) -> Change:
+    """Return a change that lets ZooKeeper's watch never tell that these nodes, or None, are controller."""
+    return lambda edit: edit.drop(*(edit.find(ZOOKEEPER, "controller", node=node) for node in nodes))
+
+
+UNNAMED = plant("controller-unnamed", "sim-clean", CONTROLLER)(_unnamed("B"))
+# A watch tells the newest state: D's office may have ended before that was read.
+UNNAMED_OK = plant("controller-unnamed-lawful", "sim-clean")(_unnamed("D", None))
+
 LEAVES = plant("controller-leaves-another-epoch", "sim-clean", CONTROLLER)(_wrong_leaver)
 
 
