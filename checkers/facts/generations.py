@@ -4,6 +4,9 @@ Which generations of a topic may be there at the end of a run, by what the clien
 A topic that is deleted and created again has the name of its predecessor. An answer says what happened; without
 one, a create or a delete may have happened, may happen later, or never. So every state that the answers allow is
 followed, and only what holds in all of them is certain.
+
+Where deletes take effect later, an acknowledged one has marked its topic, which is gone at some time after that:
+its brokers refuse by what they were told last, so that of all answers only an acknowledged create proves something.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from checkers.facts.fact import fact
-from checkers.facts.view import key_of
+from checkers.facts.view import key_of, run_setup_of
 from harness.events import CreateTopic, DeleteTopic
 from harness.model import HistoryError, Op, OpType, Source
 
@@ -21,6 +24,7 @@ from harness.model import HistoryError, Op, OpType, Source
 END: Final = 2**62
 # With more creates and deletes of unknown outcome nothing is certain.
 UNANSWERED_MAX: Final = 8
+NOT_MARKED: Final = 2**62
 # Refusals that say whether the topic was there.
 THERE: Final = "TOPIC_ALREADY_EXISTS"
 ABSENT: Final = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -52,11 +56,17 @@ class _State:
     Attributes:
         pending: the numbers of the asks without an answer that may still happen.
         deleted: between which indexes the last delete happened, (-1, -1) for none.
+        marked: the index after which the topic was marked to be deleted, NOT_MARKED if it is not there or not marked.
     """
 
     there: bool
     pending: frozenset[int]
     deleted: tuple[int, int] = (-1, -1)
+    marked: int = NOT_MARKED
+
+    def gone(self, until: int) -> _State:
+        """Return the state after the deletion of a marked topic, which has happened before an index."""
+        return replace(self, there=False, deleted=(self.marked, until), marked=NOT_MARKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +95,13 @@ class Newest:
 def newest_generation(ops: Sequence[Op]) -> Newest:
     """Return what is certain of the newest generation of the topic that the ops are about."""
     asks = list(_asks(ops, key_of(ops)[0]))
+    setup = run_setup_of(ops)
+    later = setup is not None and bool(setup.deletes_later)
     proof = tuple(ask.done for ask in asks if ask.done < END)
     states, since = frozenset({_State(there=False, pending=frozenset())}), -1
     for number, ask in enumerate(asks):
         before = _closure(states, asks, since, ask.done)
-        states, since = frozenset(_after(before, number, ask)), ask.invoked
+        states, since = frozenset((_after_later if later else _after)(before, number, ask)), ask.invoked
         if not states:
             return Newest(proof=proof, contradicted=ask)
         if any(len(state.pending) > UNANSWERED_MAX for state in states):
@@ -148,14 +160,30 @@ def _after(states: Iterable[_State], number: int, ask: Ask) -> Iterator[_State]:
                 yield state
 
 
+def _after_later(states: Iterable[_State], number: int, ask: Ask) -> Iterator[_State]:
+    """Yield the same where deletes take effect later; what was refused may have been so by what is old."""
+    for state in states:
+        if ask.outcome is OpType.FAIL:
+            yield state
+        elif ask.outcome is OpType.OK and ask.creates:
+            if not state.there:
+                yield replace(state, there=True)
+        elif ask.outcome is OpType.OK and state.there:
+            yield replace(state, marked=min(state.marked, ask.invoked))
+        else:
+            yield replace(state, pending=state.pending | {number})
+
+
 def _closure(states: Iterable[_State], asks: Sequence[Ask], since: int, until: int) -> frozenset[_State]:
-    """Return the states that these may become, as asks without an answer happen between two indexes."""
-    found: dict[tuple[bool, frozenset[int]], tuple[int, int]] = {}
+    """Return the states that these may become, as what is due happens between two indexes."""
+    found: dict[tuple[bool, bool, frozenset[int]], _State] = {}
     waiting = list(states)
     while waiting:
         state = waiting.pop()
         if not _widen(found, state):
             continue
+        if state.marked != NOT_MARKED:
+            waiting.append(state.gone(until))
         for number in state.pending:
             ask, pending = asks[number], state.pending - {number}
             if (
@@ -163,18 +191,17 @@ def _closure(states: Iterable[_State], asks: Sequence[Ask], since: int, until: i
             ):  # a create of what is there, and a delete of what is not, do nothing
                 waiting.append(replace(state, there=state.there or ask.creates, pending=pending))
             else:
-                deleted = (max(since, ask.invoked), until)
-                waiting.append(replace(state, there=False, pending=pending, deleted=deleted))
-    return frozenset(
-        _State(there=there, pending=pending, deleted=deleted) for (there, pending), deleted in found.items()
-    )
+                marked = min(state.marked, max(since, ask.invoked))
+                waiting.append(replace(state, pending=pending, marked=marked).gone(until))
+    return frozenset(found.values())
 
 
-def _widen(found: dict[tuple[bool, frozenset[int]], tuple[int, int]], state: _State) -> bool:
-    """Add a state; of two that differ in when the last delete happened, keep both times as one. False: known."""
-    key = state.there, state.pending
-    known = found.get(key, state.deleted)
-    wider = min(known[0], state.deleted[0]), max(known[1], state.deleted[1])
+def _widen(found: dict[tuple[bool, bool, frozenset[int]], _State], state: _State) -> bool:
+    """Add a state; of two that differ in when deletes happened, keep all these times as one. False: known."""
+    key = state.there, state.marked != NOT_MARKED, state.pending
+    known = found.get(key, state)
+    deleted = min(known.deleted[0], state.deleted[0]), max(known.deleted[1], state.deleted[1])
+    wider = replace(state, deleted=deleted, marked=min(known.marked, state.marked))
     if found.get(key) == wider:
         return False
     found[key] = wider

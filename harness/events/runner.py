@@ -54,6 +54,10 @@ class Setup(Event):
         default=None,
         metadata=key("the topics that clients delete and create again; rules of partitions skip them"),
     )
+    deletes_later: bool | None = field(
+        default=None,
+        metadata=key("true if the delete of a topic may take effect after it was acknowledged, as Apache Kafka's"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster, RunCancelled
 from harness.cluster.fault import Fault
+from harness.cluster.target import DELETES, LATER
 from harness.events import Healed, RunnerNote, Setup, Step
 from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
@@ -210,4 +211,5 @@ def setup_event(spec: RunSpec, *, power_tier: str, sends_once: bool) -> Setup:
         must_play=spec.must_play or None,
         further={str(place): replicas for place, replicas in spec.scenario.further.items()} or None,
         churned=spec.scenario.clients.churned or None,
+        deletes_later=spec.rules.get(DELETES) == LATER or None,
     )

@@ -34,6 +34,8 @@ ALWAYS: Final[Mapping[str, str]] = {
     "zookeeper.connection.timeout.ms": "30000",
     # Only a scenario creates topics and causes elections, never a broker by itself.
     "auto.create.topics.enable": "false",
+    # A topic is deleted when a client asks for it; up to 0.11 that is not the default.
+    "delete.topic.enable": "true",
     "auto.leader.rebalance.enable": "false",
     "controlled.shutdown.enable": "false",
     "replica.lag.time.max.ms": str(REPLICA_LAG_MS),

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from harness.cluster.target import (
+    DELETES,
+    LATER,
     MODELS,
     NAMED,
     OLD_REGISTRATION,
@@ -33,7 +35,7 @@ from targets.kafka.releases import Entry, entries, release_of, version
 
 # A rule that names the entry's release; it is not a property.
 RELEASE: Final = "release"
-_NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, NAMED})
+_NO_PROPERTIES: Final = frozenset({RELEASE, MODELS, OLD_REGISTRATION, DELETES, NAMED})
 # Record batches came with 0.11 (KIP-98): older brokers accept message sets only.
 BATCHES_SINCE: Final = (0, 11)
 _PROPERTY: Final = re.compile(r"(?P<name>[a-z][a-z0-9]*(\.[a-z0-9]+)+)=(?P<value>[^\r\n]*)")
@@ -125,6 +127,7 @@ def _rules(entry: Entry, *, changed: bool = False) -> dict[str, str]:
         RELEASE: entry.release.name,
         MODELS: entry.models,
         OLD_REGISTRATION: REFUSED,
+        DELETES: LATER,
         **named,
         **entry.properties,
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.target import MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
+from harness.cluster.target import DELETES, LATER, MODELS, NAMED, OLD_REGISTRATION, REFUSED, Target
 from harness.java import Java
 from harness.launch import Runtime
 from harness.model import UsageError
@@ -33,11 +33,12 @@ def test_protocols_are_releases_and_variants_and_say_what_they_model() -> None:
         MODELS: "kip101",
         NAMED: "kafka:3.9.1@1.1",
         "inter.broker.protocol.version": "1.1",
-    } == {name: value for name, value in protocols["3.9.1@1.1"].items() if name != OLD_REGISTRATION}
+    } == {name: value for name, value in protocols["3.9.1@1.1"].items() if name not in (OLD_REGISTRATION, DELETES)}
 
 
-def test_every_release_refuses_a_second_registration() -> None:
-    assert {REFUSED} == {rules[OLD_REGISTRATION] for rules in TARGET.protocols().values()}
+def test_every_release_refuses_a_second_registration_and_deletes_topics_later() -> None:
+    found = TARGET.protocols().values()
+    assert {(REFUSED, LATER)} == {(rules[OLD_REGISTRATION], rules[DELETES]) for rules in found}
 
 
 def test_rules_take_a_property_and_what_it_models_follows() -> None:
@@ -104,7 +105,8 @@ def test_launch_starts_the_release_from_the_cache_with_its_properties(
     lines = launch.files["server.properties"].splitlines()
     assert "min.insync.replicas=2" in lines
     # Rules that describe the entry are not broker properties.
-    assert not [line for line in lines if line.startswith(("release=", f"{MODELS}=", f"{OLD_REGISTRATION}="))]
+    described = ("release", MODELS, OLD_REGISTRATION, DELETES)
+    assert not [line for line in lines if line.startswith(tuple(f"{rule}=" for rule in described))]
 
 
 def test_launch_takes_java_and_jars_where_a_host_has_them_inside(

@@ -17,6 +17,7 @@ from harness.events import CreateTopic, DeleteTopic, Produce, Setup
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import Op, OpType, UsageError, events_of
+from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
 from harness.workload.plan import Clients
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
@@ -61,12 +62,18 @@ class ChurningEnvironment(Environment):
         return cast(Client, Churning(RealEnvironment.make_client(self, cluster), self._clients, cluster.history))
 
 
-def test_apache_kafka_is_refused_since_it_acknowledges_a_delete_before_the_topic_is_gone() -> None:
-    runs = RandomRuns(target="kafka", variant="3.9.1", host="local", workload="topics")
-    with pytest.raises(
-        UsageError, match=r"target kafka:3.9.1: churner n1, n2; expected target broker: Apache Kafka"
-    ):
+def test_brokers_that_know_no_record_batches_are_refused() -> None:
+    runs = RandomRuns(target="kafka", variant="0.10.2.2", host="local", workload="topics")
+    with pytest.raises(UsageError, match=r"target kafka:0.10.2.2: churner n1 with brokers older than 0.11"):
         runs.spec(SEED)
+
+
+@pytest.mark.parametrize(("target", "variant", "later"), [("kafka", "3.9.1", True), ("broker", "kip380", None)])
+def test_history_says_whether_deletes_take_effect_later(target: str, variant: str, later: bool | None) -> None:
+    spec = RandomRuns(target=target, variant=variant, host="local", workload="topics").spec(SEED)
+    setup = setup_event(spec, power_tier="none", sends_once=True)
+    assert ("temp", "spare") == setup.churned
+    assert later is setup.deletes_later
 
 
 @pytest.mark.slow

@@ -143,6 +143,8 @@ def impossible(clients: Clients, own: Library) -> Iterator[str]:
             if either.client not in (None, own):
                 why = f"{either.name} with brokers older than 0.11; expected client {own}, or none"
                 yield f"client {either.client}: {why}"
+        for churner in clients.churners:
+            yield f"churner {churner.name} with brokers older than 0.11; expected none: its requests are newer"
     for killed in both:
         library = killed.client or own
         if killed.kill_after is not None and library is not Library.RAW and stack_of(library).has_processes:

@@ -19,9 +19,14 @@ ANSWERS = {
 }
 
 
-def story(asks: Sequence[str]) -> list[Op]:
-    """Return the history of creates (+) and deletes (-), each with its answer: `+ok`, `-lost`."""
-    found = Story({})
+def story(asks: Sequence[str], *, later: bool = False) -> list[Op]:
+    """
+    Return the history of creates (+) and deletes (-), each with its answer: `+ok`, `-lost`.
+
+    Args:
+        later: whether deletes may take effect after they were acknowledged.
+    """
+    found = Story({}, deletes_later=True) if later else Story({})
     for ask in asks:
         f = "create-topic" if ask[0] == "+" else "delete-topic"
         about = {"topic": "t", **({"assignments": [["A"]]} if ask[0] == "+" else {})}
@@ -78,6 +83,41 @@ def test_answer_that_contradicts_those_before_it_is_named(asks: Sequence[str], d
     found = newest_generation(PartOps(story(asks)))
     assert found.contradicted is not None
     assert done == found.contradicted.done
+
+
+@pytest.mark.parametrize(
+    ("asks", "may_be_there", "is_there", "old_before", "new_after"),
+    [
+        (("+ok",), True, True, -1, -1),
+        # The topic is marked, and may be there still.
+        (("+ok", "-ok"), True, False, -1, END),
+        (("+ok", "-ok", "+there"), True, False, -1, END),
+        (("+ok", "-ok", "-absent"), True, False, -1, END),
+        # It is there again, so that what was there is gone: since its delete was asked for, and not before.
+        (("+ok", "-ok", "+there", "+ok"), True, True, 3, 8),
+        # A broker that was not told yet acknowledges the delete of what is gone: it may end the next generation.
+        (("+ok", "-ok", "-ok", "+ok"), True, False, 3, END),
+        (("+ok", "-lost", "-ok", "+ok"), True, False, 3, END),
+        # It refuses the delete of a topic that it does not know yet.
+        (("+ok", "-absent", "+there"), True, True, -1, -1),
+        (("+ok", "-ok", "+ok", "-ok", "+lost"), True, False, 3, END),
+        (("-ok", "+ok"), True, False, -1, END),
+    ],
+)
+def test_what_is_certain_where_deletes_take_effect_later(
+    asks: Sequence[str], may_be_there: bool, is_there: bool, old_before: int, new_after: int
+) -> None:
+    """Source: Apache Kafka, ZkAdminManager.deleteTopics, which waits for the broker's metadata alone."""
+    found = newest_generation(PartOps(story(asks, later=True)))
+    assert found.contradicted is None
+    assert (may_be_there, is_there) == (found.may_be_there, found.is_there)
+    assert (old_before, new_after) == (found.old_before, found.new_after)
+
+
+def test_topic_that_was_not_deleted_is_not_created_again_though_deletes_take_effect_later() -> None:
+    found = newest_generation(PartOps(story(["+ok", "+there", "+ok"], later=True)))
+    assert found.contradicted is not None
+    assert found.contradicted.done == 6
 
 
 def test_with_many_unanswered_requests_nothing_is_certain() -> None:
