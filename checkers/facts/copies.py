@@ -26,6 +26,9 @@ UNKNOWN: Final = -1
 # (first, end, origin): the offsets from first on, end exclusive, hold records of that origin.
 Piece: TypeAlias = tuple[int, int, int]
 
+# A piece that a log lost, and the index of the op that shows it.
+_Undone: TypeAlias = tuple[int, int, int, int]
+
 _Step: TypeAlias = Append | Truncate | Recovered | Leader | Follower | Started | Stopped
 
 
@@ -174,7 +177,8 @@ class Copies:
         self._wrote_twice = Ranges(_overlaps((step.base, step.end) for _, step in self._wrote))
         self._names = names
         self._logs: dict[str, ReplicaLog] = {}
-        self._undone: dict[str, list[Piece]] = {}
+        self._undone: dict[str, list[_Undone]] = {}
+        self._led_from = _led_from(self._steps)
         self._leader_of: dict[str, str] = {}
         # Whom each node's last process followed as it ended.
         self._followed: dict[str, str] = {}
@@ -276,6 +280,8 @@ class Copies:
                 p
                 for p in reversed(self._undone.get(leader, ()))
                 if p[0] <= first < p[1] and (p[0] == first or before in (None, p[2]))
+                # A batch of its own epoch shows that it sent all of it as the leader in that epoch.
+                and p[3] > self._led_from.get((leader, step.epoch), -1)
             )
             gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
             if gone is None:
@@ -305,7 +311,7 @@ class Copies:
 
     def _remove(self, op: Op, log: ReplicaLog, to: int) -> list[Change]:
         removed = log.cut(to)
-        self._undone.setdefault(op.process, []).extend(removed)
+        self._undone.setdefault(op.process, []).extend((*piece, op.index) for piece in removed)
         return [self._change(op, first, end, None) for first, end, _ in removed]
 
     def _recover(self, op: Op, step: Recovered, log: ReplicaLog) -> list[Change]:
@@ -331,7 +337,7 @@ class Copies:
     def _unreported(self, op: Op, step: Recovered, first: int) -> list[Piece]:
         """Return what a process had copied as it ended: its leader's records, if that lost none from there on."""
         leader, found = self._followed.get(op.process, ""), list[Piece]()
-        if leader in self._logs and not any(end > first for _, end, _ in self._undone.get(leader, ())):
+        if leader in self._logs and not any(end > first for _, end, *_ in self._undone.get(leader, ())):
             found = self._logs[leader].slice(first, step.log_end_offset)
             if not all(self._fits(step, start, origin) for start, _, origin in found):
                 found = []
@@ -384,6 +390,15 @@ def _by_origin(ops: Sequence[Op]) -> Mapping[int, Sequence[Change]]:
 def copies_of(ops: Sequence[Op]) -> Copies:
     """Return the replicas' logs over time."""
     return Copies(ops, names_of(ops))
+
+
+def _led_from(steps: Iterable[tuple[Op, _Step]]) -> Mapping[tuple[str, int], int]:
+    """Return the index of the op with which each node began to lead in each epoch."""
+    found: dict[tuple[str, int], int] = {}
+    for op, step in steps:
+        if isinstance(step, Leader):
+            found.setdefault((op.process, step.epoch), op.index)
+    return found
 
 
 def _overlaps(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
