@@ -279,7 +279,8 @@ class Copies:
             lost = (
                 p
                 for p in reversed(self._undone.get(leader, ()))
-                if p[0] <= first < p[1] and (p[0] == first or before in (None, p[2]))
+                if p[0] <= first < p[1]
+                and (p[0] == first or before in (None, p[2]))
                 # A batch of its own epoch shows that it sent all of it as the leader in that epoch.
                 and p[3] > self._led_from.get((leader, step.epoch), -1)
             )

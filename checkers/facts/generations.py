@@ -5,8 +5,8 @@ A topic that is deleted and created again has the name of its predecessor. An an
 one, a create or a delete may have happened, may happen later, or never. So every state that the answers allow is
 followed, and only what holds in all of them is certain.
 
-Where deletes take effect later, an acknowledged one has marked its topic, which is gone at some time after that:
-its brokers refuse by what they were told last, so that of all answers only an acknowledged create proves something.
+Where deletes take effect later, an acknowledged one has marked its topic, which is gone at some time after that.
+Brokers refuse by what they were told last, so that of all answers only an acknowledged create proves something.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _State:
     Attributes:
         pending: the numbers of the asks without an answer that may still happen.
         deleted: between which indexes the last delete happened, (-1, -1) for none.
-        marked: the index after which the topic was marked to be deleted, NOT_MARKED if it is not there or not marked.
+        marked: the index after which the topic was marked to be deleted, NOT_MARKED if it was not.
     """
 
     there: bool

@@ -38,8 +38,9 @@ KINDS: Final = (
         kind=Kind.WRONG_TOPIC,
         formula="ok(create) of a topic that is there, or of one that is not: ok(delete) or a refusal that says so",
         words="A topic is not as a broker answered: what it said was created or deleted was not.",
-        evidence="client: create-topic, delete-topic",
-        unchecked="A create or a delete without an answer: what it leaves open is lawful.",
+        evidence="client: create-topic, delete-topic; runner: setup (deletes_later)",
+        unchecked="A create or a delete without an answer: what it leaves open is lawful. Where deletes take "
+        "effect later, all but the create of a topic that certainly was there.",
         source="Apache Kafka, CreateTopics and DeleteTopics",
     ),
     Definition(

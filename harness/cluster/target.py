@@ -17,8 +17,8 @@ MODELS: Final = "models"
 # registration. If it is refused, that session must be ended before the node is started.
 OLD_REGISTRATION: Final = "old_registration"
 REFUSED: Final = "refused"
-# A rule of such targets too: when a delete that was acknowledged takes effect, if not at once. Until then the topic
-# is there, and cannot be created again.
+# A rule of such targets too: when a delete that was acknowledged takes effect, if not at once. Until then the
+# topic is there, and cannot be created again.
 DELETES: Final = "deletes"
 LATER: Final = "later"
 # A rule of such targets too: the name, such as kafka:2.1.1, by which a scenario's file names this release alone;

@@ -148,7 +148,10 @@ class SimEnvironment:
         settings: dict[str, Any] = {**settings_of(spec.scenario.settings)}
         make: Callable[..., World] = random_world if spec.random else World
         if spec.random and spec.scenario.further:
-            settings |= {"together": random_together(spec.seed), **random_fetches(spec.seed, settings["replica_lag_ms_max"])}
+            settings |= {
+                "together": random_together(spec.seed),
+                **random_fetches(spec.seed, settings["replica_lag_ms_max"]),
+            }
             clocks = random_clocks(spec.seed, spec.draw.ids)
             make = partial(random_world, more=random_more(spec.seed), clocks=clocks)
         elif spec.random and spec.scenario.settings.message_format is MessageFormat.WITHOUT_EPOCHS:

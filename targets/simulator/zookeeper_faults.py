@@ -101,8 +101,8 @@ def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
     Return how the brokers of a run of several partitions fetch: in many runs so little that a batch comes alone.
 
     Args:
-        lag_ms: how long a follower may lag. A wait at the log's end is at most half of that: Kafka refuses a longer
-            one than the lag, since a follower that has everything would leave the ISR while it waits.
+        lag_ms: how long a follower may lag. A wait at the log's end is at most half of that: Kafka refuses one
+            above the lag, since a follower that has everything would leave the ISR while it waits.
 
     Then the high watermark is now and then between the batches of a produce, and a follower's far behind that.
     Longer waits leave more timers behind that were dropped.

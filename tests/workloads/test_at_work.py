@@ -16,6 +16,7 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
+from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.events import Poll, Produce, Read
 from harness.history.file import History, read_history
@@ -40,7 +41,7 @@ from workloads.clients.raw import RawClient
 
 pytestmark = pytest.mark.slow
 
-TARGET = load("target", TARGETS, "broker", "TARGET")
+TARGET: Target = load("target", TARGETS, "broker", "TARGET")
 LOG = Place("log", 0)
 ORDERS = Place("orders", 0)
 SCHEDULE = """
@@ -125,8 +126,8 @@ class Working:
 class Environment(RealEnvironment):
     """Real nodes, whose client works."""
 
-    def __init__(self, clients: Clients, zookeeper: Address, client: str) -> None:
-        super().__init__("local", make_host=HOSTS["local"], target=TARGET, client=client, zookeeper=zookeeper)
+    def __init__(self, clients: Clients, zookeeper: Address, client: str, target: Target = TARGET) -> None:
+        super().__init__("local", make_host=HOSTS["local"], target=target, client=client, zookeeper=zookeeper)
         self._clients = clients
 
     def make_client(self, cluster: Cluster) -> Client:
@@ -138,7 +139,10 @@ def played(
     zookeeper: Address,
     folder: Path,
     client: str = "raw",
-    environment: Callable[[Clients, Address, str], Environment] = Environment,
+    *,
+    environment: Callable[[Clients, Address, str, Target], Environment] = Environment,
+    target: Target = TARGET,
+    protocol: str = "kip380",
 ) -> tuple[RunResult, list[Op]]:
     """Play the schedule under a workload; return the judgement and the history."""
     lines = [
@@ -148,16 +152,16 @@ def played(
     ]
     scenario = parse("workload", SCHEDULE.format(clients="\n".join(lines)), "this test", NEMESES)
     spec = RunSpec(
-        target=TARGET.name,
+        target=target.name,
         host="local",
-        variant=Variant(protocol="kip380"),
-        rules=TARGET.rules("kip380", ()),
+        variant=Variant(protocol=protocol),
+        rules=target.rules(protocol, ()),
         scenario=scenario,
         draw=draw(scenario, SEED),
     )
     # The run's chroot in ZooKeeper, which all tests share, has these names.
     run = create_suite(folder, folder.name).create_run(f"workload-{client}")
-    Player(environment=environment(clients, zookeeper, client), faults=NEMESES).play(spec, run)
+    Player(environment=environment(clients, zookeeper, client, target), faults=NEMESES).play(spec, run)
     ops = read_history(run.history)
     return judge(spec, ops), ops
 

@@ -12,18 +12,23 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
+from harness.cluster.target import Target
 from harness.environment.real import RealEnvironment
 from harness.events import CreateTopic, DeleteTopic, Produce, Setup
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import Op, OpType, UsageError, events_of
+from harness.registry import load
 from harness.run.player import setup_event
 from harness.search.random_runs import RandomRuns
 from harness.workload.plan import Clients
+from targets import TARGETS
+from tests.kafka.test_one_log_on_both import have
 from tests.workloads.test_at_work import LOG, ORDERS, SEED, Environment, completed, played
 from workloads import WORKLOADS
 
 NODES = ("A", "B", "C")
+RELEASE = "3.9.1"
 # So many deletions of each topic before the leader dies, and again after it is back.
 DELETIONS_MIN = 3
 
@@ -77,15 +82,23 @@ def test_history_says_whether_deletes_take_effect_later(target: str, variant: st
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "protocol"), [("broker", "kip380"), pytest.param("kafka", RELEASE, marks=pytest.mark.kafka)]
+)
 def test_topics_come_and_go_while_the_leader_dies_and_nothing_old_is_found_in_new_ones(
-    tmp_path: Path, zookeeper: Address
+    tmp_path: Path, zookeeper: Address, name: str, protocol: str
 ) -> None:
+    if name == "kafka":
+        have(RELEASE)
+    target: Target = load("target", TARGETS, name, "TARGET")
     workload = WORKLOADS["topics"]
     drawn = workload.clients((LOG, ORDERS), seed=SEED)
     clients = Clients(
         producers=drawn.producers, consumers=drawn.consumers, churners=workload.churners(NODES, seed=SEED)
     )
-    result, ops = played(clients, zookeeper, tmp_path, environment=ChurningEnvironment)
+    result, ops = played(
+        clients, zookeeper, tmp_path, environment=ChurningEnvironment, target=target, protocol=protocol
+    )
     assert ("as expected", "") == (result.status, result.reason)
     (setup,) = (setup for _, setup in events_of(ops, Setup))
     assert ("temp", "spare") == setup.churned

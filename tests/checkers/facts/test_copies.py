@@ -43,7 +43,7 @@ def test_copy_that_arrives_before_its_append_is_not_of_what_its_leader_lost_in_a
     assert _origins(story, "A", 0) == _origins(story, "B", 0)[-1:]
 
 
-def test_copy_that_arrives_before_its_appends_is_not_of_what_its_leader_lost_before_it_led_in_their_epoch() -> None:
+def test_copy_that_arrives_before_its_appends_is_not_of_what_its_leader_lost_before_it_led() -> None:
     """What B lost ends before the copy does, so that only B's office tells that it cannot be part of it."""
     story = Story(RECORDS, "kip101").append("B", 0, 3, 0, "leader").cut("B", 3, 0, "epoch-answer")
     story.leads("B", 2, 0).follows("A", "B", 2, 0).append("A", 0, 5, 2, "follower").append("B", 0, 5, 2, "leader")

@@ -81,7 +81,6 @@ def _wrong_leaver(edit: Edit) -> None:
     edit.change(edit.find(BROKER, "controller", "D", active=False), epoch=4)
 
 
-
 def _unnamed(*nodes: str | None) -> Change:
     """Return a change that lets ZooKeeper's watch never tell that these nodes, or None, are controller."""
     return lambda edit: edit.drop(*(edit.find(ZOOKEEPER, "controller", node=node) for node in nodes))

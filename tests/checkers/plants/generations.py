@@ -120,6 +120,16 @@ def _created_twice_in_doubt(edit: Edit) -> None:
     _unanswered(edit.find(Source.CLIENT, CREATE, type="ok", nth=-1))
 
 
+def _later(change: Change) -> Change:
+    """Return the change of a run in which a delete may take effect after it was acknowledged."""
+
+    def both(edit: Edit) -> None:
+        edit.change(edit.lines[0], deletes_later=True)
+        change(edit)
+
+    return both
+
+
 GENERATIONS = [
     plant("generation-as-it-was-lawful", THERE)(lambda _: None),
     plant("generation-as-it-was-2-lawful", THERE_2)(lambda _: None),
@@ -145,4 +155,12 @@ GENERATIONS = [
     plant("generation-deleted-for-nothing-lawful", THERE)(_deleted_in_doubt),
     plant("generation-created-twice", THERE, Kind.WRONG_TOPIC)(_created_twice),
     plant("generation-created-twice-lawful", THERE)(_created_twice_in_doubt),
+    plant("generation-kept-old-records-later", THERE, Kind.OLD_GENERATION)(
+        _later(lambda edit: _kept_old(edit, THERE, "A", "B"))
+    ),
+    plant("generation-left-over-later-lawful", GONE)(_later(_left_over)),
+    plant("generation-lost-its-own-later", THERE, Kind.LOST)(_later(_gone_new)),
+    plant("generation-created-for-nothing-later", THERE, Kind.WRONG_TOPIC)(_later(_created_for_nothing)),
+    plant("generation-deleted-for-nothing-later-lawful", THERE)(_later(_deleted_for_nothing)),
+    plant("generation-created-twice-later", THERE, Kind.WRONG_TOPIC)(_later(_created_twice)),
 ]

@@ -86,8 +86,8 @@ def test_lost_is_unclean_though_a_replica_outside_the_isr_had_cut_its_copy_befor
     *, member: bool
 ) -> None:
     """C copied m2 and cut it to follow another leader; then B committed it alone. As a member C must hold it."""
-    story = Story(RECORDS, "kip101", replicas="ABC", unclean=True).started("A", "B", "C").elected("B", 0, isr="ABC")
-    story.leads("B", 0, 0, isr="ABC").follows("A", "B", 0, 0).follows("C", "B", 0, 0)
+    story = Story(RECORDS, "kip101", replicas="ABC", unclean=True).started("A", "B", "C")
+    story.elected("B", 0, isr="ABC").leads("B", 0, 0, isr="ABC").follows("A", "B", 0, 0).follows("C", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower")
     story.append("C", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
     isr = "BC" if member else "B"
