@@ -80,12 +80,27 @@ class AwaitElectionsRemoval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """
+    What a reading found new about the brokers: some decisions have no other cause, and the next finds it no more.
+
+    Attributes:
+        returned: the brokers whose registration appeared (all of them, to a new controller).
+        gone: the last registration, (broker, czxid), of those that left or bounced. Empty where czxids are not
+            compared: such a broker returns like any other.
+    """
+
+    returned: frozenset[int] = frozenset()
+    gone: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitStateWrite:
     """
     A decision about one partition was sent to ZooKeeper.
 
     Attributes:
-        known: the live brokers to restore if the decision is not written: see _unseen.
+        changes: what its reading found new, to be handled again if the decision is not written.
         saw: the brokers registered at the decision: (broker, czxid).
     """
 
@@ -93,7 +108,7 @@ class AwaitStateWrite:
     state: PartitionState
     replicas: tuple[int, ...]
     unclean: bool
-    known: tuple[tuple[int, int], ...] = ()
+    changes: Changes = Changes()
     saw: tuple[tuple[int, int], ...] = ()
 
 
@@ -169,15 +184,16 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         return
     controller = core.state.controller
     live = _live(core, dict(continuation.live))
-    returned = live.keys() - controller.live.keys()
+    changes = _changes(core, live)
+    returned = changes.returned
     assignments = dict(continuation.assignments)
     wanted, *nodes = results
     pairs = zip(continuation.assignments, nodes, strict=True)
     topic_ids = dict(continuation.topic_ids)
     found = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
     states = {tp: state for tp, state in found.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
-    first, known = not controller.in_office, _unseen(core, live)
-    controller.live, controller.in_office = live, True
+    first = not controller.in_office
+    controller.live, controller.unhandled, controller.in_office = live, set(), True
     commands.forget_dead(core)
     _stop_deleted(core, assignments, topic_ids)
     commands.stop_missed(core, returned, assignments)
@@ -193,7 +209,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, version=version, known=known, saw=continuation.live)
+            _write(core, tp, replicas, state, decision, version=version, changes=changes, saw=continuation.live)
     _send_writes(core)
 
 
@@ -226,15 +242,24 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
     return {broker: czxid for broker, czxid in registered.items() if broker not in bounced}
 
 
-def _unseen(core: Core, live: Collection[int]) -> tuple[tuple[int, int], ...]:
-    """
-    Return the live brokers as of the last reading, to be restored if a decision of this one is not written.
+def _changes(core: Core, live: dict[int, int]) -> Changes:
+    """Return what differs from the last reading, and the returns before it that are still to be handled."""
+    controller = core.state.controller
+    returned = (live.keys() - controller.live.keys()) | (controller.unhandled & live.keys())
+    left = ((broker, czxid) for broker, czxid in controller.live.items() if broker not in live)
+    return Changes(returned=frozenset(returned), gone=tuple(left) if core.rules.fence_broker_epoch else ())
 
-    Only a difference causes a decision: a broker that returned, bounced or left must be handled once more, even
-    if it is back by then. Where czxids are compared, the old czxid shows that difference.
+
+def _handle_again(core: Core, changes: Changes) -> None:
     """
-    before = core.state.controller.live.items()
-    return tuple((broker, czxid) for broker, czxid in before if core.rules.fence_broker_epoch or broker in live)
+    Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
+
+    A broker that returned stays known: if it bounces before the next reading, its czxid alone shows it, and a
+    replica that lost its records would keep its place in the ISR.
+    """
+    controller = core.state.controller
+    controller.live |= dict(changes.gone)
+    controller.unhandled |= changes.returned
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
@@ -268,7 +293,7 @@ def _write(
     decision: election.Decision,
     *,
     version: int | None,
-    known: tuple[tuple[int, int], ...],
+    changes: Changes,
     saw: tuple[tuple[int, int], ...],
 ) -> None:
     """
@@ -291,7 +316,7 @@ def _write(
     check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
     path, data = leader_and_isr_path(tp), encode_state(new)
     continuation = AwaitStateWrite(
-        tp=tp, state=new, replicas=replicas, unclean=decision.unclean, known=known, saw=saw
+        tp=tp, state=new, replicas=replicas, unclean=decision.unclean, changes=changes, saw=saw
     )
     ops: list[ZkCreate | ZkSet | ZkDelete | ZkCheck] = [check]
     if version is None:
@@ -332,7 +357,7 @@ def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> Non
     if not isinstance(result, ZkDone):
         # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed.
         # Reading again shows which; a deposed controller fails its epoch check from now on.
-        controller.live = dict(continuation.known)
+        _handle_again(core, continuation.changes)
         if result is ZkError.LOST:
             controller.uncertain[continuation.tp] = continuation
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if result is ZkError.LOST else 1)

@@ -190,6 +190,53 @@ def test_bounce_is_decided_though_somebody_else_wrote_first(protocol: str) -> No
 
 
 @pytest.mark.parametrize("protocol", SEEING)
+def test_bounce_is_seen_though_a_new_controllers_first_decision_was_not_written(protocol: str) -> None:
+    """
+    Source:  KIP-380; KafkaController keeps the epochs of the brokers that it has read, whatever its writes do.
+
+    To a new controller every broker has just returned. It decides that again if the leader wrote first; if it
+    forgot the registrations too, 1 would lead on without the record that it lost.
+    """
+    cluster = Cluster(protocol, brokers=(3, 4, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.produce(1, crc=11)
+    cluster.benches[4].hold(leader_and_isr_path(TP), writes=True)
+    cluster.crash(3)
+    assert [4] == cluster.in_office
+    cluster.zk.put_state(1, 0, (1, 2))
+    cluster.benches[4].release()
+    old = cluster.stop(1)
+    cluster.lose_power(1, kept=0)
+    cluster.start(1)
+    cluster.expire(old)
+    cluster.pass_ms(2_000)
+    assert [[2]] == [value["isr"] for value in cluster.benches[4].observed("elected")]
+    assert {1: (F, 1), 2: (L, 1)} == cluster.roles()
+    assert [1, 1] == [cluster.replica(broker).log.end_offset for broker in (1, 2)]
+
+
+@pytest.mark.parametrize("protocol", SEEING)
+def test_bounce_is_seen_though_a_decision_about_the_return_before_it_was_not_written(protocol: str) -> None:
+    """Source: KIP-380. 2 returned and is in the ISR of t again; only u, which it alone holds, is undecided."""
+    cluster = Cluster(protocol, brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    cluster.create("u", replicas=(2,))
+    cluster.produce(1, crc=11)
+    cluster.crash(2)
+    cluster.benches[3].lose(leader_and_isr_path(TopicPartition("u", 0)), happened=False, writes=True)
+    cluster.start(2)
+    assert (1, 2) == cluster.state().isr
+    old = cluster.stop(2)
+    cluster.lose_power(2, kept=0)
+    cluster.start(2)
+    cluster.expire(old)
+    cluster.pass_ms(2_000)
+    told = [value["isr"] for value in cluster.benches[3].observed("elected") if value["topic"] == "t"]
+    assert [[1, 2], [1], [1]] == told
+    assert (2, L) == (cluster.state(TopicPartition("u", 0)).leader, cluster.roles(TopicPartition("u", 0))[2][0])
+
+
+@pytest.mark.parametrize("protocol", SEEING)
 def test_leader_that_went_unwritten_and_came_back_has_failed(protocol: str) -> None:
     """As in test_membership's test of registrations that appear, but here the disappearance is not forgotten."""
     cluster = Cluster(protocol, brokers=(3, 1, 2))
