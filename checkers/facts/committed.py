@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from checkers.facts.copies import UNKNOWN, Piece, Replay, ReplicaLog, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.fact import fact, select
+from checkers.facts.replica_log import UNKNOWN, Piece, Replay, ReplicaLog
 from harness.events import Follower, HighWatermark, Leader, Started
 from harness.model import Op, Source
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from checkers.facts.copies import Change, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.durable import flushed
 from checkers.facts.outages import Outage, outages
+from checkers.facts.replica_log import Change
 from checkers.facts.view import REASONS, at
 from harness.effect import Effect, nature_of
 from harness.events import Append, Ended, Follower, Injection, Leader, Recovered, Started, Truncate

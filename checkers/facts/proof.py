@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.facts.copies import UNKNOWN, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover
 from checkers.facts.fates import Cause, End, Fate
 from checkers.facts.isr import isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return, returned_unseen, returned_with_all
 from checkers.facts.outages import Outage, outages
+from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.view import at, names_of, setup_of
 from harness.effect import nature_of
 from harness.events import ControllerOffice, Elected, Follower, Injection, Leader, Registered, Registrations

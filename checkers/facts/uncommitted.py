@@ -13,10 +13,11 @@ from typing import Final, NamedTuple
 
 from checkers.facts.acked import acked_records, last_fetch, written_by
 from checkers.facts.committed import Commit, commit_of, commits_of
-from checkers.facts.copies import UNKNOWN, Piece, Replay, copied, copies_of
+from checkers.facts.copies import copied, copies_of
 from checkers.facts.fact import fact
 from checkers.facts.polls import Polled, Shown, polls
 from checkers.facts.reigns import led_at, led_with, margin_after, moments_of, report_high_watermarks, until
+from checkers.facts.replica_log import UNKNOWN, Piece, Replay
 from harness.model import Op
 
 # The ways in which a read is dirty; each ends a sentence about its offsets.

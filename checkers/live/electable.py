@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from checkers.facts.copies import UNKNOWN, Piece, ReplicaLog
 from checkers.facts.moments import Said
+from checkers.facts.replica_log import UNKNOWN, Piece, ReplicaLog
 from harness.events import (
     Append,
     Follower,

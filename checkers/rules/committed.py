@@ -14,11 +14,12 @@ from typing import Final
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records, last_fetch, written_by
 from checkers.facts.committed import Commit, commits_by_origin, commits_of
-from checkers.facts.copies import Change, Piece, Replay, ReplicaLog, copied, copies_of
+from checkers.facts.copies import copied, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return
 from checkers.facts.moments import anomaly, margin_ns
+from checkers.facts.replica_log import Change, Piece, Replay, ReplicaLog
 from checkers.facts.view import at, final_leader, final_logs, offsets_text
 from checkers.rules.loss import committed_record, judge_loss
 from checkers.rules.lost import anomalies_of

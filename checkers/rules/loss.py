@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from checkers.facts.acked import Acked, Promise, acknowledged_at, broken_promises, promise_of, written_by
 from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
-from checkers.facts.copies import Change, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
 from checkers.facts.fates import Cause, fates_of
 from checkers.facts.keepers import Keepers, keepers_of
@@ -26,6 +26,7 @@ from checkers.facts.proof import (
     ended_before,
     missing_evidence,
 )
+from checkers.facts.replica_log import Change
 from checkers.facts.view import FinalLog, at
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
 from harness.model import Kind, Op

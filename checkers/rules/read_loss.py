@@ -16,12 +16,13 @@ from operator import attrgetter
 from checkers.facts.acked import Acked, acked_records, promise_of
 from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
-from checkers.facts.copies import UNKNOWN, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
 from checkers.facts.moments import margin_ns
 from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_reads, twice_polled
 from checkers.facts.reigns import first_risk_ns, until
+from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.sent import sent_values
 from checkers.facts.uncommitted import dirty_records
 from checkers.facts.view import at

@@ -13,9 +13,10 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.acked import acked_records
-from checkers.facts.copies import Replay, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.moments import anomaly, never_stood, states_of_epoch
 from checkers.facts.outages import outages
+from checkers.facts.replica_log import Replay
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, offsets_text
 from checkers.rules.exited import gone
 from harness.events import WITH_EPOCHS, Append, Healed, Produce

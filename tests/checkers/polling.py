@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from checkers.facts.acked import acked_records, written_by
-from checkers.facts.copies import Replay, copies_of
+from checkers.facts.copies import copies_of
 from checkers.facts.moments import moments
+from checkers.facts.replica_log import Replay
 from checkers.facts.view import final_logs, setup_of
 from harness.model import Op, OpType, PartOps, Source
 from tests.checkers.plants.changes import place

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from checkers.facts.copies import UNKNOWN, Copies
+from checkers.facts.copies import Copies
 from checkers.facts.fates import Cause, fates_of
+from checkers.facts.replica_log import UNKNOWN
 from tests.checkers.facts.test_outages import lost_disk
 from tests.checkers.golden import RECORDS, replicated, scenario_2
 from tests.checkers.story import IDS, TOPIC, Story
