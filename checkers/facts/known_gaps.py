@@ -16,7 +16,7 @@ from checkers.facts.elections import Takeover
 from checkers.facts.isr import isr_states
 from checkers.facts.outages import Outage, outages
 from harness.effect import nature_of
-from harness.events import ControllerOffice, Elected, Follower, Injection, LeaderAndIsr, Registered
+from harness.events import ControllerOffice, Elected, Fetch, Follower, Injection, LeaderAndIsr, Registered
 from harness.model import Op, OpType, events_of
 
 # How long a new controller may take to read who is registered; it reports no decision before.
@@ -68,16 +68,18 @@ def _still_reads(ops: Sequence[Op], office: Op, outage: Outage) -> bool:
 
 
 def joined_before_return(ops: Sequence[Op], node: str, joined: Op) -> bool:
-    """Return True if a replica joined the ISR while it was away: the write was in flight when it lost power."""
+    """Return True if a replica joined the ISR before it fetched again: the write was in flight when power went."""
     away = [each for each in outages(ops) if each.node == node and each.power_lost and each.begun < joined.index]
     if not away:
         return False
     back = away[-1].back
     if back is None or joined.index < back:
         return True
-    # It restarted, and its first fetch in its new life comes only after the first command that it obeys.
-    obeyed = [op.index for op, _ in events_of(ops, Follower) if op.process == node and op.index > back]
-    return joined.index < min(obeyed, default=joined.index + 1)
+    # It restarted. A leader lets in who fetches from it, and a process fetches only once it was told from whom: a
+    # fetch before that is of the process that lost its power.
+    told = [op.index for op, _ in events_of(ops, Follower) if op.process == node and op.index > back]
+    fetches = [op.index for op, fetch in events_of(ops, Fetch) if fetch.link[0] == node] if told else []
+    return not any(min(told) < index < joined.index for index in fetches)
 
 
 def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused: Callable[[str], bool]) -> bool:

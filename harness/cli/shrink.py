@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Shrink, print and write; return the exit code."""
     console = Console()
     source, output = _read(arguments)
-    subject = Subject.of(source.protocol, source.rules, seed=source.seed, name=output.stem)
+    subject = Subject.of(source.protocol, source.rules, seed=source.seed, name=output.stem, alike=source.alike)
     bounds = Bounds(
         jobs=arguments.jobs or cores(),
         tries=arguments.tries,

@@ -26,6 +26,7 @@ from harness.random_schedule.older_format import has_older_format, older_format_
 from harness.random_schedule.patterns import PATTERNS, WIDE_PATTERNS, Wish
 from harness.random_schedule.predicted_state import PredictedState
 from harness.random_schedule.profile import ALWAYS, DEFAULT, Profile
+from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.shape import is_lone, shaped
 from harness.random_schedule.stops import DEPOSE, with_stops
 from harness.random_schedule.width import draw_width, is_wide
@@ -150,7 +151,7 @@ class _Drawing:
         )
         first = first_step_line(len(width.further), width.clients)
         return Scenario(
-            name=f"seed-{self._seed}",
+            name=seed_name(self._seed),
             title=f"Drawn from seed {self._seed}",
             sources=("chance",),
             replicas=self._replicas,

@@ -26,6 +26,7 @@ from harness.cluster.settings import MessageFormat, Settings
 from harness.fabric.core.rules import ANY
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.profile import Profile
+from harness.random_schedule.seed_name import seed_name
 from harness.random_schedule.width import is_wide
 from harness.scenario.file import Scenario, Step
 from harness.scenario.heads import Count
@@ -59,7 +60,7 @@ def older_format_schedule(seed: int) -> Scenario:
     first = first_step_line(0, NO_CLIENTS)
     steps = tuple(Step(line=line, act=act) for line, act in enumerate(story.steps(), start=first))
     return Scenario(
-        name=f"seed-{seed}",
+        name=seed_name(seed),
         title=f"Drawn from seed {seed}",
         sources=("chance",),
         replicas=REPLICAS,

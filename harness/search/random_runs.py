@@ -12,9 +12,10 @@ from harness.model import UsageError
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
+from harness.random_schedule.seed_name import seed_name
 from harness.registry import load, pick
 from harness.run.spec import BROKER, RunSpec
-from harness.scenario.file import Scenario, draw
+from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
@@ -32,6 +33,16 @@ SIM: Final = "sim"
 def is_written(scenario: Scenario) -> bool:
     """Return True for a written scenario: it lacks the records that a random run sends at its end."""
     return not any(count.name in FINAL_RECORDS for count in scenario.records)
+
+
+def draw_run(scenario: Scenario, seed: int) -> Draw:
+    """
+    Draw the ids and numbers of a run: a random schedule's are those of its seed, whatever it is called.
+
+    They are drawn from the name. With those of the file's name a stored schedule would be another run than the one
+    in which it was found: the order of broker ids decides too.
+    """
+    return draw(scenario if is_written(scenario) else replace(scenario, name=seed_name(seed)), seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +112,7 @@ class RandomRuns:
             changes=self.changes,
             rules=self.rules,
             scenario=scenario,
-            draw=draw(scenario, seed),
+            draw=draw_run(scenario, seed),
             nemeses=() if is_written(scenario) else self.nemeses,
             schedule=str(self.schedule) if self.schedule else "",
             power_tier=self.power_tier,

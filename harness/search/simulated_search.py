@@ -106,7 +106,8 @@ def _keep(tally: Tally, runs: RandomRuns, options: Options, console: Console, sh
 
 def _shrink(spec: RunSpec, kept: Run, options: Options, console: Console) -> None:
     """Shrink the schedule of a finding, write it into the finding's folder, and print its steps."""
-    subject = Subject.of(spec.variant.protocol, spec.rules, seed=spec.seed, name=kept.shrunk.stem)
+    name = kept.shrunk.stem
+    subject = Subject.of(spec.variant.protocol, spec.rules, seed=spec.seed, name=name, alike=spec.alike)
     bounds = Bounds(jobs=options.jobs or cores(), tries=TRIES)
     try:
         shrunk = shrink(spec.scenario, subject, bounds, kept.shrunk)

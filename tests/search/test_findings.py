@@ -7,14 +7,20 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from checkers.judge import judge
 from harness.history.file import read_history
 from harness.model import ORACLES
+from harness.run.spec import RunSpec
 from harness.run.store import Run, create_suite, read_anomalies
 from harness.search.findings import _keep_conf, keep_simulated
 from harness.search.random_runs import SIM, RandomRuns
+from harness.search.shrink.source import read_source
+from harness.search.shrink.subject import Subject
 from harness.search.simulated import sim_player, simulate
 from harness.suite.scenario_files import read_scenario
+from targets.simulator.trace import Detail, Trace
 
 
 def test_kept_run_can_be_judged_and_played_again_from_its_folder(tmp_path: Path) -> None:
@@ -31,6 +37,32 @@ def test_kept_run_can_be_judged_and_played_again_from_its_folder(tmp_path: Path)
     assert seen == [line.partition(": ")[2] for line in kept.oracles.read_text(encoding="utf-8").splitlines()]
     again = simulate(player, replace(spec, scenario=read_scenario(kept.schedule)))
     assert (found.sentences, found.activity.steps) == (again.sentences, again.activity.steps)
+
+
+def digest(spec: RunSpec) -> str:
+    """Return the hash of every step of the spec's run."""
+    trace = Trace(Detail.EVENTS)
+    simulate(sim_player(RandomRuns(target="broker", variant="kip380", host=SIM).load_target(), trace), spec)
+    return trace.digest
+
+
+@pytest.mark.parametrize(("seed", "alike"), [(5, False), (12, False), (20, False), (25, False), (5, True)], ids=[
+    "one-partition", "wide", "older-format", "one-replica", "alike"
+])  # fmt: skip
+def test_stored_schedule_is_the_run_of_its_seed_when_it_is_played_or_shrunk(
+    seed: int, alike: bool, tmp_path: Path
+) -> None:
+    """Its file has another name, from which broker ids must not be drawn; the history says how it was played."""
+    runs = RandomRuns(target="broker", variant="kip380", host=SIM, alike=alike)
+    kept = keep_simulated(sim_player(runs.load_target()), runs.spec(seed), create_suite(tmp_path, "suite"))
+    played = digest(runs.spec(seed))
+    assert played == digest(replace(runs, schedule=kept.schedule).spec(seed))
+    for path in (kept.path, kept.schedule):
+        found = read_source(path, protocol=None, rules=(), seed=None)
+        subject = Subject.of(
+            found.protocol, found.rules, seed=found.seed, name=kept.shrunk.stem, alike=found.alike
+        )
+        assert played == digest(subject.spec(found.scenario))
 
 
 def test_kept_run_without_a_violation_has_no_page_of_oracles(tmp_path: Path) -> None:

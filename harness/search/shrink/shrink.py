@@ -82,7 +82,7 @@ def shrink(
     Return the smallest schedule that shows what this one shows; the same arguments always return the same one.
 
     Args:
-        output: the file that it is meant for; `subject` has its stem as name, from which broker ids are drawn.
+        output: the file that it is meant for; `subject` has its stem as name.
         on_try: called after each try, with the number of tries and the smallest schedule so far.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Final
 from harness import limits
 from harness.events import Setup
 from harness.model import HistoryError, Op, UsageError
-from harness.run.spec import BROKER
+from harness.run.spec import ALIKE, BROKER
 from harness.run.store import Run
 from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
@@ -31,6 +31,7 @@ class Source:
         folder: where the shrunk schedule is written, unless told otherwise.
         protocol, rules: the protocol, and the value of each of its rules.
         seed: the seed of the run.
+        alike: whether the run asked only for elections that every target could grant, as its history says.
     """
 
     scenario: Scenario
@@ -38,6 +39,7 @@ class Source:
     protocol: str
     rules: Mapping[str, str]
     seed: int
+    alike: bool
 
 
 def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], seed: int | None) -> Source:
@@ -76,6 +78,7 @@ def read_source(path: Path, *, protocol: str | None, rules: tuple[str, ...], see
         protocol=named,
         rules=values,
         seed=seed,
+        alike=setup is not None and (setup.target != BROKER or ALIKE in (setup.again or "").split()),
     )
 
 

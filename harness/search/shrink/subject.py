@@ -18,9 +18,9 @@ from harness.run.player import Player
 from harness.run.result import RunResult
 from harness.run.spec import BROKER, RunSpec
 from harness.scenario.expectation import NONE
-from harness.scenario.file import Scenario, draw, parse
+from harness.scenario.file import Scenario, parse
 from harness.scenario.variant import Variant
-from harness.search.random_runs import SIM, is_written
+from harness.search.random_runs import SIM, draw_run, is_written
 from harness.search.shrink.signature import Outcome, Signature, outcome_of
 from harness.search.simulated import play_in_memory, sim_player
 from nemesis import NEMESES
@@ -35,7 +35,9 @@ class Subject:
     Attributes:
         variant: the protocol, with every rule that is changed in it.
         seed: of latencies, ZooKeeper's faults and what a power loss keeps; of broker ids.
-        name: the name of the schedule, from which broker ids are drawn too: that of the file it is written to.
+        name: the name of the schedule: that of the file it is written to, from which broker ids of a written one
+            are drawn too.
+        alike: whether an election is asked for only if every target could grant it, as in the run that was found.
         reference: a variant under which a smaller schedule must hold, so that what it shows is the fault of the
             rules that differ, and not of the schedule; None for no such variant.
         accepted: the worst verdict under the reference: permitted, or unknown if already the whole schedule is.
@@ -44,15 +46,17 @@ class Subject:
     variant: Variant
     seed: int
     name: str
+    alike: bool = False
     reference: Variant | None = None
     accepted: Verdict = Verdict.PERMITTED
 
     @staticmethod
-    def of(protocol: str, rules: Mapping[str, str], *, seed: int, name: str) -> Subject:
+    def of(protocol: str, rules: Mapping[str, str], *, seed: int, name: str, alike: bool = False) -> Subject:
         """Return the subject with these rules; those that are the protocol's own do not count as changed."""
         own = TARGET.rules(protocol, ())
         changes = tuple(sorted(f"{rule}={value}" for rule, value in rules.items() if own.get(rule) != value))
-        return Subject(variant=Variant(protocol=protocol, changes=changes), seed=seed, name=name)
+        variant = Variant(protocol=protocol, changes=changes)
+        return Subject(variant=variant, seed=seed, name=name, alike=alike)
 
     def referring(self, scenario: Scenario) -> Subject:
         """
@@ -84,8 +88,9 @@ class Subject:
             variant=variant,
             rules=TARGET.rules(variant.protocol, variant.changes),
             scenario=scenario,
-            draw=draw(scenario, self.seed),
+            draw=draw_run(scenario, self.seed),
             nemeses=() if written else (ALL,),
+            alike=self.alike and not written,
         )
 
     def run(self, scenario: Scenario, variant: Variant | None = None) -> tuple[RunResult, list[Op]]:

@@ -208,6 +208,22 @@ def test_lost_names_the_hole_when_a_write_that_was_under_way_let_the_losing_lead
     assert [Kind.RETURNED] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
 
 
+@pytest.mark.parametrize(("fetched", "kind"), [(False, Kind.RETURNED), (True, Kind.LOST)])
+def test_lost_names_the_hole_until_the_losing_leader_has_fetched_in_its_new_life(
+    fetched: bool, kind: Kind
+) -> None:
+    """
+    A leader lets in who fetches from it: not one that has only been told whom to follow.
+
+    Source: KIP-903, "stale ISR expansion".
+    """
+    story = _returns_without_m2(_three().elected("B", 0, isr="BC", version=1)).follows("A", "B", 0, 3)
+    if fetched:
+        story.add(Source.FABRIC, "fabric", OpType.INFO, "fetch", **TOPIC, link=["A", "B"], offset=3)
+    story.elected("B", 0, isr="ABC", version=2)
+    assert [kind] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
+
+
 def test_lost_is_not_excused_by_a_new_controller_when_the_losing_leader_cut_the_record() -> None:
     story = _three().broker("C", "controller", epoch=2, active=True).cut("A", 5, 3, "high-watermark")
     assert [Kind.LOST] == [a.kind for a in _ends_without_m2(_fails_over(story, isr="AC"))]
