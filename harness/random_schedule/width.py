@@ -186,7 +186,7 @@ def _churners(seed: int, breadth: Breadth, nodes: Sequence[str]) -> tuple[ChurnP
         name="n1",
         topic=CHURNED,
         nodes=tuple(name for name in nodes if name in some),
-        partitions=chance.choice((1, 1, 2)),
+        partitions=chance.choice((1, 2, 3)),
         replication=chance.randint(1, min(3, len(some))),
         every_ms=chance.choice(((2, 15), (5, 40), (20, 120))),
         records=chance.choice(((1, 1), (1, 3), (1, 8))),

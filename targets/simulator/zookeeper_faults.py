@@ -108,7 +108,7 @@ def random_fetches(seed: int, lag_ms: int) -> dict[str, int]:
     Longer waits leave more timers behind that were dropped.
     """
     chance = Random(f"fetches {seed}")
-    size, wait_ms = chance.choice((FETCH_BYTES, 1)), chance.choice((50, 50, 500))
+    size, wait_ms = chance.choice((FETCH_BYTES, 1)), chance.choice((50, 500))
     return {"fetch_bytes_max": size, "fetch_wait_ms_max": min(wait_ms, lag_ms // 2)}
 
 
