@@ -172,7 +172,7 @@ def _consumer(chance: Random, name: str, places: Sequence[Place]) -> ConsumerPla
         # Now and then so little that an answer holds one partition's records, or one batch.
         max_bytes=chance.choice((1_048_576, 1_048_576, 400, 1)),
         seek=chance.choice((0.0, 0.0, 0.1)),
-        lookups=chance.choice((0.0, 0.2)),
+        lookups=chance.choice((0.0, 0.4)),
     )
 
 

@@ -26,11 +26,13 @@ from targets.simulator.zookeeper import Ending
 EXPIRE: Final = "expire"
 CALL: Final = "session ends"
 # How often a wide world has such ends, how many, and within which time.
-SHARE: Final = 0.4
-ENDS_MAX: Final = 4
+SHARE: Final = 0.6
+ENDS_MAX: Final = 5
 WITHIN_NS: Final = 600 * NS_PER_MS
 # How often a session ends after its next write: a leader's ISR, a decision, an election.
 WRITES_SHARE: Final = 0.4
+# How often instead the controller is deposed, and whoever is elected next does not hear of it.
+ELECTIONS_SHARE: Final = 0.2
 # How often else it is a fresh one, and after how many asks it ends: a start has about as many.
 FRESH_SHARE: Final = 0.5
 ASKS_MAX: Final = 8
@@ -93,8 +95,14 @@ class SessionEnds:
             return
         chance, zookeeper = self._chance, self._world.zookeeper
         name = chance.choice(list(self._world.nodes))
-        if chance.random() < WRITES_SHARE:
+        kind = chance.random()
+        if kind < WRITES_SHARE:
             zookeeper.ending[name] = Ending(left=1, writes=True)
+            return
+        if kind < WRITES_SHARE + ELECTIONS_SHARE:
+            for each in self._world.nodes:
+                zookeeper.ending[each] = Ending(left=1, writes=True, session=False, silent=True)
+            depose_controller(self._world)
             return
         if chance.random() < FRESH_SHARE:
             for number in [each.number for each in zookeeper.sessions.values() if each.owner == name]:

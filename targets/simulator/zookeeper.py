@@ -54,12 +54,14 @@ class Ending:
         session: whether the session ends too.
         part: if only the connection ends, how much of the last ask is still answered: its operations come one
             after another, and it may end between any two.
+        silent: whether the last ask is done and not answered at all.
     """
 
     left: int
     writes: bool = False
     session: bool = True
     part: float = 1.0
+    silent: bool = False
 
     def counts(self, ops: Sequence[ZkOp]) -> bool:
         """Count an ask; return True if it is the last."""
@@ -155,10 +157,10 @@ class ZooKeeper:
         if ending is not None and ends:
             ops = ending.answered(ops)
         results: tuple[ZkResult, ...] = tuple(self.tree.do(op, session.number, pipe.number) for op in ops)
-        if lost is None:
-            self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
-        else:
+        if lost is not None:
             self._network.reset(pipe, "the connection is lost after a write")
+        elif not (ending is not None and ends and ending.silent):
+            self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
         if ending is not None and ends:
             del self.ending[session.owner]
             self._end_by(ending, pipe, session)

@@ -6,8 +6,11 @@ from functools import partial
 
 from harness.model import OpType
 from targets.broker.core.events import ZkAnswered
+from targets.broker.core.zookeeper import CONTROLLER
+from targets.simulator.play_time import depose_controller
 from targets.simulator.session_ends import EXPIRE, SessionEnds
 from targets.simulator.world import World
+from targets.simulator.zookeeper import Ending
 from tests.simulator.test_administrator import LAST_LINE, step
 from tests.simulator.worlds import IDS, WAIT_S, Ops, cluster, registered
 
@@ -90,3 +93,16 @@ def test_end_of_a_session_of_the_process_before_leaves_the_present_one_alone() -
     stage.world.zookeeper.on_ending("B", old)
     assert 0 == stage.ends.ended
     assert stage.world.until(partial(registered, stage.world, "B"), WAIT_S)
+
+
+def test_broker_that_is_elected_and_does_not_hear_of_it_takes_office_all_the_same() -> None:
+    stage = Stage(0)
+    for name in IDS:
+        stage.world.zookeeper.ending[name] = Ending(left=1, writes=True, session=False, silent=True)
+    depose_controller(stage.world)
+    assert stage.world.until(lambda: stage.world.zookeeper.dropped > 0, WAIT_S)
+    holder = stage.world.zookeeper.sessions[stage.world.zookeeper.session_of(CONTROLLER)].owner
+    broker = stage.world.nodes[holder].broker
+    assert broker is not None
+    assert not broker.state.controller.active
+    assert stage.world.until(lambda: broker.state.controller.active, WAIT_S)

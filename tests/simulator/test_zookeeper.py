@@ -350,3 +350,14 @@ def test_connection_alone_ends_and_of_the_last_ask_the_rest_is_lost(room: Room, 
     assert lost not in (a.results(before) or (lost,))
     assert () == a.results(after)
     assert 1 == room.server.dropped
+
+
+def test_last_ask_before_its_connection_ends_is_done_and_not_answered_if_the_end_is_silent(
+    room: Room, a: Someone
+) -> None:
+    room.server.ending["A"] = Ending(left=1, writes=True, session=False, silent=True)
+    session, made = a.session, a.ask(ZkCreate(path="/mine", data=b"", ephemeral=True))
+    room.settle(TIMEOUT_MS / 2)
+    assert [session] == a.sessions
+    assert (ZkError.LOST,) == a.results(made)
+    assert session == room.server.session_of("/mine")

@@ -15,7 +15,14 @@ from targets.broker.core.events import Caller
 from targets.broker.core.messages import TopicPartition
 from targets.broker.core.state import AwaitRest, Channel, Replica, Role, State
 from targets.broker.core.timers import TimerKey
-from targets.broker.core.zookeeper import CONTROLLER, PartitionState, decode_state, leader_and_isr_path
+from targets.broker.core.zookeeper import (
+    CONTROLLER,
+    PartitionState,
+    decode_assignment,
+    decode_state,
+    leader_and_isr_path,
+    topic_path,
+)
 from targets.simulator.clock import NS_PER_MS
 from targets.simulator.node import Node
 from targets.simulator.world import World
@@ -40,6 +47,8 @@ def left_over(
         state = node.broker.state
         for text in (*_office(world, name, state), *_waits(state, open_calls[name]), *_timers(node, state)):
             yield name, None, f"{name} {text}"
+        for text in _strays(world, node, state):
+            yield name, None, f"{name} {text}"
         for tp, there in states.items():
             replica = state.replicas.get(tp)
             if replica is not None and there is not None:
@@ -50,6 +59,17 @@ def left_over(
 def _state(world: World, tp: TopicPartition) -> PartitionState | None:
     node = world.zookeeper.tree.nodes.get(leader_and_isr_path(tp))
     return None if node is None else decode_state(node)
+
+
+def _strays(world: World, node: Node, state: State) -> Iterator[str]:
+    """Yield each replica that ZooKeeper does not assign to the broker; without topic ids some stay (KIP-516)."""
+    if not world.rules.topic_identity:
+        return
+    for tp in sorted(state.replicas):
+        topic = world.zookeeper.tree.nodes.get(topic_path(tp.topic))
+        assigned = {} if topic is None else decode_assignment(topic.data)
+        if node.config.broker_id not in assigned.get(tp.partition, ()):
+            yield f"has a replica of {tp}, which ZooKeeper does not assign to it"
 
 
 def _office(world: World, name: str, state: State) -> Iterator[str]:

@@ -13,7 +13,7 @@ from harness.model import Op, OpType
 from targets.broker.core.commands import AwaitCommandAck
 from targets.broker.core.controller import AwaitStateWrite
 from targets.broker.core.events import Caller
-from targets.broker.core.messages import StopReplicaRequest
+from targets.broker.core.messages import StopReplicaRequest, TopicPartition
 from targets.broker.core.state import State, WaitingFetch
 from targets.broker.core.zookeeper import ZkMulti
 from targets.simulator.client import SimClient
@@ -113,6 +113,10 @@ def _checkpoint(world: World) -> None:
     world.nodes["B"].disk.high_watermarks[TP] = 0
 
 
+def _stray(world: World) -> None:
+    state_of(world, "A").replicas[TopicPartition(TP.topic, 7)] = replica_of(world, "A")
+
+
 @pytest.mark.parametrize(
     ("forget", "expected"),
     [
@@ -126,6 +130,7 @@ def _checkpoint(world: World) -> None:
         (_isr, "asked for (1, 2)"),
         (_epoch, "is follower of log-0 in epoch -1"),
         (_high_watermark, "has the high watermark 2 of log-0, whose log ends at 3"),
+        (_stray, "has a replica of log-7, which ZooKeeper does not assign to it"),
         (_checkpoint, "has checkpointed 0 of log-0, and its high watermark is 3"),
     ],
     ids=lambda each: each.__name__ if callable(each) else "",
