@@ -137,13 +137,17 @@ def _back(ops: Sequence[Op], outage: Outage) -> int:
     since = outage.op.index if outage.back is None else outage.back
     for op, registered in events_of(ops, Registered):
         if op.process == outage.node and op.index > since:
-            return _decided(ops, op.index, registered.czxid) or op.index
+            return _decided(ops, since, registered.czxid) or op.index
     return since
 
 
-def _decided(ops: Sequence[Op], registered: int, czxid: int | None) -> int | None:
-    """Return the index of the first leaderAndISR by a controller that had seen the registration, if known."""
-    decisions = (elected for op, elected in events_of(ops, Elected) if op.index > registered)
+def _decided(ops: Sequence[Op], since: int, czxid: int | None) -> int | None:
+    """
+    Return the index of the first leaderAndISR by a controller that had seen the registration, if known.
+
+    A controller may report its decision before the broker does that it is registered.
+    """
+    decisions = (elected for op, elected in events_of(ops, Elected) if op.index > since)
     seen = (elected.epoch for elected in decisions if any(each == czxid for _, each in elected.saw or ()))
     epoch = next(seen, None)
     return next((op.index for op, state in events_of(ops, LeaderAndIsr) if state.epoch == epoch), None)

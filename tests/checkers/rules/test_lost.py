@@ -256,6 +256,18 @@ def test_lost_names_the_hole_when_the_leader_is_told_of_before_the_state_that_ma
     assert [Kind.LAST_STANDING] == [found.kind for found in _ends_without_m2(story)]
 
 
+def test_lost_names_the_hole_when_the_decision_is_told_of_before_the_registration_that_it_saw() -> None:
+    """What A hears of ZooKeeper may be late."""
+    story = _returns_without_m2(_leads_alone(_three()))
+    for epoch in (3, 4):
+        story.broker("C", "elected", **TOPIC, leader=11, epoch=epoch, isr=[11], unclean=False, saw=[[11, 9]])
+        story.elected("A", epoch, isr="A")
+        if epoch == 3:
+            story.broker("A", "registered", taken_over=True, czxid=9)
+        story.leads("A", epoch, 3, isr="A")
+    assert [Kind.LAST_STANDING] == [found.kind for found in _ends_without_m2(story)]
+
+
 def test_lost_names_the_hole_when_all_others_of_the_isr_were_on_their_way_out_of_it() -> None:
     """B and C bounced, so the controller had to remove them; it had not done so when A came back."""
     story = _three().elected("A", 1, isr="ABC").leads("A", 1, 5, isr="ABC")
