@@ -16,6 +16,7 @@ from targets.broker.core.messages import (
     ErrorCode,
     LeaderAndIsr,
     LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
     Response,
     StopReplica,
     StopReplicaRequest,
@@ -147,16 +148,23 @@ def stop_missed(
 
 
 def forget_dead(core: Core) -> None:
-    """Drop the queues of brokers that are no longer registered, but note what they were to stop."""
+    """Drop the queues of brokers that are no longer registered, but note what they were to stop or to delete."""
     controller = core.state.controller
     for broker, channel in controller.channels.items():
         if broker not in controller.live:
             for request in channel.queue:
-                if isinstance(request, StopReplicaRequest):
-                    _note_unstopped(core, broker, {asked.tp: asked.topic_id for asked in request.partitions})
+                _note_unheard(core, broker, request)
     controller.channels = {
         broker: channel for broker, channel in controller.channels.items() if broker in controller.live
     }
+
+
+def _note_unheard(core: Core, broker: int, request: LeaderAndIsrRequest | StopReplicaRequest) -> None:
+    """Note what a command would have deleted on a broker that did not obey it: it is told once it is back."""
+    if isinstance(request, StopReplicaRequest):
+        _note_unstopped(core, broker, {asked.tp: asked.topic_id for asked in request.partitions})
+    elif request.is_init:
+        core.state.controller.told_all.discard(broker)
 
 
 def _topic_id(core: Core, tp: TopicPartition, state: PartitionState | None) -> int:
@@ -224,11 +232,13 @@ def on_commanded(core: Core, continuation: AwaitCommandAck, tag: int, response: 
         core.after_ms(("command", continuation.broker), core.config.controller_backoff_ms)
         return
     request = channel.queue.pop(0)
-    if isinstance(request, StopReplicaRequest) and _is_stale(response):
-        _note_unstopped(core, continuation.broker, {asked.tp: asked.topic_id for asked in request.partitions})
+    if _is_stale(response):
+        _note_unheard(core, continuation.broker, request)
     pump(core, continuation.broker)
 
 
 def _is_stale(response: Response) -> bool:
     """Return True if a broker refused what was meant for an earlier registration; its next is not read yet."""
-    return isinstance(response, StopReplicaResponse) and response.error is ErrorCode.STALE_BROKER_EPOCH
+    if not isinstance(response, LeaderAndIsrResponse | StopReplicaResponse):
+        return False
+    return response.error is ErrorCode.STALE_BROKER_EPOCH

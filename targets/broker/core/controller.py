@@ -372,7 +372,9 @@ def _announce_if_written(core: Core, tp: TopicPartition, found: PartitionState |
         return
     # Do not compare the ISR: the new leader may have read this state at its start and changed the ISR since.
     # Nor the id: an older release's leader leaves it out, and a state of another topic is not found here.
-    if (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch):
+    # What a later controller decided alike is for that one to announce.
+    same = (tried.state.leader, tried.state.leader_epoch) == (found.leader, found.leader_epoch)
+    if same and found.controller_epoch <= tried.state.controller_epoch:
         _announce(core, replace(tried, state=found))
 
 

@@ -174,6 +174,22 @@ def test_bounce_is_decided_though_the_first_decision_lost_its_connection(protoco
     assert ((1, 2), 1) == (cluster.state().isr, cluster.replica(2).log.end_offset)
 
 
+@pytest.mark.parametrize(("newer", "told"), [(0, [[1, 2], [1]]), (1, [[1, 2]])])
+def test_decision_of_a_later_controller_that_is_alike_is_not_taken_for_ones_own(
+    newer: int, told: list[list[int]]
+) -> None:
+    """Its write was lost, and so was its office, of which it has not heard: what it finds, another one wrote."""
+    cluster = Cluster("kip380", brokers=(3, 1, 2))
+    cluster.create(replicas=(1, 2))
+    before = cluster.state()
+    cluster.benches[3].lose(leader_and_isr_path(TP), happened=False, writes=True)
+    cluster.crash(2)
+    epoch = before.controller_epoch + newer
+    cluster.zk.put_state(1, before.leader_epoch + 1, (1,), controller_epoch=epoch, topic_id=before.topic_id)
+    cluster.pass_ms(2_000)
+    assert told == [value["isr"] for value in cluster.benches[3].observed("elected")]
+
+
 @pytest.mark.parametrize("protocol", SEEING)
 def test_bounce_is_decided_though_somebody_else_wrote_first(protocol: str) -> None:
     cluster = Cluster(protocol, brokers=(3, 1, 2))

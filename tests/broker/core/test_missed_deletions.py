@@ -13,7 +13,7 @@ import pytest
 
 from targets.broker.core import commands
 from targets.broker.core.events import ZkSession
-from targets.broker.core.messages import NO_TOPIC_ID, StopReplica, StopReplicaRequest
+from targets.broker.core.messages import NO_TOPIC_ID, LeaderAndIsrRequest, StopReplica, StopReplicaRequest
 from targets.broker.core.rules import PROTOCOLS, Rules
 from targets.broker.core.zookeeper import BROKER_IDS, BROKER_TOPICS
 from tests.broker.core.bench import TP
@@ -122,6 +122,28 @@ def test_broker_that_missed_a_deletion_under_an_earlier_controller_is_told_all()
     cluster.crash(3)
     assert [2] == holders(cluster)
     come_back(cluster, 2)
+    assert [] == holders(cluster)
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_broker_that_left_before_it_was_told_all_is_told_all_when_it_is_back(*, noticed: bool) -> None:
+    """The INIT of a new controller did not reach it, or was refused, as it names an older registration."""
+    cluster = cluster_of()
+    cluster.hold(3, 2, StopReplicaRequest)
+    cluster.delete("t")
+    cluster.hold(1, 2, LeaderAndIsrRequest)
+    cluster.crash(3)
+    assert [1] == cluster.in_office
+    if not noticed:
+        cluster.benches[1].hold(BROKER_IDS)
+    leave(cluster, 2)
+    come_back(cluster, 2)
+    assert [2] == holders(cluster)
+    cluster.release()
+    if not noticed:
+        assert [2] == holders(cluster)
+        cluster.benches[1].release()
+        cluster.settle()
     assert [] == holders(cluster)
 
 
