@@ -20,7 +20,7 @@ Change: TypeAlias = Callable[[list[Act], list[Act], Random], None]
 
 
 def grown(parent: Scenario, other: Scenario, random: Random) -> Scenario:
-    """Return a child; steps of `other` come in too. What names nodes or records that it lacks is left out."""
+    """Return a child; steps of `other`, whose cluster has the same nodes and partitions, come in too."""
     acts = acts_of(parent)
     more: list[Act] = [act for act in acts_of(other) if not isinstance(act, Produce)]
     for _ in range(random.randint(1, CHANGES_MAX)):

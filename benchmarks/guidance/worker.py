@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.mutants import MUTANTS
@@ -17,6 +17,8 @@ from benchmarks.mutants.apply import install
 from benchmarks.mutants.worker import PROTOCOL, UNCHANGED
 
 if TYPE_CHECKING:
+    from random import Random
+
     from harness.run.spec import RunSpec
     from harness.search.random_runs import RandomRuns
 
@@ -42,6 +44,7 @@ def guided(first: int, tries: int, *, by_coverage: bool) -> int | None:
     Those are the ones that brought new pairs, or without coverage any that were played.
     """
     from benchmarks.guidance.pairs import PairsEnvironment
+    from harness.cluster.settings import MessageFormat
     from harness.run.player import Player
     from harness.search.random_runs import SIM, RandomRuns
     from harness.search.simulated import simulate
@@ -60,7 +63,9 @@ def guided(first: int, tries: int, *, by_coverage: bool) -> int | None:
         assert environment.pairs is not None, "a world was made"
         fresh = environment.pairs.found - known
         known |= fresh
-        if fresh or not by_coverage:
+        # In the older message format records are lost as soon as two things are disturbed, which no rule forbids.
+        stamped = spec.scenario.settings.message_format is MessageFormat.WITH_EPOCHS
+        if stamped and (fresh or not by_coverage):
             corpus.append(spec)
     return None
 
@@ -77,11 +82,23 @@ def _specs(runs: RandomRuns, corpus: list[RunSpec], first: int) -> Iterator[RunS
     random = Random(first)
     for seed in count(first):
         if corpus and random.random() >= BLIND:
-            parent, other = (corpus[int(len(corpus) * random.random() ** 0.5)] for _ in range(2))
-            child = grown(parent.scenario, other.scenario, random)
+            parent = _newest(corpus, random)
+            # Steps of a cluster of another shape name nodes and partitions that the parent's has not.
+            alike = [each for each in corpus if _shape(each) == _shape(parent)]
+            child = grown(parent.scenario, _newest(alike, random).scenario, random)
             yield replace(parent, scenario=child, draw=draw(child, random.randrange(1 << 30)))
         else:
             yield runs.spec(seed)
+
+
+def _newest(corpus: Sequence[RunSpec], random: Random) -> RunSpec:
+    """Return one of the runs: the newest most often."""
+    return corpus[int(len(corpus) * random.random() ** 0.5)]
+
+
+def _shape(spec: RunSpec) -> Hashable:
+    """Return the nodes and the partitions of a run's cluster."""
+    return tuple(spec.scenario.nodes), tuple(spec.scenario.places)
 
 
 def main(arguments: Sequence[str]) -> int:
