@@ -254,12 +254,10 @@ def _handle_again(core: Core, changes: Changes) -> None:
     """
     Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
 
-    A broker that returned stays known: if it bounces before the next reading, its czxid alone shows it, and a
-    replica that lost its records would keep its place in the ISR.
+    A broker that returned stays known: its czxid alone shows if it bounces before the next reading.
     """
-    controller = core.state.controller
-    controller.live |= dict(changes.gone)
-    controller.unhandled |= changes.returned
+    core.state.controller.live |= dict(changes.gone)
+    core.state.controller.unhandled |= changes.returned
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
