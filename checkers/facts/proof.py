@@ -28,7 +28,16 @@ from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.view import at, names_of, setup_of
 from harness.effect import nature_of
-from harness.events import ControllerOffice, Elected, Follower, Injection, Leader, Registered, Registrations
+from harness.events import (
+    ControllerOffice,
+    Elected,
+    Follower,
+    Injection,
+    Leader,
+    Registered,
+    Registrations,
+    Started,
+)
 from harness.model import Op, events_of
 
 
@@ -294,9 +303,11 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
     czxid = next((czxid for broker, czxid in elected.saw or () if names.get(broker) == member), None)
     came = [op.index for op, each in events_of(ops, Registered) if (op.process, each.czxid) == (member, czxid)]
     if not came:
-        # A member that dies before it is ready does not report its registration; the watch saw it away before.
-        gone = (op.index for op, seen in events_of(ops, Registrations) if member not in seen.nodes)
-        came = [index for index in gone if index < decided.index]
+        # It has not reported that registration: a member that dies before it is ready never does. The watch saw it
+        # away before, or it has started since; one that takes its registration over at once is never away.
+        gone = [op.index for op, seen in events_of(ops, Registrations) if member not in seen.nodes]
+        begun = [op.index for op, _ in events_of(ops, Started) if op.process == member]
+        came = [index for index in (*gone, *begun) if index < decided.index]
     theirs = [
         op.index for op, office in events_of(ops, ControllerOffice) if office.active and op.index < decided.index
     ]

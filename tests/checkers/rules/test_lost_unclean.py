@@ -41,11 +41,12 @@ def test_lost_is_not_permitted_when_a_member_of_the_isr_was_registered_at_an_unc
     assert "though B of it was registered" in found.sentence
 
 
-@pytest.mark.parametrize(("fenced", "away", "kind"), [
-    ("yes", True, Kind.UNCLEAN), ("yes", False, Kind.LOST), ("no", True, Kind.LOST),
+@pytest.mark.parametrize(("fenced", "seen", "kind"), [
+    ("yes", "away", Kind.UNCLEAN), ("yes", "started", Kind.UNCLEAN), ("yes", "", Kind.LOST),
+    ("no", "away", Kind.LOST), ("no", "started", Kind.LOST),
 ])  # fmt: skip
 def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not_said_so(
-    fenced: str, away: bool, kind: Kind
+    fenced: str, seen: str, kind: Kind
 ) -> None:
     """It died again before it was ready; a controller takes it for failed, then for started (KIP-380)."""
     story = _leads_uncleanly("controller", allowed=True)
@@ -56,7 +57,9 @@ def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not
     elected = replace(story.ops[place], value=story.ops[place].value | {"saw": [[IDS["B"], 7], [IDS["A"], 8]]})
     rest, story.ops[place:] = story.ops[place + 1 :], []
     story.broker("C", "controller", epoch=1, active=True)
-    for nodes in (["A", "B"], ["A"], ["A", "B"]) if away else (["A", "B"],):
+    if seen == "started":
+        story.started("B")
+    for nodes in (["A", "B"], ["A"], ["A", "B"]) if seen == "away" else (["A", "B"],):
         story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
     for op in (elected, *rest):
         story.add(op.source, op.process, op.type, op.f, **op.value)
