@@ -160,8 +160,8 @@ MUTANTS: Final = (
         breaks="V3 A (on_broker_change 3): for each affected partition",
         edits=(
             (
-                "version=version, changes=changes, saw=continuation.live)\n",
-                "version=version, changes=changes, saw=continuation.live)\n            if state is not None:\n"
+                "version=version, changes=mine, saw=continuation.live)\n",
+                "version=version, changes=mine, saw=continuation.live)\n            if state is not None:\n"
                 "                break\n",
             ),
         ),
@@ -180,7 +180,12 @@ MUTANTS: Final = (
         category=Category.PROTOCOL,
         sentence="A decision that could not be written is forgotten if its broker is back by the next reading.",
         breaks="V3 A; KAFKA-1120: a broker that was away must be handled as one that failed",
-        edits=(("_handle_again(core, continuation.changes)", "controller.live = dict(continuation.saw)"),),
+        edits=(
+            (
+                "_handle_again(core, continuation.tp, continuation.changes)",
+                "controller.live = dict(continuation.saw)",
+            ),
+        ),
     ),
     Mutant(
         name="failed-writes-never-land",

@@ -86,8 +86,7 @@ class Changes:
 
     Attributes:
         returned: the brokers whose registration appeared (all of them, to a new controller).
-        gone: the last registration, (broker, czxid), of those that left or bounced. Empty where czxids are not
-            compared: such a broker returns like any other.
+        gone: the last registration, (broker, czxid), of those that left or bounced; () where czxids do not count.
     """
 
     returned: frozenset[int] = frozenset()
@@ -184,7 +183,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         return
     controller = core.state.controller
     live = _live(core, dict(continuation.live))
-    changes = _changes(core, live)
+    changes, unhandled = _changes(core, live), controller.unhandled
     returned = changes.returned
     assignments = dict(continuation.assignments)
     wanted, *nodes = results
@@ -193,7 +192,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     found = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
     states = {tp: state for tp, state in found.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
     first = not controller.in_office
-    controller.live, controller.unhandled, controller.in_office = live, set(), True
+    controller.live, controller.unhandled, controller.in_office = live, {}, True
     commands.forget_dead(core)
     _stop_deleted(core, assignments, topic_ids)
     commands.stop_missed(core, returned, assignments)
@@ -203,13 +202,14 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     for tp, replicas in assignments.items():
         state = states.get(tp)
         _announce_if_written(core, tp, state)
-        decision = _decision(core, replicas, state, returned)
+        mine = replace(changes, returned=returned | (unhandled.get(tp, returned) & live.keys()))
+        decision = _decision(core, replicas, state, mine.returned)
         # A state of an older topic: its first write came as late as this topic was created. It is replaced.
         version = found[tp].zk_version if tp in found else None
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, version=version, changes=changes, saw=continuation.live)
+            _write(core, tp, replicas, state, decision, version=version, changes=mine, saw=continuation.live)
     _send_writes(core)
 
 
@@ -243,21 +243,21 @@ def _live(core: Core, registered: dict[int, int]) -> dict[int, int]:
 
 
 def _changes(core: Core, live: dict[int, int]) -> Changes:
-    """Return what differs from the last reading, and the returns before it that are still to be handled."""
-    controller = core.state.controller
-    returned = (live.keys() - controller.live.keys()) | (controller.unhandled & live.keys())
-    left = ((broker, czxid) for broker, czxid in controller.live.items() if broker not in live)
-    return Changes(returned=frozenset(returned), gone=tuple(left) if core.rules.fence_broker_epoch else ())
+    """Return what differs from the last reading."""
+    known = core.state.controller.live
+    gone = [each for each in known.items() if each[0] not in live and core.rules.fence_broker_epoch]
+    return Changes(returned=frozenset(live.keys() - known.keys()), gone=tuple(gone))
 
 
-def _handle_again(core: Core, changes: Changes) -> None:
+def _handle_again(core: Core, tp: TopicPartition, changes: Changes) -> None:
     """
     Make the next reading find these changes once more, also if a broker that left or bounced is back by then.
 
-    A broker that returned stays known: its czxid alone shows if it bounces before the next reading.
+    A broker that returned stays known, so that a bounce of it shows. Only about this partition its return is
+    decided again: new epochs of all others might make a write fail once more, and so on without end.
     """
     core.state.controller.live |= dict(changes.gone)
-    core.state.controller.unhandled |= changes.returned
+    core.state.controller.unhandled[tp] = changes.returned
 
 
 def _take_elections(core: Core, wanted: ZkResult) -> dict[TopicPartition, int]:
@@ -355,7 +355,7 @@ def on_wrote(core: Core, continuation: AwaitStateWrite, result: ZkResult) -> Non
     if not isinstance(result, ZkDone):
         # The leader changed the ISR meanwhile, the write is indeterminate, or this controller is deposed.
         # Reading again shows which; a deposed controller fails its epoch check from now on.
-        _handle_again(core, continuation.changes)
+        _handle_again(core, continuation.tp, continuation.changes)
         if result is ZkError.LOST:
             controller.uncertain[continuation.tp] = continuation
         core.after_ms(("controller-read",), core.config.controller_backoff_ms if result is ZkError.LOST else 1)

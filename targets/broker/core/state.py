@@ -206,7 +206,8 @@ class Controller:
     reading: bool = False
     read_again: bool = False
     live: dict[int, int] = field(default_factory=dict)  # broker -> czxid of its registration
-    unhandled: set[int] = field(default_factory=set)  # brokers whose return led to a decision that was not written
+    # By partition, the brokers whose return led to a decision about it that was not written.
+    unhandled: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
     assignments: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     topic_ids: dict[str, int] = field(default_factory=dict)  # of the topics assigned, NO_TOPIC_ID without the rule
     channels: dict[int, Channel] = field(default_factory=dict)

@@ -253,6 +253,20 @@ def test_bounce_is_seen_though_a_decision_about_the_return_before_it_was_not_wri
 
 
 @pytest.mark.parametrize("protocol", SEEING)
+def test_return_is_decided_again_about_the_partition_whose_write_failed_and_no_other(protocol: str) -> None:
+    """New epochs of all others could make one more write fail, and so on without end."""
+    cluster = Cluster(protocol, brokers=(3, 1))
+    for topic in ("t", "u"):
+        cluster.create(topic, replicas=(1,))
+    cluster.crash(1)
+    cluster.benches[3].lose(leader_and_isr_path(TopicPartition("u", 0)), happened=False, writes=True)
+    cluster.start(1)
+    cluster.pass_ms(2_000)
+    told = [(value["topic"], value["leader"]) for value in cluster.benches[3].observed("elected")]
+    assert [("t", 1), ("u", 1)] * 2 == [each for each in told if each[1] == 1]  # made, and after the return
+
+
+@pytest.mark.parametrize("protocol", SEEING)
 def test_leader_that_went_unwritten_and_came_back_has_failed(protocol: str) -> None:
     """As in test_membership's test of registrations that appear, but here the disappearance is not forgotten."""
     cluster = Cluster(protocol, brokers=(3, 1, 2))
