@@ -24,7 +24,8 @@ from harness.model import HistoryError, Op, OpType, Source
 END: Final = 2**62
 # With more creates and deletes of unknown outcome nothing is certain.
 UNANSWERED_MAX: Final = 8
-NOT_MARKED: Final = 2**62
+# Above every index, so that of two times at which a topic may have been marked the earlier is the least.
+NOT_MARKED: Final = END
 # Refusals that say whether the topic was there.
 THERE: Final = "TOPIC_ALREADY_EXISTS"
 ABSENT: Final = "UNKNOWN_TOPIC_OR_PARTITION"
