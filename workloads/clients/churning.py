@@ -138,8 +138,7 @@ class Churner:
                 why = str(error)
             if self._controller and not wanted - self._ids.keys():
                 break
-            within = deadline - time.monotonic()
-            if within <= 0 or leave.wait(min(BACKOFF_S, within)):
+            if leave.wait(min(BACKOFF_S, left(deadline))) or time.monotonic() >= deadline:
                 raise NotSent(why)
         return self._controller
 

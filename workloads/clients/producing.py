@@ -145,7 +145,6 @@ class Producer:
         while (leader := self.network.leader(place)) is None:
             why = self.network.refresh(left(deadline)) or why
             if self.network.leader(place) is None:
-                within = deadline - time.monotonic()
-                if within <= 0 or leave.wait(min(BACKOFF_S, within)):
+                if leave.wait(min(BACKOFF_S, left(deadline))) or time.monotonic() >= deadline:
                     raise NotSent(why or f"{place}: no node names a leader; expected one in time")
         return leader

@@ -27,7 +27,7 @@ from targets.broker.core.messages import (
 from targets.broker.wire import versions
 from tests.broker.log.batches import TP
 from tests.broker.wire.tiny_server import BROKER_ID, TinyBroker, running
-from tests.workloads.clients.test_workload import Leave, asked
+from tests.workloads.clients.test_workload import Leave, Overtime, asked
 from workloads.clients import topics
 from workloads.clients.churning import NO_CONTROLLER, Churner
 
@@ -51,11 +51,13 @@ def history(tmp_path: Path) -> Iterator[History]:
         yield made
 
 
-def churned(broker: TinyBroker, history: History, count: int, plan: ChurnPlan = PLAN) -> list[Op]:
+def churned(
+    broker: TinyBroker, history: History, count: int, plan: ChurnPlan = PLAN, leave: Leave | None = None
+) -> list[Op]:
     """Let a churner work until so many ops have their outcome; return its ops."""
     nodes = {"A": f"127.0.0.1:{broker.port}"}
     churner = Churner(plan, SEED, process="client-1", history=history, nodes=nodes)
-    churner.run(cast(threading.Event, Leave(history, count)))
+    churner.run(cast(threading.Event, leave or Leave(history, count)))
     return read_history(history.path)
 
 
@@ -145,8 +147,7 @@ def test_nothing_is_asked_without_a_controller(
 ) -> None:
     seen = answering(broker, monkeypatch, ErrorCode.NONE)
     broker.untold = 10**6
-    plan = ChurnPlan(name="n1", topic=TP.topic, nodes=("A",), replication=1, every_ms=(0, 1), within_ms=1)
-    ends = changes(churned(broker, history, 3, plan))
+    ends = changes(churned(broker, history, 3, leave=Overtime(history, 3, monkeypatch)))
     assert {(OpType.FAIL, NO_CONTROLLER)} == {(type_, error) for _, type_, error in ends}
     assert [] == seen
 

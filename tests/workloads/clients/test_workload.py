@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +36,7 @@ from targets.broker.wire import decode_request, encode_response, versions
 from tests.broker.log.batches import TP
 from tests.broker.wire.tiny_server import TinyBroker, running
 from tests.workloads.peers import peer
-from workloads.clients import questions
+from workloads.clients import churning, connection, network, producing, questions
 from workloads.clients.connection import Connection
 from workloads.clients.consuming import Consumer, opened
 from workloads.clients.producing import Producer
@@ -45,6 +46,8 @@ pytestmark = pytest.mark.slow
 
 PLACE = Place(TP.topic, TP.partition)
 SEED = 3
+# Long enough for any machine.
+WITHIN_MS = 1000 * limits.SCENARIO_TIME_S_MAX
 
 
 class Leave:
@@ -63,6 +66,23 @@ class Leave:
     def wait(self, timeout: float) -> bool:
         assert timeout >= 0
         return self.is_set()
+
+
+class Overtime(Leave):
+    """Whenever its client waits, the time that this client has for anything is over, on its clock alone."""
+
+    def __init__(self, history: History, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(history, count)
+        self._skipped_s = 0.0
+        for module in (churning, connection, network, producing):
+            monkeypatch.setattr(module, "time", self)
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._skipped_s
+
+    def wait(self, timeout: float) -> bool:
+        self._skipped_s += limits.SCENARIO_TIME_S_MAX
+        return super().wait(timeout)
 
 
 @pytest.fixture
@@ -84,11 +104,13 @@ def nodes(broker: TinyBroker) -> dict[str, str]:
     return {"A": f"127.0.0.1:{broker.port}"}
 
 
-def produced(broker: TinyBroker, history: History, count: int, **options: Any) -> list[Op]:
+def produced(
+    broker: TinyBroker, history: History, count: int, leave: Leave | None = None, **options: Any
+) -> list[Op]:
     """Let a producer work until so many records have their outcome; return its ops."""
     plan = ProducerPlan(name="p1", places=(PLACE,), **{"batch": (1, 1), **options})
     producer = Producer(plan, SEED, process="client-1", history=history, nodes=nodes(broker))
-    producer.run(cast(threading.Event, Leave(history, count)))
+    producer.run(cast(threading.Event, leave or Leave(history, count)))
     return read_history(history.path)
 
 
@@ -165,7 +187,7 @@ def test_record_failed_only_if_no_try_may_have_been_appended(
     sent: int,
 ) -> None:
     fail_first(broker, monkeypatch, ProduceRequest, *errors)
-    ops = produced(broker, history, 1, retries=retries, within_ms=1000 * limits.SCENARIO_TIME_S_MAX)
+    ops = produced(broker, history, 1, retries=retries, within_ms=WITHIN_MS)
     assert [OpType.INVOKE, type_] == [op.type for op in ops]
     assert sent == len(asked(broker, versions.PRODUCE))
 
@@ -183,7 +205,7 @@ def test_producer_without_a_leader_sends_nothing_in_its_time_and_goes_on(
     broker: TinyBroker, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker.untold = 10**6
-    ops = produced(broker, history, 2, within_ms=1)
+    ops = produced(broker, history, 2, leave=Overtime(history, 2, monkeypatch), within_ms=WITHIN_MS)
     assert [OpType.FAIL] * 2 == [op.type for op in ops[1::2]]
     assert {"topic-0: no node names a leader; expected one in time"} == {op.value["error"] for op in ops[1::2]}
     assert [] == asked(broker, versions.PRODUCE)
