@@ -65,10 +65,12 @@ class Promise:
     What a leader promised when it committed a record.
 
     Attributes:
-        index: the index of the op that promised it: its commit by the writer, or its acknowledgement.
-        committed: the high watermark of the writer that passed it, None if none was reported.
-        isrs: every ISR that the writer had between its commit and the acknowledgement, whichever was recorded
-            first; the last one in ZooKeeper, if the writer did not report its own.
+        index: the index of the op that promised it: its first commit, or its acknowledgement.
+        committed: the high watermark that passed it first, the writer's or a later leader's, None if none was
+            reported.
+        isrs: every ISR that the leader that promised it had between the commit and the acknowledgement, whichever
+            was recorded first; the last one in ZooKeeper, if that leader did not report its own. A commit before
+            the acknowledgement is the promise of the leader that committed, any other the writer's.
     """
 
     index: int
@@ -144,7 +146,9 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -
         committed = commit_of(ops, offset, written.index)
         # Its events race with its answers: what it reports of the commit may come after the acknowledgement.
         first, last = (until, until) if committed is None else sorted((committed.index, until))
-        isrs = _isrs(ops, written, first, last)
+        # Whoever commits it promises it: a later leader may commit what its writer wrote, lost and wrote over.
+        promiser = written if committed is None or until < committed.index else committed
+        isrs = _isrs(ops, promiser.process, first, last)
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)
     states = [state for op, state in events_of(ops, LeaderAndIsr) if op.index < until]
@@ -153,9 +157,9 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -
     return Promise(index=until, committed=None, isrs=(isr,))
 
 
-def _isrs(ops: Sequence[Op], written: Op, since: int, until: int) -> tuple[tuple[str, ...], ...]:
-    """Return the ISRs that the writer had between two ops, in its own order of events."""
-    times, isrs = _reported_isrs(ops).get(written.process, ([], []))
+def _isrs(ops: Sequence[Op], leader: str, since: int, until: int) -> tuple[tuple[str, ...], ...]:
+    """Return the ISRs that a leader had between two ops, in its own order of events."""
+    times, isrs = _reported_isrs(ops).get(leader, ([], []))
     first, last = bisect_right(times, since), bisect_right(times, until)
     return tuple(isrs[max(0, first - 1) : max(last, first, 1)])
 

@@ -144,7 +144,8 @@ class Producer:
         why = ""
         while (leader := self.network.leader(place)) is None:
             why = self.network.refresh(left(deadline)) or why
-            if self.network.leader(place) is None:
-                if leave.wait(min(BACKOFF_S, left(deadline))) or time.monotonic() >= deadline:
-                    raise NotSent(why or f"{place}: no node names a leader; expected one in time")
+            if self.network.leader(place) is not None:
+                continue
+            if leave.wait(min(BACKOFF_S, left(deadline))) or time.monotonic() >= deadline:
+                raise NotSent(why or f"{place}: no node names a leader; expected one in time")
         return leader

@@ -101,6 +101,21 @@ def test_lost_is_unclean_though_a_replica_outside_the_isr_had_cut_its_copy_befor
     assert [Kind.LOST if member else Kind.UNCLEAN] == [found.kind for found in _ends_without_m2(story)]
 
 
+@pytest.mark.parametrize("member", [False, True])
+def test_lost_is_unclean_when_a_later_leader_alone_committed_what_its_writer_had_lost(*, member: bool) -> None:
+    """B wrote m2, its ISR was B and A, and lost it when it followed A, lawfully; C had copied it and committed it."""
+    story = Story(RECORDS, "kip101", replicas="ABC", unclean=True).started("A", "B", "C")
+    story.elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0).follows("C", "B", 0, 0)
+    story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower")
+    story.append("C", 0, 3, 0, "follower").passes("B", 3).acked("m1", 0)
+    story.sends("m2", 1).append("B", 3, 5, 0, "leader").acked("m2", 3, 1).append("C", 3, 5, 0, "follower")
+    story.elected("A", 1).leads("A", 1, 3).follows("B", "A", 1, 5).cut("B", 5, 3, "epoch-answer", 1)
+    isr = "BC" if member else "C"
+    story.elected("C", 2, isr=isr).leads("C", 2, 5, isr=isr, unclean=True).passes("C", 5).fault("kill", "C")
+    story.elected("A", 3, isr="A").leads("A", 3, 3, isr="A", unclean=True)
+    assert [Kind.COMMITTED_LOST if member else Kind.UNCLEAN] == [found.kind for found in _ends_without_m2(story)]
+
+
 def _leads_uncleanly(told_by: str, *, allowed: bool) -> Story:
     """Return a history in which A leads without m2, which only B, the ISR, had copied."""
     story = Story(RECORDS, "kip101", unclean=allowed).started("A", "B").elected("B", 0)
