@@ -137,6 +137,8 @@ class Copies:
     def _copied(self, place: int, step: Append, leader: str) -> list[Piece]:
         """Return the follower's new pieces, with the origins that its leader's log has there."""
         theirs = self._logs[leader].slice(step.base, step.end) if leader in self._logs else []
+        # A late answer shows what the leader had when it sent it, not what it has got there since.
+        theirs = [piece for piece in theirs if self._may_be(step, *piece[1:])]
         found: list[Piece] = []
         first = step.base
         for start, stop, origin in (*theirs, (step.end, step.end, UNKNOWN)):

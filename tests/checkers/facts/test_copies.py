@@ -51,6 +51,18 @@ def test_copy_that_arrives_before_its_appends_is_not_of_what_its_leader_lost_bef
     assert _origins(story, "A", 0) == _origins(story, "B", 0)[-1:]
 
 
+def test_late_copy_is_of_what_its_leader_sent_and_not_of_what_it_has_copied_there_since() -> None:
+    """B led in epoch 1 and followed C in epoch 2 before A, which was paused, appended B's answer."""
+    story = Story(RECORDS, "kip101", replicas="ABC").leads("B", 1, 0).follows("A", "B", 1, 0)
+    story.append("B", 0, 3, 1, "leader").follows("B", "C", 2, 3).cut("B", 3, 0, "epoch-answer")
+    story.leads("C", 2, 0).append("C", 0, 1, 2, "leader").append("B", 0, 1, 2, "follower")
+    story.append("A", 0, 3, 1, "follower")
+    sent, gone, since = _origins(story, "B", 0)
+    assert gone is None
+    assert [since] == _origins(story, "C", 0)
+    assert [[sent]] * 3 == [_origins(story, "A", offset) for offset in range(3)]
+
+
 def test_follower_has_an_unknown_origin_when_its_leader_told_nothing() -> None:
     story = Story(RECORDS).follows("A", "B", 0, 0).append("A", 0, 3, 0, "follower")
     assert [UNKNOWN] == _origins(story, "A", 0)
