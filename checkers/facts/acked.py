@@ -69,8 +69,8 @@ class Promise:
         committed: the high watermark that passed it first, the writer's or a later leader's, None if none was
             reported.
         isrs: every ISR that the leader that promised it had between the commit and the acknowledgement, whichever
-            was recorded first; the last one in ZooKeeper, if that leader did not report its own. A commit before
-            the acknowledgement is the promise of the leader that committed, any other the writer's.
+            was recorded first; the last one in ZooKeeper, if that leader did not report its own. An acknowledgement
+            is the writer's promise, a commit without one that of the leader that committed.
     """
 
     index: int
@@ -132,7 +132,9 @@ def _origins(ops: Sequence[Op], acked: Acked) -> tuple[set[int | None], set[int 
     return own, others
 
 
-def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -> Promise:
+def promise_of(
+    ops: Sequence[Op], offset: int, written: Op | None, until: int, *, acknowledged: bool
+) -> Promise:
     """
     Return what was promised of a record.
 
@@ -140,14 +142,16 @@ def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int) -
         ops: the ops of one partition and the global ones.
         offset: the record's offset.
         written: the leader's append, None if it is not known.
-        until: the index of the acknowledgement; of the commit, if the record was not acknowledged.
+        until: the index of the acknowledgement; the one after the commit, if that alone promised it.
+        acknowledged: whether the acknowledgement promised it.
     """
     if written is not None:
         committed = commit_of(ops, offset, written.index)
         # Its events race with its answers: what it reports of the commit may come after the acknowledgement.
         first, last = (until, until) if committed is None else sorted((committed.index, until))
-        # Whoever commits it promises it: a later leader may commit what its writer wrote, lost and wrote over.
-        promiser = written if committed is None or until < committed.index else committed
+        # A later leader may commit what its writer has lost since; and before the writer does, who led on without
+        # knowing, and acknowledges it by its own ISR.
+        promiser = written if committed is None or acknowledged else committed
         isrs = _isrs(ops, promiser.process, first, last)
         if isrs:
             return Promise(index=first, committed=committed, isrs=isrs)

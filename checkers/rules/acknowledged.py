@@ -82,7 +82,7 @@ def _reasons(ops: Sequence[Op], acked: Acked) -> list[tuple[str, tuple[int, ...]
         if any(log.records.get(acked.offset) for log in final_logs(ops).values()):
             return []  # an append that no broker reported: the log shows that there was one
         return [("no leader appended anything there", (acked.index,))]
-    promise = promise_of(ops, acked.offset, written, acked.index)
+    promise = promise_of(ops, acked.offset, written, acked.index, acknowledged=True)
     return [
         (text, (acked.index, written.index, *([op.index] if op else [])))
         for text, op in broken_promises(ops, acked, written, promise)

@@ -122,10 +122,11 @@ class Loss:
 def acked_record(ops: Sequence[Op], acked: Acked) -> Record:
     """Return an acknowledged record; with acks 0 or 1 nothing is promised unless the leader committed it."""
     written = written_by(ops, acked)
-    promise: Promise | None = promise_of(ops, acked.offset, written, acked.index)
-    if not acked.by_all:
-        committed = None if written is None else commit_of(ops, acked.offset, written.index)
-        promise = None if committed is None else promise_of(ops, acked.offset, written, committed.index + 1)
+    promise: Promise | None = None
+    if acked.by_all:
+        promise = promise_of(ops, acked.offset, written, acked.index, acknowledged=True)
+    elif written is not None and (committed := commit_of(ops, acked.offset, written.index)) is not None:
+        promise = promise_of(ops, acked.offset, written, committed.index + 1, acknowledged=False)
     return Record(
         name=acked.name,
         value=acked.value,
@@ -147,7 +148,7 @@ def committed_record(ops: Sequence[Op], offset: int, written: Op, committed: Op)
         said=f"committed at {at(committed)}",
         ok=committed,
         written=written,
-        promise=promise_of(ops, offset, written, committed.index + 1),
+        promise=promise_of(ops, offset, written, committed.index + 1, acknowledged=False),
         acked=None,
     )
 

@@ -159,7 +159,7 @@ def _read(ops: Sequence[Op], shown: Shown, polled: Polled) -> Record:
         said=f"shown by {polled.said}",
         ok=polled.ok,
         written=None,
-        promise=promise_of(ops, offset, None, polled.ok.index),
+        promise=promise_of(ops, offset, None, polled.ok.index, acknowledged=False),
         acked=None,
         assured=None if copies_of(ops).reported else _assured(ops, shown, polled),
     )

@@ -79,6 +79,19 @@ def test_isr_under_which_a_leader_committed_counts_though_it_is_reported_after_t
     story.acked("x", 0).leads("A", 1, 1, isr="A").passes("A", 1)
     (acked,) = acked_records(story.ops)
     written = written_by(story.ops, acked)
-    promise = promise_of(story.ops, 0, written, acked.index)
+    promise = promise_of(story.ops, 0, written, acked.index, acknowledged=True)
     assert (("A", "B"), ("A",)) == promise.isrs
     assert acked.index == promise.index
+
+
+def test_acknowledgement_is_the_writers_promise_and_a_commit_alone_that_of_whoever_committed() -> None:
+    """A was replaced and does not know: B commits x alone, then A does and acknowledges it, as B has copied it."""
+    story = Story(RECORDS, "kip101").leads("A", 0, 0).follows("B", "A", 0, 0).sends("x")
+    story.append("A", 0, 1, 0, "leader").append("B", 0, 1, 0, "follower").leads("B", 1, 1, isr="B")
+    story.passes("B", 1).passes("A", 1).acked("x", 0)
+    (acked,) = acked_records(story.ops)
+    written = written_by(story.ops, acked)
+    promises = [promise_of(story.ops, 0, written, acked.index, acknowledged=each) for each in (True, False)]
+    assert [("A", "B"), ("B",)] == [promise.isr for promise in promises]
+    assert promises[0].committed is promises[1].committed is not None
+    assert promises[0].index < acked.index
