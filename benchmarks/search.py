@@ -1,8 +1,9 @@
 """
 Measure how soon a search finds violations: `python -m benchmarks.search [VARIANT …]`.
 
-For each variant, it plays seeds from 0 on, until K of them have a violation or N are played. It prints the median
-number of seeds from one violation to the next, the same for hangs without a violation, and seeds/s per core.
+For each variant, it plays seeds from 0 on, until K of them have a violation or N are played. It prints how many it
+took to the first violation or hang, the median number of seeds from one violation to the next, the same for hangs
+without a violation, and seeds/s per core. With --narrow every schedule has one partition.
 
 `python -m benchmarks.search --twice N` plays the first N seeds twice, in processes with different hash seeds, and
 compares the rolling hashes of all steps. If two differ, it prints the first step in which they do.
@@ -76,8 +77,10 @@ class Found:
         tally = self.tally
         kinds = [kind for kind in tally.kinds if kind.value not in ("unpromised", "permitted", "vacuous")]
         shown = sorted(kind.value for kind in kinds if kind.value not in _NAMED)
+        first = min((*self.violations, *self.hangs), default=None)
         return (
             self.variant,
+            "-" if first is None else f"{first + 1}",
             f"{_median(self.violations)}",
             f"{len(self.violations)}",
             f"{_median(self.hangs)}",
@@ -90,8 +93,8 @@ class Found:
 _NAMED: Final = ("last-standing", "returned-unseen")
 
 
-def _runs(variant: str) -> RandomRuns:
-    return RandomRuns(target="broker", variant=variant, host=SIM)
+def _runs(variant: str, *, narrow: bool = False) -> RandomRuns:
+    return RandomRuns(target="broker", variant=variant, host=SIM, narrow=narrow)
 
 
 def _median(seeds: Sequence[int]) -> str:
@@ -100,10 +103,11 @@ def _median(seeds: Sequence[int]) -> str:
     return f"{median(steps):.0f}" if steps else "-"
 
 
-def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, console: Console) -> None:
+def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, narrow: bool, console: Console) -> None:
     """Search each variant, and print the table as it grows."""
-    table = Table(title=f"seeds to the next violation, up to {hits} of {seeds}", title_justify="left")
-    for name in ("variant", "median", "violations", "median to a hang", "seeds", "seeds/s/core", "found"):
+    kind = "narrow schedules: " if narrow else ""
+    table = Table(title=f"{kind}seeds to the next violation, up to {hits} of {seeds}", title_justify="left")
+    for name in ("variant", "first", "median", "violations", "median to a hang", "seeds", "seeds/s/core", "found"):
         table.add_column(name, justify="left" if name in ("variant", "found") else "right")
     for variant in variants:
         found = Found(variant)
@@ -111,7 +115,7 @@ def figures(variants: Sequence[str], *, seeds: int, hits: int, jobs: int, consol
         def enough(_: RunResult, found: Found = found) -> bool:
             return len(found.violations) >= hits
 
-        for result in search(_runs(variant), range(seeds), jobs=jobs, stop=enough):
+        for result in search(_runs(variant, narrow=narrow), range(seeds), jobs=jobs, stop=enough):
             found.add(result)
             if enough(result):
                 break
@@ -179,6 +183,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--hits", type=seeds, default=15, help="stop after so many violations (default: 15)")
     parser.add_argument("--jobs", type=jobs, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    text = "draw schedules of one partition, without clients besides their steps"
+    parser.add_argument("--narrow", action="store_true", help=text)
     parser.add_argument(
         "--twice",
         type=seeds,
@@ -194,7 +200,14 @@ def _measure(chosen: argparse.Namespace) -> int:
         _ = RandomRuns(target="broker", variant=variant, host=SIM).rules  # raises UsageError for an unknown one
     if chosen.twice:
         return twice(PROTOCOL, chosen.twice, console)
-    figures(chosen.variants, seeds=chosen.seeds, hits=chosen.hits, jobs=chosen.jobs, console=console)
+    figures(
+        chosen.variants,
+        seeds=chosen.seeds,
+        hits=chosen.hits,
+        jobs=chosen.jobs,
+        narrow=chosen.narrow,
+        console=console,
+    )
     return 0
 
 

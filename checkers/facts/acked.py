@@ -68,9 +68,9 @@ class Promise:
         index: the index of the op that promised it: its first commit, or its acknowledgement.
         committed: the high watermark that passed it first, the writer's or a later leader's, None if none was
             reported.
-        isrs: every ISR that the leader that promised it had between the commit and the acknowledgement, whichever
-            was recorded first; the last one in ZooKeeper, if that leader did not report its own. An acknowledgement
-            is the writer's promise, a commit without one that of the leader that committed.
+        isrs: every ISR that whoever promised it had between the commit and the acknowledgement, whichever was
+            recorded first; the last one in ZooKeeper, if that leader did not report its own. An acknowledgement is
+            the writer's promise, a commit without one that of the leader that committed.
     """
 
     index: int
@@ -132,9 +132,7 @@ def _origins(ops: Sequence[Op], acked: Acked) -> tuple[set[int | None], set[int 
     return own, others
 
 
-def promise_of(
-    ops: Sequence[Op], offset: int, written: Op | None, until: int, *, acknowledged: bool
-) -> Promise:
+def promise_of(ops: Sequence[Op], offset: int, written: Op | None, until: int, *, acknowledged: bool) -> Promise:
     """
     Return what was promised of a record.
 

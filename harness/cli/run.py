@@ -20,7 +20,7 @@ from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
-from harness.run.spec import ALIKE, BROKER, STOP_AT_VIOLATION
+from harness.run.spec import ALIKE, BROKER, NARROW, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
 from harness.search.pairing import OURS, THEIRS, Pairing, compare
 from harness.search.random_runs import SIM, RandomRuns
@@ -62,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--compare-with", metavar="PROTOCOL", help=text)
     add("--workload", choices=WORKLOADS, help="these clients, in place of those that a seed draws")
     add(ALIKE, action="store_true", help="draw schedules that every target can play, Apache Kafka among them")
+    add(NARROW, action="store_true", help="draw schedules of one partition, without clients besides their steps")
     add("--beside", dest="compare_with", metavar="PROTOCOL", help=argparse.SUPPRESS)  # its name until 0.1
     add("--stop-at-first", action="store_true", help="stop at the first finding")
     text = f"do not shrink the schedules of the first {SHRUNK_MAX} findings of a search in the simulator"
@@ -122,6 +123,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         schedule=arguments.schedule,
         workload=arguments.workload or "",
         alike=arguments.alike or bool(arguments.compare_with),
+        narrow=arguments.narrow,
         stop_at_violation=arguments.stop_at_violation,
     )
 
@@ -134,6 +136,8 @@ def _refuse(arguments: argparse.Namespace) -> None:
     many = arguments.seeds > 1 or arguments.time is not None or other
     if many and arguments.schedule:
         raise UsageError(f"--schedule {arguments.schedule}: expected one seed; many draw schedules of their own")
+    if arguments.narrow and (arguments.schedule or arguments.workload):
+        raise UsageError(f"{NARROW}: expected neither --schedule nor --workload, which say what clients there are")
     if arguments.schedule and arguments.nemesis:
         raise UsageError(f"--schedule {arguments.schedule}: expected no --nemesis, which draws another schedule")
     if other and (arguments.time is not None or arguments.nemesis or arguments.stop_at_first):

@@ -20,6 +20,7 @@ BROKER: Final = "broker"
 STOP_AT_VIOLATION: Final = "--stop-at-violation"
 # The option of `run` that draws schedules which every target can play.
 ALIKE: Final = "--alike"
+NARROW: Final = "--narrow"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -44,6 +45,7 @@ class RunSpec:
         workload: the workload whose clients work in place of those that the seed drew, or "".
         must_play: lines of steps that a replay must not skip, or it proves nothing; () for any other run.
         alike: whether an election is asked for only if every target could grant it, Apache Kafka included.
+        narrow: whether the schedule was drawn with one partition, and no clients besides its steps.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
     """
 
@@ -61,6 +63,7 @@ class RunSpec:
     workload: str = ""
     must_play: tuple[int, ...] = ()
     alike: bool = False
+    narrow: bool = False
     stop_at_violation: bool = False
 
     @property
@@ -103,6 +106,7 @@ def _run_command(spec: RunSpec) -> str:
     words += ["--schedule", spec.schedule] if spec.schedule else []
     words += ["--workload", spec.workload] if spec.workload else []
     words += [ALIKE] if spec.alike and spec.target == BROKER else []
+    words += [NARROW] if spec.narrow else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
     return shlex.join(words)
 

@@ -13,6 +13,7 @@ from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
 from harness.random_schedule.seed_name import seed_name
+from harness.random_schedule.width import NARROW
 from harness.registry import load, pick
 from harness.run.spec import BROKER, RunSpec
 from harness.scenario.file import Draw, Scenario, draw
@@ -59,6 +60,7 @@ class RandomRuns:
         workload: a name of WORKLOADS, whose clients work in place of those that a seed draws; "" for the latter.
         alike: whether schedules are those that every target can play, Apache Kafka among them; a target other than
             our broker always gets these.
+        narrow: whether schedules have one partition, and no clients besides their steps.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
     """
 
@@ -71,6 +73,7 @@ class RandomRuns:
     schedule: Path | None = None
     workload: str = ""
     alike: bool = False
+    narrow: bool = False
     stop_at_violation: bool = False
 
     @property
@@ -118,6 +121,7 @@ class RandomRuns:
             power_tier=self.power_tier,
             workload=self.workload,
             alike=self._is_alike,
+            narrow=self.narrow,
             stop_at_violation=self.stop_at_violation,
         )
         if not spec.random and spec.expectation is None:
@@ -149,6 +153,8 @@ class RandomRuns:
 
     def _profile(self) -> Profile:
         profile = REAL if self._is_alike else DEFAULT
+        if self.narrow:
+            profile = replace(profile, breadth=NARROW)
         if self.workload:  # schedules of the older message format need clients that are quiet
             profile = replace(profile, breadth=replace(profile.breadth, older=0.0))
         return profile_of(self.nemeses, profile, NEMESES)

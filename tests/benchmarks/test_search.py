@@ -32,22 +32,24 @@ def test_median_counts_the_seeds_from_one_violation_to_the_next_and_hangs_apart(
     for seed in range(20):
         verdict = worst.get(seed, Verdict.VALID)
         found.add(result(seed, verdict, *([Kind.LOST] if verdict is Verdict.INVALID else [])))
-    assert ("hw", "3", "3", "4", "20", "2", "lost") == found.row()
+    assert ("hw", "3", "3", "3", "4", "20", "2", "lost") == found.row()
 
 
 def test_median_of_nothing_is_none() -> None:
     found = Found("kip380")
     found.add(result(0, Verdict.PERMITTED, Kind.PERMITTED, Kind.LAST_STANDING))
-    assert ("kip380", "-", "0", "-", "1", "2", "") == found.row()
+    assert ("kip380", "-", "-", "0", "-", "1", "2", "") == found.row()
 
 
-def test_figures_end_with_the_hits_that_were_asked_for() -> None:
+@pytest.mark.parametrize("narrow", [False, True])
+def test_figures_end_with_the_hits_that_were_asked_for(*, narrow: bool) -> None:
     console = Console(record=True, width=200)
-    search.figures(["hw"], seeds=40, hits=2, jobs=1, console=console)
+    search.figures(["hw"], seeds=40, hits=2, jobs=1, narrow=narrow, console=console)
     text = console.export_text()
-    line = next(line for line in text.splitlines() if line.startswith("hw "))
-    assert "2" == line.split()[2]
-    assert int(line.split()[4]) < 40
+    words = next(line for line in text.splitlines() if line.startswith("hw ")).split()
+    assert "2" == words[3]
+    assert int(words[1]) < int(words[5]) < 40
+    assert narrow == ("narrow schedules: " in text)
 
 
 @pytest.mark.slow

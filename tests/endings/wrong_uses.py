@@ -160,6 +160,8 @@ FENCEPOST: Final = (
     use("run --time 5 --seeds 5", "--time 5 --seeds 5: expected one of them"),
     use("run --target broker:hw --protocol kip380", "two protocols; expected one of them"),
     use("run --schedule {typo} --seeds 5", "expected one seed"),
+    use("run --schedule {scenario} --narrow", "--narrow: expected neither --schedule nor --workload"),
+    use("run --workload append --narrow", "--narrow: expected neither --schedule nor --workload"),
     use("run --schedule {scenario} --nemesis kill", "expected no --nemesis, which draws another schedule"),
     use("run --compare-with hw", "expected a host of real processes"),
     use(

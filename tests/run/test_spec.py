@@ -43,6 +43,7 @@ def test_expectation_is_the_one_of_the_variant_that_is_played() -> None:
         replace(random_spec(), schedule="my schedule.txt", changes=("a=b",)),
         "fencepost run --host sim --protocol kip101 --rule a=b --seed 3 --schedule 'my schedule.txt'",
     ),
+    (replace(random_spec(), narrow=True), "fencepost run --host sim --protocol kip101 --seed 3 --narrow"),
     (
         replace(random_spec(), stop_at_violation=True),
         "fencepost run --host sim --protocol kip101 --seed 3 --stop-at-violation",

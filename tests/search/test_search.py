@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import pickle
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.cli.run import configure, runs_of
 from harness.model import UsageError
 from harness.run.result import RunResult
 from harness.search import simulated_search
@@ -18,6 +21,7 @@ from harness.search.random_runs import SIM, RandomRuns
 from harness.search.search import search
 from harness.search.simulated_search import search_simulated
 from harness.suite.options import Options
+from harness.workload.plan import NO_CLIENTS
 
 RUNS = RandomRuns(target="broker", variant="hw", host=SIM)
 
@@ -94,6 +98,17 @@ def test_rules_can_be_changed_in_the_variant_and_beside_it() -> None:
 
 def test_runs_of_a_seed_are_the_same_in_another_process() -> None:
     assert RUNS.spec(4) == pickle.loads(pickle.dumps(RUNS)).spec(4)
+
+
+def test_narrow_runs_have_one_partition_and_no_clients_and_are_repeated_as_such() -> None:
+    narrow = replace(RUNS, narrow=True)
+    specs = [narrow.spec(seed) for seed in range(20)]
+    assert not [spec for spec in specs if spec.scenario.further or spec.scenario.clients != NO_CLIENTS]
+    assert [spec.scenario for spec in specs] != [RUNS.spec(seed).scenario for seed in range(20)]
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    arguments = parser.parse_args(shlex.split(specs[4].command)[2:])
+    assert specs[4] == runs_of(arguments).spec(arguments.seed)
 
 
 def test_command_repeats_the_run_with_all_that_was_changed() -> None:

@@ -103,7 +103,7 @@ def test_lost_is_unclean_though_a_replica_outside_the_isr_had_cut_its_copy_befor
 
 @pytest.mark.parametrize("member", [False, True])
 def test_lost_is_unclean_when_a_later_leader_alone_committed_what_its_writer_had_lost(*, member: bool) -> None:
-    """B wrote m2, its ISR was B and A, and lost it when it followed A, lawfully; C had copied it and committed it."""
+    """B, with A as its ISR, wrote m2 and cut it lawfully to follow A; C had copied m2 and committed it."""
     story = Story(RECORDS, "kip101", replicas="ABC", unclean=True).started("A", "B", "C")
     story.elected("B", 0).leads("B", 0, 0).follows("A", "B", 0, 0).follows("C", "B", 0, 0)
     story.sends("m1").append("B", 0, 3, 0, "leader").append("A", 0, 3, 0, "follower")
