@@ -93,6 +93,16 @@ class Copies:
         earliest = {self._wrote[place][0].process: self._wrote[place][0] for place in reversed(later)}
         return [self._wrote[place][0] for place in between], sorted(earliest.values(), key=attrgetter("index"))
 
+    def may_be(self, change: Change, offset: int, origin: int) -> bool:
+        """Return False if a change of unknown origin is no copy of that append, as its batch's epoch shows."""
+        match change.op.event:
+            case Append() as step:
+                return self._may_be(step, change.end, origin)
+            case Recovered() as step:
+                return self._fits(step, offset, origin)
+            case _:
+                return True
+
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
         log = self._logs.setdefault(op.process, ReplicaLog())

@@ -133,9 +133,12 @@ def breaches(case: Case) -> Iterator[Breach]:
 
 def missing_evidence(case: Case) -> str:
     """Return what the history lacks to follow the copies, "" if nothing."""
-    for node, changes in copies_of(case.ops).changes(case.offset).items():
+    copies = copies_of(case.ops)
+    for node, changes in copies.changes(case.offset).items():
         for change in changes:
-            if change.origin == UNKNOWN and change.op.index < case.takeover.op.index:
+            if change.origin != UNKNOWN or change.op.index >= case.takeover.op.index:
+                continue
+            if copies.may_be(change, case.offset, case.origin):
                 return f"what {node} copied at {at(change.op)} is not known: its leader reported no append of it"
     return ""
 

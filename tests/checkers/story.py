@@ -139,7 +139,7 @@ class Story:
         self._owing.pop(node, None)
         return self.broker(node, "truncate", **TOPIC, **cut, reason=reason, epoch=epoch)
 
-    def recovered(self, node: str, end: int) -> Self:
+    def recovered(self, node: str, end: int, epochs: Sequence[tuple[int, int]] = ()) -> Self:
         self._high[node] = min(self._high.get(node, 0), end)
         return self.broker(
             node,
@@ -149,7 +149,7 @@ class Story:
             clean=False,
             cut_bytes=0,
             reason="clean",
-            epochs=[],
+            epochs=[list(entry) for entry in epochs],
             high_watermark=self._high[node],
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from checkers.rules.lost import lost
@@ -375,3 +377,20 @@ def test_lost_by_a_leader_that_followed_another_is_excused_as_the_loss_of_that_o
     story.elected("C", 2, isr="ABC").leads("C", 2, 5, isr="ABC")
     story.elected("A", 3, isr="AC").leads("A", 3, 3, isr="AC")
     assert [kind] == [anomaly.kind for anomaly in _ends_without_m2(story)]
+
+
+@pytest.mark.parametrize(("epochs", "kind"), [([], Kind.UNCHECKED), ([(0, 0), (1, 3)], Kind.PERMITTED)])
+def test_lost_is_judged_where_a_batch_that_nobody_reported_is_of_another_epoch_than_the_record(
+    epochs: list[tuple[int, int]], kind: Kind
+) -> None:
+    """B led in epoch 1 and ended before it reported its append; A wrote m2 there in epoch 2 and lost its power."""
+    story = Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0).follows("B", "A", 0, 0)
+    rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
+    story.ops[0] = replace(story.ops[0], value={**story.ops[0].value, "rules": rules})
+    story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower").passes("A", 3).acked("m1", 0)
+    story.elected("B", 1).leads("B", 1, 3).follows("A", "B", 1, 3)
+    story.fault("kill", "B").started("B").recovered("B", 5, epochs)
+    story.elected("A", 2, isr="A").leads("A", 2, 3, isr="A").sends("m2").append("A", 3, 5, 2, "leader")
+    story.passes("A", 5).acked("m2", 3).fault("power-loss", "A").fault("restart", "A")
+    story.started("A").recovered("A", 3).elected("A", 3, isr="A").leads("A", 3, 3, isr="A")
+    assert [kind] == [found.kind for found in _ends_without_m2(story)]
