@@ -1,8 +1,9 @@
 """
 Which replica held which record at any time, from the replayed appends, truncations and recoveries.
 
-The origin of a record is the index of the op with which a leader appended it. A follower's copy has the origin of
-the record in its leader's log. Origins distinguish two records at one offset without epochs.
+The origin of a record is the index of the op with which a leader appended it, or of the recovery that shows what
+it had appended when it ended, before it could report that. A follower's copy has the origin of the record in its
+leader's log. Origins distinguish two records at one offset without epochs.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, TypeAlias
 
+from checkers.facts.batch_epochs import BatchEpochs
 from checkers.facts.fact import fact, select
 from checkers.facts.outages import starts_on_new_disks
 from checkers.facts.replica_log import UNKNOWN, Change, Piece, Ranges, ReplicaLog
-from checkers.facts.view import names_of, newest_counts, setup_of
+from checkers.facts.view import names_of
 from harness.events import Append, Follower, Leader, Recovered, Started, Stopped, Truncate
 from harness.model import Op, Source
 
@@ -43,12 +45,7 @@ class Copies:
         self._wrote = [
             (op, step) for op, step in self._steps if isinstance(step, Append) and step.role == "leader"
         ]
-        # Where older entries win, what a recovery says of epochs may be older than the batches.
-        self._tells_epochs = newest_counts(ops)
-        # In the older message format what lies below every entry may be of any epoch (KAFKA-7897).
-        setup = setup_of(ops)
-        self._tells_all = setup is None or setup.message_format != "without_epochs"
-        self._epoch_of = {op.index: step.epoch for op, step in self._wrote if step.epoch >= 0}
+        self.epochs = BatchEpochs(ops, self._wrote)
         self._wrote_at = [op.index for op, _ in self._wrote]
         self._wrote_to = Ranges((step.base, step.end) for _, step in self._wrote)
         self._wrote_twice = Ranges(_overlaps((step.base, step.end) for _, step in self._wrote))
@@ -57,8 +54,10 @@ class Copies:
         self._undone: dict[str, list[_Undone]] = {}
         self._led_from = _led_from(self._steps)
         self._leader_of: dict[str, str] = {}
-        # Whom each node's last process followed as it ended.
+        self._leads_in: dict[str, int] = {}
+        # Whom each node's last process followed as it ended, and the epoch in which it led.
         self._followed: dict[str, str] = {}
+        self._led_in: dict[str, int] = {}
         self._started: dict[str, Op] = {}
         self._on_new_disk = starts_on_new_disks(ops)
         self.in_order: list[Change] = []
@@ -93,16 +92,6 @@ class Copies:
         earliest = {self._wrote[place][0].process: self._wrote[place][0] for place in reversed(later)}
         return [self._wrote[place][0] for place in between], sorted(earliest.values(), key=attrgetter("index"))
 
-    def may_be(self, change: Change, offset: int, origin: int) -> bool:
-        """Return False if a change of unknown origin is no copy of that append, as its batch's epoch shows."""
-        match change.op.event:
-            case Append() as step:
-                return self._may_be(step, change.end, origin)
-            case Recovered() as step:
-                return self._fits(step, offset, origin)
-            case _:
-                return True
-
     # --- replay ----------------------------------------------------------------------------------------------
     def _apply(self, place: int, op: Op, step: _Step) -> list[Change]:
         log = self._logs.setdefault(op.process, ReplicaLog())
@@ -111,6 +100,7 @@ class Copies:
                 self._started[op.process] = op
                 self._followed[op.process] = self._leader_of.get(op.process, "")
                 self._leader_of[op.process] = ""
+                self._led_in[op.process] = self._leads_in.pop(op.process, UNKNOWN)
                 if op.index in self._on_new_disk:  # no recovery tells of a log that is not there
                     return self._remove(op, log, 0)
             case Append():
@@ -122,6 +112,7 @@ class Copies:
             case Leader() | Follower():
                 leader = self._names.get(step.leader, "") if isinstance(step, Follower) else ""
                 self._leader_of[op.process] = leader
+                self._leads_in[op.process] = UNKNOWN if isinstance(step, Follower) else step.epoch
                 if step.log_end_offset < log.end:
                     return self._remove(self._vanished_at(op), log, step.log_end_offset)
         return []
@@ -148,7 +139,7 @@ class Copies:
         """Return the follower's new pieces, with the origins that its leader's log has there."""
         theirs = self._logs[leader].slice(step.base, step.end) if leader in self._logs else []
         # A late answer shows what the leader had when it sent it, not what it has got there since.
-        theirs = [piece for piece in theirs if self._may_be(step, *piece[1:])]
+        theirs = [piece for piece in theirs if self.epochs.sent(step, *piece[1:])]
         found: list[Piece] = []
         first = step.base
         for start, stop, origin in (*theirs, (step.end, step.end, UNKNOWN)):
@@ -173,19 +164,12 @@ class Copies:
                 # A batch of its own epoch shows that it sent all of it as the leader in that epoch.
                 and p[3] > self._led_from.get((leader, step.epoch), -1)
             )
-            gone = next((p for p in lost if self._may_be(step, min(p[1], end), p[2])), None)
+            gone = next((p for p in lost if self.epochs.sent(step, min(p[1], end), p[2])), None)
             if gone is None:
                 return [*found, *self._later(place, leader, first, end)]
             found.append((first, min(gone[1], end), gone[2]))
             first = found[-1][1]
         return found
-
-    def _may_be(self, step: Append, end: int, origin: int) -> bool:
-        """Return False if the epoch of a follower's last batch shows that it copied another append."""
-        epoch = self._epoch_of.get(origin, UNKNOWN)
-        if UNKNOWN in (epoch, step.epoch):
-            return True
-        return epoch == step.epoch if end == step.end else epoch <= step.epoch
 
     def _later(self, place: int, leader: str, first: int, end: int) -> list[Piece]:
         """Return pieces of a leader's appends that reach the collector after its follower's copy of them."""
@@ -211,7 +195,7 @@ class Copies:
         while log.end < step.log_end_offset:
             end = log.end
             undone = (p for p in reversed(self._undone.get(op.process, ())) if p[0] <= end < p[1])
-            back = next((p for p in undone if self._fits(step, end, p[2])), None)
+            back = next((p for p in undone if self.epochs.fits(step, end, p[2])), None)
             if back is None:
                 break
             piece = (end, min(back[1], step.log_end_offset), back[2])
@@ -225,11 +209,15 @@ class Copies:
         return found
 
     def _unreported(self, op: Op, step: Recovered, first: int) -> list[Piece]:
-        """Return what a process had copied as it ended: its leader's records, if that lost none from there on."""
+        """Return what a process had written as it ended: as the leader, or its leader's records."""
+        epoch = self._led_in.get(op.process, UNKNOWN)
+        if epoch != UNKNOWN and epoch == self.epochs.recovered_at(step, first):
+            self.epochs.note(op.index, epoch)
+            return [(first, step.log_end_offset, op.index)]
         leader, found = self._followed.get(op.process, ""), list[Piece]()
         if leader in self._logs and not any(end > first for _, end, *_ in self._undone.get(leader, ())):
             found = self._logs[leader].slice(first, step.log_end_offset)
-            if not all(self._fits(step, start, origin) for start, _, origin in found):
+            if not all(self.epochs.fits(step, start, origin) for start, _, origin in found):
                 found = []
         known = found[-1][1] if found else first
         return [*found, (known, step.log_end_offset, UNKNOWN)] if known < step.log_end_offset else found
@@ -239,16 +227,9 @@ class Copies:
         for first, end, origin in log.pieces:
             starts = [start for _, start in step.epochs if first < start < end]
             for offset in (first, *starts):
-                if not self._fits(step, offset, origin):
+                if not self.epochs.fits(step, offset, origin):
                     return offset
         return log.end
-
-    def _fits(self, step: Recovered, offset: int, origin: int) -> bool:
-        """Return True if a recovered log may have the record of that origin there, by its batches' epochs."""
-        if not self._tells_epochs or origin not in self._epoch_of or not step.epochs:
-            return True
-        epoch = max(((start, epoch) for epoch, start in step.epochs if start <= offset), default=(0, UNKNOWN))[1]
-        return epoch == self._epoch_of[origin] or (epoch == UNKNOWN and not self._tells_all)
 
     def _change(self, op: Op, first: int, end: int, origin: int | None) -> Change:
         leader = self._leader_of.get(op.process, "")

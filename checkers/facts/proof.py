@@ -138,7 +138,7 @@ def missing_evidence(case: Case) -> str:
         for change in changes:
             if change.origin != UNKNOWN or change.op.index >= case.takeover.op.index:
                 continue
-            if copies.may_be(change, case.offset, case.origin):
+            if copies.epochs.may_be(change, case.offset, case.origin):
                 return f"what {node} copied at {at(change.op)} is not known: its leader reported no append of it"
     return ""
 
