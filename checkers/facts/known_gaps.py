@@ -12,11 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover
 from checkers.facts.isr import isr_states
 from checkers.facts.outages import Outage, outages
 from harness.effect import nature_of
-from harness.events import ControllerOffice, Elected, Fetch, Follower, Injection, LeaderAndIsr, Registered
+from harness.events import (
+    ControllerOffice,
+    Elected,
+    Fetch,
+    Follower,
+    Injection,
+    LeaderAndIsr,
+    Recovered,
+    Registered,
+)
 from harness.model import Op, OpType, events_of
 
 # How long a new controller may take to read who is registered; it reports no decision before.
@@ -29,8 +39,7 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
 
     That is the case if it never left the ISR and a new controller took office after the power loss, or just before
     it and still read who is registered; or if the write that added it to the ISR was still in flight when it lost
-    power. Kafka leaves both gaps open while it
-    keeps its state in ZooKeeper (KIP-903, KIP-966).
+    power. Kafka leaves both gaps open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -55,6 +64,31 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
             stayed = stayed and node in state.isr
         before = state.isr
     return office and stayed
+
+
+def undone_cut(ops: Sequence[Op], offset: int, node: str, until: int) -> Outage | None:
+    """
+    Return the power loss that undid a replica's cut, so that it led with a record again that it had cut.
+
+    None if there is none, or if a controller could know that the replica was away, and should not have elected it.
+    A client is shown that record: the high watermark was flushed when another record was there.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        offset: the record's offset.
+        node: the replica.
+        until: the index of an op at which it led.
+    """
+    changes = [each for each in copies_of(ops).changes(offset).get(node, ()) if each.op.index < until]
+    if not changes or not isinstance(changes[-1].op.event, Recovered):
+        return None
+    *before, back = changes
+    away = [o for o in outages(ops) if o.node == node and o.power_lost and o.op.index < back.op.index]
+    led = (s.op.index for s in isr_states(ops) if s.leader == node and back.op.index < s.op.index < until)
+    elected = next(led, None)
+    if not away or elected is None or all(each.origin != back.origin for each in before):
+        return None
+    return away[-1] if returned_unseen(ops, node, away[-1], elected) else None
 
 
 def _still_reads(ops: Sequence[Op], office: Op, outage: Outage) -> bool:

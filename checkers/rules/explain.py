@@ -57,6 +57,8 @@ def _judgement(loss: Loss) -> str:
             return f"this cannot be judged, as {loss.lacking}"
         case Kind.UNCLEAN:
             return "permitted, as the election was unclean, from outside the ISR, and loses what it lacks"
+        case Kind.RETURNED if loss.excused and loss.takeover is None:
+            return f"a known gap: {excuses}, and no controller had seen it go"
         case Kind.RETURNED:
             return "a known gap: it lost unflushed bytes and restarted, and no controller had seen it go"
         case Kind.LAST_STANDING:

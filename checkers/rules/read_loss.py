@@ -19,8 +19,11 @@ from checkers.facts.committed import commit_of
 from checkers.facts.copies import copies_of
 from checkers.facts.fact import fact
 from checkers.facts.isr import isr_states
+from checkers.facts.known_gaps import undone_cut
 from checkers.facts.moments import margin_ns
+from checkers.facts.outages import Outage
 from checkers.facts.polls import Polled, Shown, gone, leaders_log, shown_by_reads, twice_polled
+from checkers.facts.proof import Excuse
 from checkers.facts.reigns import first_risk_ns, until
 from checkers.facts.replica_log import UNKNOWN
 from checkers.facts.sent import sent_values
@@ -40,12 +43,14 @@ class ReadLoss:
         record: with what was promised of it.
         told: whether another rule reports it.
         lacking: why the loss cannot be judged, "" if nothing at all may explain it, None if it can be.
+        undone: the power loss that brought the record back to the node that showed it, None if none did.
     """
 
     ops: Sequence[Op]
     record: Record
     told: bool
     lacking: str | None = None
+    undone: Outage | None = None
 
     @cached_property
     def loss(self) -> Loss:
@@ -57,8 +62,13 @@ class ReadLoss:
                 return loss
             return replace(loss, kind=Kind.READ_LOST)
         kind = Kind.UNCHECKED if self.lacking else Kind.READ_LOST
+        excused: tuple[Excuse, ...] = ()
+        if self.undone is not None:
+            kind, text = Kind.RETURNED, f"had cut it, and its loss of power at {at(self.undone.op)} undid that"
+            excused = (Excuse(member=self.undone.node, text=text, op=self.undone.op),)
         return Loss(
             kind=kind,
+            excused=excused,
             record=self.record,
             writer_epoch=None,
             takeover=None,
@@ -97,7 +107,16 @@ def _read_loss(ops: Sequence[Op], shown: Shown, polled: Polled, acked: Acked | N
         return ReadLoss(ops=ops, record=record, told=told)
     record = _read(ops, shown, polled)
     told = acked is None and shown in shown_by_reads(ops)
-    return ReadLoss(ops=ops, record=record, told=told, lacking=_doubt(ops, shown, polled, record))
+    lacking = _doubt(ops, shown, polled, record)
+    undone = None if lacking is None else _undone(ops, shown, polled)
+    return ReadLoss(ops=ops, record=record, told=told, lacking=lacking, undone=undone)
+
+
+def _undone(ops: Sequence[Op], shown: Shown, polled: Polled) -> Outage | None:
+    """Return the power loss that undid the cut of what was shown, if no controller could know of it."""
+    if not polled.event.node or len(_origins(ops, shown, polled) - {UNKNOWN}) != 1:
+        return None
+    return undone_cut(ops, shown[0], polled.event.node, polled.invoked.index)
 
 
 def _origins(ops: Sequence[Op], shown: Shown, polled: Polled) -> frozenset[int]:
