@@ -72,6 +72,15 @@ class AwaitStates:
     live: tuple[tuple[int, int], ...]
     assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
     topic_ids: tuple[tuple[str, int], ...]
+    topic_versions: tuple[tuple[str, int], ...]  # of the nodes with the assignments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """The versions under which a partition is decided about: of its topic, and of its state, None if none."""
+
+    topic: int
+    state: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +171,19 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
     topic_ids: list[tuple[str, int]] = []
+    versions: list[tuple[str, int]] = []
     for topic, node in zip(continuation.topics, results[count:], strict=True):
         if isinstance(node, ZkNode):
             topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
+            versions.append((topic, node.version))
             for partition, replicas in sorted(decode_assignment(node.data).items()):
                 assignments.append((TopicPartition(topic, partition), replicas))
     after = AwaitStates(
-        office=continuation.office, live=live, assignments=tuple(assignments), topic_ids=tuple(topic_ids)
+        office=continuation.office,
+        live=live,
+        assignments=tuple(assignments),
+        topic_ids=tuple(topic_ids),
+        topic_versions=tuple(versions),
     )
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
     core.ask(after, ZkGet(path=ELECTIONS), *states)
@@ -188,7 +203,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     assignments = dict(continuation.assignments)
     wanted, *nodes = results
     pairs = zip(continuation.assignments, nodes, strict=True)
-    topic_ids = dict(continuation.topic_ids)
+    topic_ids, topic_versions = dict(continuation.topic_ids), dict(continuation.topic_versions)
     found = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
     states = {tp: state for tp, state in found.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
     first = not controller.in_office
@@ -205,11 +220,11 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         mine = replace(changes, returned=returned | (unhandled.get(tp, returned) & live.keys()))
         decision = _decision(core, replicas, state, mine.returned)
         # A state of an older topic: its first write came as late as this topic was created. It is replaced.
-        version = found[tp].zk_version if tp in found else None
+        under = Versions(topic=topic_versions[tp.topic], state=found[tp].zk_version if tp in found else None)
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
-            _write(core, tp, replicas, state, decision, version=version, changes=mine, saw=continuation.live)
+            _write(core, tp, replicas, state, decision, under=under, changes=mine, saw=continuation.live)
     _send_writes(core)
 
 
@@ -290,16 +305,16 @@ def _write(
     old: PartitionState | None,
     decision: election.Decision,
     *,
-    version: int | None,
+    under: Versions,
     changes: Changes,
     saw: tuple[tuple[int, int], ...],
 ) -> None:
     """
-    Write a decision under the version that was read; ZooKeeper first, then the brokers (V3, 6).
+    Write a decision under the versions that were read; ZooKeeper first, then the brokers (V3, 6).
 
     Args:
         old: the state that the decision changes, None if this topic has none.
-        version: of the node there, None if there is none.
+        under: the versions that were read.
     """
     controller = core.state.controller
     topic_id = controller.topic_ids[tp.topic] if old is None else old.topic_id
@@ -308,7 +323,7 @@ def _write(
         leader_epoch=decision.leader_epoch,
         isr=decision.isr,
         controller_epoch=controller.epoch,
-        zk_version=0 if version is None else version + 1,
+        zk_version=0 if under.state is None else under.state + 1,
         topic_id=topic_id,
     )
     check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
@@ -317,10 +332,12 @@ def _write(
         tp=tp, state=new, replicas=replicas, unclean=decision.unclean, changes=changes, saw=saw
     )
     ops: list[ZkCreate | ZkSet | ZkDelete | ZkCheck] = [check]
-    if version is None:
+    if under.state is None:
+        # A topic that is being deleted in several writes has another assignment by then: none of it begins again.
+        ops.append(ZkCheck(path=topic_path(tp.topic), version=under.topic))
         ops += [ZkCreate(path=partition_path(tp)), ZkCreate(path=path, data=data)]
     else:
-        ops.append(ZkSet(path=path, data=data, version=version))
+        ops.append(ZkSet(path=path, data=data, version=under.state))
     if topic_id != NO_TOPIC_ID:
         guard = topic_id_path(tp, topic_id)
         ops.append(ZkCreate(path=guard) if old is None else ZkCheck(path=guard, version=0))

@@ -163,6 +163,7 @@ def reading(room: Room, wanted: ZkResult = ZkError.NO_NODE) -> tuple[controller.
         live=(),
         assignments=((TP, (1, 2, 3)),),
         topic_ids=((TP.topic, there.topic_id),),
+        topic_versions=((TP.topic, 0),),
     )
     return about, [wanted, node]
 
