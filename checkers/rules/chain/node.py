@@ -76,7 +76,8 @@ class Node:
         changed: whether it wrote a checkpoint since.
         walks: whether its last truncation changed anything, so that it may ask for another.
         decided: the newest epoch for which it reported a leader as controller, -1 if none.
-        succeeded: whether another node has become controller since it was.
+        presides: whether it is controller by its last word.
+        rivalled: whether another node has been controller since it became one, by their own words.
         held: whether it has a log of the partition.
         life: how many of its processes have started.
         begun: whether this process has reported anything since it started.
@@ -103,7 +104,8 @@ class Node:
     changed: bool = False
     walks: bool = False
     decided: int = -1
-    succeeded: bool = False
+    presides: bool = False
+    rivalled: bool = False
     held: bool = False
     life: int = 0
     begun: bool = False

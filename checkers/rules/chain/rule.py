@@ -7,7 +7,7 @@ kill keeps what was written; after a power loss, a log may end anywhere, and is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, TypeAlias
 
@@ -70,7 +70,7 @@ KINDS: Final = (
         "its leader epoch and its epoch checkpoint; or an epoch added to the checkpoint, and no leader or "
         "append of it next; or an append before a truncate since follower, or a truncate that nothing asked "
         "for; or flush(checkpoint, length) of another length; or leader, follower or ready before "
-        "registered, elected(e) after its own process obeyed e and no controller came after it, fenced by whom "
+        "registered, elected(e) after its own process obeyed e and no other was controller since, fenced by whom "
         "it did not follow; or high-watermark(to) with to as before; or a final log whose high watermark the "
         "node never had; or the one end that differs",
         words="What a broker reports contradicts what it reported before, so the history lacks an event of it, "
@@ -115,9 +115,8 @@ def _told(ops: Sequence[Op]) -> Iterator[_Break]:
             if node is None:
                 node = nodes[op.process] = Node(op.process)
             event = op.event
-            if isinstance(event, ControllerOffice) and event.active:
-                for each in nodes.values():
-                    each.succeeded = each is not node
+            if isinstance(event, ControllerOffice):
+                _presides(node, event, nodes.values())
             for text in _next(node, event, given):
                 yield node.name, f"{node.name} {text} at {at(op)}", (node.last, op.index)
             if isinstance(event, _ENDING):
@@ -125,6 +124,16 @@ def _told(ops: Sequence[Op]) -> Iterator[_Break]:
             node.begun = (node.begun or op.f not in _OPENING) and op.f != "started"
         elif op.source is Source.NEMESIS:
             _suffer(op, op.event, nodes)
+
+
+def _presides(node: Node, office: ControllerOffice, nodes: Iterable[Node]) -> None:
+    """Note who is controller by its own word: several, until a former one hears of the end of its office."""
+    if office.active:
+        others = [each for each in nodes if each is not node]
+        node.rivalled = any(each.presides for each in others)
+        for each in others:
+            each.rivalled = True
+    node.presides = office.active
 
 
 def _suffer(op: Op, event: Event, nodes: dict[str, Node]) -> None:

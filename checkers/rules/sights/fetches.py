@@ -12,7 +12,7 @@ from checkers.facts.fact import fact
 from checkers.facts.moments import margin_ns, moments
 from checkers.facts.view import at, names_of, setup_of
 from checkers.rules.sights.late import late, looked_up_late
-from harness.events import Append, Fetch, Fetched, Follower, HighWatermark, IsrChanged, Started, Truncate
+from harness.events import Append, Fetch, Fetched, Follower, HighWatermark, IsrChanged, Ready, Started, Truncate
 from harness.model import Op, events_of
 
 Break: TypeAlias = tuple[str, str, tuple[int, ...]]
@@ -171,7 +171,7 @@ def _sent_under(ops: Sequence[Op], node: str, seen: Op) -> list[_Command]:
 
 
 def _waited(ops: Sequence[Op], theirs: _Ends, life: int, fetch: Fetch, seen: Op) -> bool:
-    """Return True if a fetch fits a time when its process followed that leader, and had to ask where that is."""
+    """Return True if a fetch fits a time when its process followed that leader, and could not connect at once."""
     node, leader = fetch.link
     commands = [each for each in _commands(ops).get(node, ()) if each.at < seen.index]
     for command, following in pairwise(commands):
@@ -179,6 +179,11 @@ def _waited(ops: Sequence[Op], theirs: _Ends, life: int, fetch: Fetch, seen: Op)
         fits = command.leader == leader and (fetch.offset, life) in zip(
             theirs.ends[then], theirs.lives[then], strict=True
         )
-        if fits and looked_up_late(ops, node, command.time_ns, seen):
+        if fits and (looked_up_late(ops, node, command.time_ns, seen) or _listened(ops, leader, command, seen)):
             return True
     return False
+
+
+def _listened(ops: Sequence[Op], leader: str, since: _Command, seen: Op) -> bool:
+    """Return True if a leader's new process began to serve between a command and an op: frames wait for that."""
+    return any(since.at < op.index < seen.index for op, _ in events_of(ops, Ready) if op.process == leader)

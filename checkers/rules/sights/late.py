@@ -13,6 +13,8 @@ from harness.model import Op, events_of
 # A hold of one API holds all frames behind it; these have connections of their own.
 _APART: Final = frozenset({"LeaderAndIsr", "StopReplica"})
 _ZOOKEEPER: Final = "ZooKeeper"
+# In a simulated run, how long one frame is under way.
+FRAME_NS: Final = 10_000_000
 # In a simulated run, how long an answer and then the first frame of a connection are under way.
 _AFTER_NS: Final = 100_000_000
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 from checkers.facts.moments import Moment, margin_ns, moments
 from checkers.facts.view import at, names_of, newest_counts, setup_of
 from checkers.rules.sights.fetches import Break
-from checkers.rules.sights.late import late, waited
+from checkers.rules.sights.late import FRAME_NS, late, waited
 from harness.events import Append, Checkpoint, EpochAnswer, EpochQuestion, Follower, Recovered, Truncate
 from harness.model import Op, events_of
 
@@ -157,8 +157,15 @@ def answers(ops: Sequence[Op]) -> Iterator[Break]:
                 yield leader, f"{text} and offset {said.end_offset}", (op.index,)
         elif said.link in questions and leader in states:
             *earlier, last = questions[said.link]
-            # Frames that wait may be answers to earlier questions, which the asker does not wait for any more.
-            waiting = [each for each in earlier if late(ops, said.link) or waited(ops, leader, each[0], op)]
+            # Frames that wait may be answers to earlier questions, which the asker does not wait for any more, and
+            # so may those that were under way when it asked again.
+            waiting = [
+                each
+                for each in earlier
+                if late(ops, said.link)
+                or waited(ops, leader, each[0], op)
+                or op.time_ns - each[0].time_ns <= FRAME_NS
+            ]
             if not any(
                 _gives(state, question, said)
                 for asked, question in [*waiting, last]

@@ -31,15 +31,17 @@ def _answered_late(edit: Edit) -> None:
     edit.again(answer, after=question, leader_epoch=7)
 
 
-def _answered_when_it_goes_on(paused: str) -> Change:
-    """Return a change in which B asks C twice, one of the two is paused, and C answers the first question then."""
+def _answered_when_it_goes_on(paused: str, *, late_ms: int = 20) -> Change:
+    """Return a change in which B asks C twice, a node is paused, and C answers the first question later."""
 
     def change(edit: Edit) -> None:
         first = edit.find(FABRIC, "epoch-question", link=["B", "C"], leader_epoch=3)
         second = edit.again(first, leader_epoch=1)
         away = edit.fault(first, "pause", paused, effect="paused", band="paused")
         gone_on = edit.fault(edit.lines[edit.at(away) + 1], "resume", paused, heals=["paused"])
-        edit.again(edit.find(FABRIC, "epoch-answer", link=["B", "C"]), after=gone_on, leader_epoch=3)
+        answer = edit.again(edit.find(FABRIC, "epoch-answer", link=["B", "C"]), after=gone_on, leader_epoch=3)
+        for line in edit.lines[edit.at(answer) :]:
+            line["time_ns"] += late_ms * 1_000_000
         edit.move(second, after=first)
 
     return change
@@ -88,6 +90,9 @@ SIGHTS = [
     plant("sights-another-refusal-lawful", "sim-clean")(_of({"error": 74}, FABRIC, "epoch-answer", error=75)),
     plant("sights-answer-to-an-earlier-question-lawful", "sim-clean-8")(_answered_late),
     plant("sights-answer-to-an-earlier-question", "sim-clean", UNKNOWN)(_answered_when_it_goes_on("A")),
+    plant("sights-answer-under-way-as-it-asked-again-lawful", "sim-clean")(
+        _answered_when_it_goes_on("A", late_ms=1)
+    ),
     plant("sights-answer-of-one-that-was-paused-lawful", "sim-clean")(_answered_when_it_goes_on("C")),
     plant("sights-question-never-answered-lawful", "sim-clean")(_drop(FABRIC, "epoch-answer", error=74)),
 ]

@@ -8,7 +8,7 @@ from checkers.rules.chain.log import recovered
 from checkers.rules.chain.node import Epochs, Node
 from checkers.rules.chain.rule import chain
 from harness.events import Recovered
-from tests.checkers.story import Batches, Story
+from tests.checkers.story import TOPIC, Batches, Story
 
 
 def _found(epochs: Epochs, end: int) -> list[str]:
@@ -28,6 +28,23 @@ def test_process_that_ended_at_a_failed_write_may_leave_appends_of_a_new_epoch(e
 def test_epochs_of_what_was_reported_stay(epochs: Epochs) -> None:
     (said,) = _found(epochs, 6)
     assert said.startswith("found the epochs")
+
+
+@pytest.mark.parametrize("others", ["none", "before", "after", "gone"])
+def test_decision_that_its_own_replica_has_obeyed_was_read_by_another_controller(others: str) -> None:
+    """A deposed controller that does not know it yet reads in ZooKeeper what its successor has written."""
+    story = Story({}, "kip101").started("A", "B")
+    if others in ("before", "gone"):
+        story.broker("A", "controller", epoch=1, active=True)
+    if others == "gone":
+        story.broker("A", "controller", epoch=1, active=False)
+    story.broker("B", "controller", epoch=2, active=True)
+    if others == "after":
+        story.broker("A", "controller", epoch=3, active=True)
+    story.follows("B", "A", 3, 0)
+    story.broker("B", "elected", **TOPIC, leader=11, epoch=3, isr=[11, 12], unclean=False, saw=[])
+    said = [found.sentence for found in chain(story.done().ops) if "elected" in found.sentence]
+    assert (others in ("none", "gone")) == any("elected epoch 3 when it had obeyed" in each for each in said)
 
 
 @pytest.mark.parametrize(
