@@ -26,6 +26,7 @@ from harness.events import (
     LeaderAndIsr,
     Recovered,
     Registered,
+    Registrations,
 )
 from harness.model import Op, OpType, events_of
 
@@ -39,7 +40,8 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
 
     That is the case if it never left the ISR and a new controller took office after the power loss, or just before
     it and still read who is registered; or if the write that added it to the ISR was still in flight when it lost
-    power. Kafka leaves both gaps open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
+    power; or if it had come back from another absence just before, and no controller had read so. Kafka leaves
+    these gaps open while it keeps its state in ZooKeeper (KIP-903, KIP-966).
 
     Args:
         ops: the ops of one partition and the global ones.
@@ -63,7 +65,28 @@ def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) 
                 return True
             stayed = stayed and node in state.isr
         before = state.isr
-    return office and stayed
+    return (office and stayed) or _came_and_went(ops, node, outage)
+
+
+def _came_and_went(ops: Sequence[Op], node: str, outage: Outage) -> bool:
+    """
+    Return True if a replica was away, registered, and lost its power before a controller had to know of that.
+
+    A controller then reads its next registration alone, and takes it for one that has just started.
+    """
+    theirs = [(op, each) for op, each in events_of(ops, Registered) if op.process == node]
+    before = [(op, each) for op, each in theirs if op.index < outage.begun]
+    if not before or outage.op.time_ns - before[-1][0].time_ns > FIRST_READING_NS:
+        return False
+    came, registered = before[-1]
+    last = before[-2][0].index if len(before) > 1 else -1
+    away = any(
+        last < op.index < came.index and node not in seen.nodes for op, seen in events_of(ops, Registrations)
+    )
+    read = any(
+        czxid == registered.czxid for _, decision in events_of(ops, Elected) for _, czxid in decision.saw or ()
+    )
+    return away and not read
 
 
 def undone_cut(ops: Sequence[Op], offset: int, node: str, until: int) -> Outage | None:

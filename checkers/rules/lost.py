@@ -68,7 +68,8 @@ KINDS: Final = (
         kind=Kind.RETURNED,
         formula="as permitted, but others had r: the losing leader lost r with its power, and a new controller "
         "took office since while it never left the ISR; or the write that added it to the ISR was in flight "
-        "then; or the node that showed r had cut it, its loss of power undid that, and it was elected so",
+        "then; or it was away, registered and lost its power before any controller read that; "
+        "or the node that showed r had cut it, its loss of power undid that, and it was elected so",
         words="A promised record is gone, because a broker that lost it restarted before any controller saw it "
         "go: a known gap of Kafka with its state in ZooKeeper.",
         evidence=_EVIDENCE + "; broker: controller",

@@ -6,6 +6,7 @@ import pytest
 
 from checkers.facts.known_gaps import returned_unseen, returned_with_all
 from checkers.facts.outages import outages
+from harness.model import OpType, Source
 from tests.checkers.golden import RECORDS
 from tests.checkers.story import TOPIC, Story
 
@@ -56,3 +57,25 @@ def test_controller_that_has_been_in_office_for_long_has_read_who_was_there() ->
         story.sends("m1")
     decides(came_back(story)).elected("A", 1)
     assert not returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
+
+
+@pytest.mark.parametrize(("away", "read", "late", "unseen"), [
+    (True, False, False, True), (False, False, False, False),
+    (True, True, False, False), (True, False, True, False),
+])  # fmt: skip
+def test_replica_that_came_and_lost_its_power_at_once_was_not_read_in_between(
+    away: bool, read: bool, late: bool, unseen: bool
+) -> None:
+    """The controller saw it away, and then its next registration alone (KIP-903)."""
+    story = Story(RECORDS, "kip101").broker("C", "controller", epoch=1, active=True).started("A", "B")
+    story.elected("A", 0).leads("A", 0, 0).broker("B", "registered", taken_over=False, czxid=3)
+    for nodes in (["A"], ["A", "B"]) if away else (["A", "B"],):
+        story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
+    story.broker("B", "registered", taken_over=False, czxid=7)
+    for _ in range(5 if late else 0):
+        story.sends("m1")
+    if read:
+        about = {"leader": 11, "epoch": 1, "isr": [11, 12], "unclean": False, "saw": [[11, 1], [12, 7]]}
+        story.broker("C", "elected", **TOPIC, **about)
+    came_back(story).elected("A", 1)
+    assert unseen is returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
