@@ -16,6 +16,7 @@ from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover
 from checkers.facts.isr import isr_states
 from checkers.facts.outages import Outage, outages
+from checkers.facts.silences import silences
 from harness.effect import nature_of
 from harness.events import (
     ControllerOffice,
@@ -124,8 +125,17 @@ def _still_reads(ops: Sequence[Op], office: Op, outage: Outage) -> bool:
     return next(decided, -1) > outage.begun
 
 
-def joined_before_return(ops: Sequence[Op], node: str, joined: Op) -> bool:
-    """Return True if a replica joined the ISR before it fetched again: the write was in flight when power went."""
+def joined_before_return(ops: Sequence[Op], node: str, joined: Op, offset: int | None = None) -> bool:
+    """
+    Return True if a replica joined the ISR before it fetched again: the write was in flight when power went.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        node: the replica.
+        joined: the state in which it is in the ISR.
+        offset: of a record that it has lost. If what the leader asks of ZooKeeper is late, a fetch since that is
+            not beyond that record has not let it in.
+    """
     away = [each for each in outages(ops) if each.node == node and each.power_lost and each.begun < joined.index]
     if not away:
         return False
@@ -135,8 +145,20 @@ def joined_before_return(ops: Sequence[Op], node: str, joined: Op) -> bool:
     # It restarted. A leader lets in who fetches from it, and a process fetches only once it was told from whom: a
     # fetch before that is of the process that lost its power.
     told = [op.index for op, _ in events_of(ops, Follower) if op.process == node and op.index > back]
-    fetches = [op.index for op, fetch in events_of(ops, Fetch) if fetch.link[0] == node] if told else []
-    return not any(min(told) < index < joined.index for index in fetches)
+    fetches = [(op.index, fetch.offset) for op, fetch in events_of(ops, Fetch) if fetch.link[0] == node]
+    since = [reached for index, reached in fetches if told and min(told) < index < joined.index]
+    if offset is None or not _is_late(ops, joined, away[-1]):
+        return not since
+    return not any(reached > offset for reached in since)
+
+
+def _is_late(ops: Sequence[Op], joined: Op, outage: Outage) -> bool:
+    """Return True if a leader's write that stands now may have been under way since before an outage."""
+    writer = joined.event.leader if isinstance(joined.event, LeaderAndIsr) else None
+    return any(
+        each.node in (writer, "*") and each.since < outage.begun and each.until_ns >= outage.op.time_ns
+        for each in silences(ops)
+    )
 
 
 def last_standing(ops: Sequence[Op], takeover: Takeover, outage: Outage, excused: Callable[[str], bool]) -> bool:

@@ -196,7 +196,11 @@ def _joins(case: Case) -> Iterator[Breach]:
         for member in state.joined:
             # Its append may reach the collector after the watch of ZooKeeper.
             later = any(fate.begun.index > state.op.index for fate in case.fates.get(member, ()))
-            if case.holds(member, state.op.index) or later or joined_before_return(case.ops, member, state.op):
+            if (
+                case.holds(member, state.op.index)
+                or later
+                or joined_before_return(case.ops, member, state.op, case.offset)
+            ):
                 continue
             if state.leader is not None and not case.holds(state.leader, state.op.index):
                 continue
@@ -312,7 +316,9 @@ def _bounced(ops: Sequence[Op], decided: Op, elected: Elected, member: str) -> b
         begun = [op.index for op, _ in events_of(ops, Started) if op.process == member]
         came = [index for index in (*gone, *begun) if index < decided.index]
     theirs = [
-        op.index for op, office in events_of(ops, ControllerOffice) if office.active and op.index < decided.index
+        op.index
+        for op, office in events_of(ops, ControllerOffice)
+        if office.active and op.process == decided.process and op.index < decided.index
     ]
     known = any(
         op.index < decided.index and op.process == decided.process and czxid in [each for _, each in saw.saw or ()]

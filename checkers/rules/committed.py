@@ -135,7 +135,7 @@ def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
         replay.to(state.op.index - 1)
         known = [commit for commit in commits if commit.op.index < state.op.index] if state.joined else []
         for node in state.joined:
-            if joined_before_return(ops, node, state.op) or state.leader in (None, node):
+            if state.leader in (None, node) or joined_before_return(ops, node, state.op):
                 continue
             for commit in known:
                 yield from _lacked(ops, state, node, commit, replay.logs)
@@ -155,6 +155,8 @@ def _lacked(
         if leader.lacks((first, end, commit.origin)):
             continue
         missing = (first, end, commit.origin)
+        if joined_before_return(ops, node, state.op, first):
+            continue
         # On real machines brokers' events and the watch of ZooKeeper race, so the replay alone proves nothing; a
         # fetch is recorded before it is passed on.
         behind = last_fetch(ops, node, leading, state.op.index) <= first

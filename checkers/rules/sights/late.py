@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from checkers.facts.fact import fact
+from checkers.facts.silences import silences
 from harness.effect import Effect, nature_of
-from harness.events import Delay, Double, Heal, Hold, Injection, Release
+from harness.events import Delay, Double, Hold, Injection
 from harness.model import Op, events_of
 
 # A hold of one API holds all frames behind it; these have connections of their own.
 _APART: Final = frozenset({"LeaderAndIsr", "StopReplica"})
-_ZOOKEEPER: Final = "ZooKeeper"
 # In a simulated run, how long one frame is under way.
 FRAME_NS: Final = 10_000_000
 # In a simulated run, how long an answer and then the first frame of a connection are under way.
@@ -31,37 +31,6 @@ def late(ops: Sequence[Op], link: tuple[str, str]) -> bool:
     return any(all(mine in ("*", end) for mine, end in zip(ends, link, strict=True)) for ends in _slow(ops))
 
 
-class _Silence(NamedTuple):
-    """What a node, "*" for any, and ZooKeeper tell each other comes late, from an index on until a time."""
-
-    node: str
-    since: int
-    until_ns: int
-
-
-@fact
-def _silences(ops: Sequence[Op]) -> list[_Silence]:
-    ends: list[tuple[Op, Release | Heal]] = [*events_of(ops, Release), *events_of(ops, Heal)]
-    return [
-        _Silence(
-            rule.link[0],
-            op.index,
-            min(
-                (
-                    end.time_ns
-                    for end, over in ends
-                    if end.index > op.index
-                    and (over.link, over.api, over.direction) == (rule.link, rule.api, rule.direction)
-                ),
-                default=ops[-1].time_ns,
-            ),
-        )
-        for kind in (Hold, Delay)
-        for op, rule in events_of(ops, kind)
-        if rule.api == _ZOOKEEPER
-    ]
-
-
 def looked_up_late(ops: Sequence[Op], node: str, since_ns: int, seen: Op) -> bool:
     """
     Return True if a frame that a node had to send at a time may be seen so late as ZooKeeper's answers were late.
@@ -72,7 +41,7 @@ def looked_up_late(ops: Sequence[Op], node: str, since_ns: int, seen: Op) -> boo
         each.node in (node, "*")
         and each.since < seen.index
         and each.until_ns >= max(since_ns, seen.time_ns - _AFTER_NS)
-        for each in _silences(ops)
+        for each in silences(ops)
     )
 
 

@@ -55,12 +55,18 @@ class AwaitLiveBrokers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitTopicsWrite:
-    """Topics are being created or deleted: the results so far, and the names whose writes are in flight."""
+    """
+    Topics are being created or deleted: the results so far, and the names whose writes are in flight.
+
+    Attributes:
+        again: whether the deletion was read and begun once more.
+    """
 
     caller: Caller
     errors: tuple[tuple[str, ErrorCode, str], ...]
     names: tuple[str, ...]
     deleting: bool
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +75,8 @@ class AwaitTopicsToDelete:
 
     caller: Caller
     topics: tuple[str, ...]
-    unsound: tuple[str, ...]
+    errors: tuple[tuple[str, ErrorCode, str], ...]
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,7 @@ class AwaitPartitionsToDelete:
     versions: tuple[int, ...]
     partitions: tuple[TopicPartition, ...]
     errors: tuple[tuple[str, ErrorCode, str], ...]
+    again: bool = False
 
 
 def on_create_topics(core: Core, caller: Caller, request: CreateTopicsRequest) -> None:
@@ -177,15 +185,18 @@ def on_delete_topics(core: Core, caller: Caller, request: DeleteTopicsRequest) -
     """Read which partitions the topics have, then delete their paths; the controller stops the replicas (V3 B)."""
     topics = tuple(dict.fromkeys(request.topics))
     sound = tuple(topic for topic in topics if is_topic_name(topic))
-    unsound = tuple(topic for topic in topics if not is_topic_name(topic))
-    continuation = AwaitTopicsToDelete(caller=caller, topics=sound, unsound=unsound)
-    paths = [topic_path(topic) for topic in sound]
+    unsound = tuple((topic, ErrorCode.INVALID_TOPIC, "") for topic in topics if not is_topic_name(topic))
+    _read_to_delete(core, AwaitTopicsToDelete(caller=caller, topics=sound, errors=unsound))
+
+
+def _read_to_delete(core: Core, continuation: AwaitTopicsToDelete) -> None:
+    paths = [topic_path(topic) for topic in continuation.topics]
     core.ask(continuation, *(ZkExists(path=path) for path in paths), *(ZkChildren(path=path) for path in paths))
 
 
 def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[ZkResult, ...]) -> None:
     """Read next what is below each partition."""
-    errors = [(topic, ErrorCode.INVALID_TOPIC, "") for topic in continuation.unsound]
+    errors = [*continuation.errors]
     topics: list[str] = []
     versions: list[int] = []
     partitions: list[TopicPartition] = []
@@ -204,6 +215,7 @@ def on_to_delete(core: Core, continuation: AwaitTopicsToDelete, results: tuple[Z
         versions=tuple(versions),
         partitions=tuple(partitions),
         errors=tuple(errors),
+        again=continuation.again,
     )
     core.ask(after, *(ZkChildren(path=partition_path(tp)) for tp in partitions))
 
@@ -241,7 +253,11 @@ def on_partitions_to_delete(
             writes += multis
             names += [topic] * len(multis)
     after = AwaitTopicsWrite(
-        caller=continuation.caller, errors=(*continuation.errors, *unread), names=tuple(names), deleting=True
+        caller=continuation.caller,
+        errors=(*continuation.errors, *unread),
+        names=tuple(names),
+        deleting=True,
+        again=continuation.again,
     )
     core.ask(after, *writes)
 
@@ -267,12 +283,29 @@ def _deletes(topic: str, version: int, below: Sequence[str], most: int) -> list[
 
 
 def on_topics_written(core: Core, continuation: AwaitTopicsWrite, results: tuple[ZkResult, ...]) -> None:
-    """Answer with a result for every topic: of several writes, the first that failed."""
+    """
+    Answer with a result for every topic: of several writes, the first that failed.
+
+    A deletion is refused if there is a path that was not read: a controller wrote a first state meanwhile. Then it
+    is read once more.
+    """
     written: dict[str, ZkResult] = {}
     for name, result in zip(continuation.names, results, strict=True):
         if isinstance(written.setdefault(name, result), ZkDone):
             written[name] = result
-    errors = [*continuation.errors, *(_written(name, result) for name, result in written.items())]
+    errors = [*continuation.errors]
+    refused: list[str] = []
+    for name, result in written.items():
+        if continuation.deleting and not continuation.again and result is ZkError.REFUSED:
+            refused.append(name)
+        else:
+            errors.append(_written(name, result))
+    if refused:
+        once_more = AwaitTopicsToDelete(
+            caller=continuation.caller, topics=tuple(refused), errors=tuple(errors), again=True
+        )
+        _read_to_delete(core, once_more)
+        return
     response = TopicErrors(errors=tuple(errors), deleting=continuation.deleting)
     core.effects.append(Answer(to=continuation.caller, response=response))
 

@@ -175,6 +175,23 @@ def test_deletion_in_several_multis_begins_with_the_assignment_and_is_of_one_top
     assert (ZkDelete(path=topic_path("t"), version=1),) == last
 
 
+@pytest.mark.parametrize("partitions", [2, MANY])
+def test_deletion_takes_what_a_controller_wrote_since_its_partitions_were_read(partitions: int) -> None:
+    bench = alone()
+    outcome(bench, create(topic("t", partitions)))
+    bench.fire("/brokers/topics")
+    bench.hold(f"{topic_path('t')}/0")
+    before = len(bench.effects)
+    bench.request(DeleteTopicsRequest(topics=("t", "u"), timeout_ms=1_000))
+    bench.zk.put(f"{topic_path('t')}/{partitions}")
+    bench.zk.put(leader_and_isr_path(TopicPartition("t", partitions)))
+    bench.release()
+    (answer,) = answers(bench.effects[before:])
+    errors = [(name, error) for name, error, _ in answer.errors]
+    assert [("u", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ("t", OK)] == errors
+    assert [] == [path for path in bench.zk.nodes if path.startswith(topic_path("t"))]
+
+
 def test_topic_that_is_deleted_in_part_can_be_deleted_again() -> None:
     bench = alone()
     outcome(bench, create(topic("t", 3)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.facts.known_gaps import returned_unseen, returned_with_all
+from checkers.facts.known_gaps import joined_before_return, returned_unseen, returned_with_all
 from checkers.facts.outages import outages
 from harness.model import OpType, Source
 from tests.checkers.golden import RECORDS
@@ -79,3 +79,24 @@ def test_replica_that_came_and_lost_its_power_at_once_was_not_read_in_between(
         story.broker("C", "elected", **TOPIC, **about)
     came_back(story).elected("A", 1)
     assert unseen is returned_unseen(story.ops, "B", outages(story.ops)[0], len(story.ops))
+
+
+@pytest.mark.parametrize(("held", "fetched", "offset", "before"), [
+    ("A", 3, 4, True), ("*", 3, 4, True), ("A", 5, 4, False), ("B", 3, 4, False), ("", 3, 4, False),
+    ("A", 3, None, False),
+])  # fmt: skip
+def test_write_of_the_isr_was_under_way_if_zookeeper_is_late_and_no_fetch_since_reached_the_record(
+    held: str, fetched: int, offset: int | None, before: bool
+) -> None:
+    """B had copied the record, lost it with its power, and fetches again while A's write is held."""
+    story = Story(RECORDS, "kip101").started("A", "B").leads("A", 0, 0, isr="A").follows("B", "A", 0, 0)
+    rule = {"link": [held, "zookeeper"], "api": "ZooKeeper", "direction": "request", "from_offset": None}
+    if held:
+        story.add(Source.FABRIC, "fabric", OpType.INFO, "hold", **rule)
+    came_back(story).follows("B", "A", 0, 0)
+    fetch = {**TOPIC, "link": ["B", "A"], "offset": fetched}
+    story.add(Source.FABRIC, "fabric", OpType.INFO, "fetch", **fetch)
+    if held:
+        story.add(Source.FABRIC, "fabric", OpType.INFO, "release", **rule)
+    joined = story.elected("A", 0).ops[-1]
+    assert before is joined_before_return(story.ops, "B", joined, offset)

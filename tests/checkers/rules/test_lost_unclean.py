@@ -43,6 +43,7 @@ def test_lost_is_not_permitted_when_a_member_of_the_isr_was_registered_at_an_unc
 
 @pytest.mark.parametrize(("fenced", "seen", "kind"), [
     ("yes", "away", Kind.UNCLEAN), ("yes", "started", Kind.UNCLEAN), ("yes", "", Kind.LOST),
+    ("yes", "succeeded", Kind.UNCLEAN),
     ("no", "away", Kind.LOST), ("no", "started", Kind.LOST),
 ])  # fmt: skip
 def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not_said_so(
@@ -57,8 +58,10 @@ def test_lost_is_unclean_when_the_member_that_was_registered_had_bounced_and_not
     elected = replace(story.ops[place], value=story.ops[place].value | {"saw": [[IDS["B"], 7], [IDS["A"], 8]]})
     rest, story.ops[place:] = story.ops[place + 1 :], []
     story.broker("C", "controller", epoch=1, active=True)
-    if seen == "started":
+    if seen in ("started", "succeeded"):
         story.started("B")
+    if seen == "succeeded":  # it decided before it heard of that
+        story.broker("A", "controller", epoch=2, active=True)
     for nodes in (["A", "B"], ["A"], ["A", "B"]) if seen == "away" else (["A", "B"],):
         story.add(Source.ZOOKEEPER, "zookeeper", OpType.INFO, "registered", nodes=nodes)
     for op in (elected, *rest):
