@@ -129,7 +129,7 @@ MUTANTS: Final = (
         category=Category.PROTOCOL,
         sentence="The controller writes over an ISR that the leader changed since it was read.",
         breaks="V3 G; Kafka's conditional updates of the partition's state",
-        edits=(("ZkSet(path=path, data=data, version=under.state)", "ZkSet(path=path, data=data, version=-1)"),),
+        edits=(("ZkSet(path=path, data=data, version=version)", "ZkSet(path=path, data=data, version=-1)"),),
     ),
     Mutant(
         name="brokers-watched-once",

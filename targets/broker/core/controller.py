@@ -6,6 +6,7 @@ The controller: one broker elects leaders, writes them to ZooKeeper, then comman
 The controller reads ZooKeeper before every decision, so that it never overwrites a leader's own ISR change;
 every write checks /controller_epoch, so that a deposed controller cannot write (KAFKA-6082).
 Source:  Kafka Replication Design V3, A, B and D; KIP-101, returning leaders; KIP-380.
+Length:  one story, from a reading to its decisions, their writes and what these announce, read from top to bottom.
 """
 
 from __future__ import annotations
@@ -71,16 +72,7 @@ class AwaitStates:
     office: int
     live: tuple[tuple[int, int], ...]
     assignments: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
-    topic_ids: tuple[tuple[str, int], ...]
-    topic_versions: tuple[tuple[str, int], ...]  # of the nodes with the assignments
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
-    """The versions under which a partition is decided about: of its topic, and of its state, None if none."""
-
-    topic: int
-    state: int | None
+    topics: tuple[tuple[str, int, int], ...]  # each with its id, and the version of the node with its assignment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,20 +162,14 @@ def on_nodes(core: Core, continuation: AwaitNodes, results: tuple[ZkResult, ...]
     pairs = zip(continuation.brokers, results[:count], strict=True)
     live = tuple((broker, node.czxid) for broker, node in pairs if isinstance(node, ZkNode))
     assignments: list[tuple[TopicPartition, tuple[int, ...]]] = []
-    topic_ids: list[tuple[str, int]] = []
-    versions: list[tuple[str, int]] = []
+    topics: list[tuple[str, int, int]] = []
     for topic, node in zip(continuation.topics, results[count:], strict=True):
         if isinstance(node, ZkNode):
-            topic_ids.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID))
-            versions.append((topic, node.version))
+            topics.append((topic, node.czxid if core.rules.topic_identity else NO_TOPIC_ID, node.version))
             for partition, replicas in sorted(decode_assignment(node.data).items()):
                 assignments.append((TopicPartition(topic, partition), replicas))
     after = AwaitStates(
-        office=continuation.office,
-        live=live,
-        assignments=tuple(assignments),
-        topic_ids=tuple(topic_ids),
-        topic_versions=tuple(versions),
+        office=continuation.office, live=live, assignments=tuple(assignments), topics=tuple(topics)
     )
     states = (ZkGet(path=leader_and_isr_path(tp)) for tp, _ in assignments)
     core.ask(after, ZkGet(path=ELECTIONS), *states)
@@ -203,7 +189,8 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
     assignments = dict(continuation.assignments)
     wanted, *nodes = results
     pairs = zip(continuation.assignments, nodes, strict=True)
-    topic_ids, topic_versions = dict(continuation.topic_ids), dict(continuation.topic_versions)
+    topic_ids = {topic: topic_id for topic, topic_id, _ in continuation.topics}
+    topic_versions = {topic: version for topic, _, version in continuation.topics}
     found = {tp: decode_state(node) for (tp, _), node in pairs if isinstance(node, ZkNode)}
     states = {tp: state for tp, state in found.items() if is_same_topic(state.topic_id, topic_ids[tp.topic])}
     first = not controller.in_office
@@ -220,7 +207,7 @@ def on_states(core: Core, continuation: AwaitStates, results: tuple[ZkResult, ..
         mine = replace(changes, returned=returned | (unhandled.get(tp, returned) & live.keys()))
         decision = _decision(core, replicas, state, mine.returned)
         # A state of an older topic: its first write came as late as this topic was created. It is replaced.
-        under = Versions(topic=topic_versions[tp.topic], state=found[tp].zk_version if tp in found else None)
+        under = topic_versions[tp.topic], found[tp].zk_version if tp in found else None
         if state is not None and tp in asked:  # only once: it also serves every other reason for a new epoch
             decision = election.asked_for(state, live, asked[tp]) or decision
         if decision is not None:
@@ -305,7 +292,7 @@ def _write(
     old: PartitionState | None,
     decision: election.Decision,
     *,
-    under: Versions,
+    under: tuple[int, int | None],
     changes: Changes,
     saw: tuple[tuple[int, int], ...],
 ) -> None:
@@ -314,8 +301,9 @@ def _write(
 
     Args:
         old: the state that the decision changes, None if this topic has none.
-        under: the versions that were read.
+        under: the versions that were read, of the topic and of its state, None if there is none.
     """
+    topic_version, version = under
     controller = core.state.controller
     topic_id = controller.topic_ids[tp.topic] if old is None else old.topic_id
     new = PartitionState(
@@ -323,7 +311,7 @@ def _write(
         leader_epoch=decision.leader_epoch,
         isr=decision.isr,
         controller_epoch=controller.epoch,
-        zk_version=0 if under.state is None else under.state + 1,
+        zk_version=0 if version is None else version + 1,
         topic_id=topic_id,
     )
     check = ZkCheck(path=CONTROLLER_EPOCH, version=controller.epoch_version)
@@ -332,12 +320,12 @@ def _write(
         tp=tp, state=new, replicas=replicas, unclean=decision.unclean, changes=changes, saw=saw
     )
     ops: list[ZkCreate | ZkSet | ZkDelete | ZkCheck] = [check]
-    if under.state is None:
+    if version is None:
         # A topic that is being deleted in several writes has another assignment by then: none of it begins again.
-        ops.append(ZkCheck(path=topic_path(tp.topic), version=under.topic))
+        ops.append(ZkCheck(path=topic_path(tp.topic), version=topic_version))
         ops += [ZkCreate(path=partition_path(tp)), ZkCreate(path=path, data=data)]
     else:
-        ops.append(ZkSet(path=path, data=data, version=under.state))
+        ops.append(ZkSet(path=path, data=data, version=version))
     if topic_id != NO_TOPIC_ID:
         guard = topic_id_path(tp, topic_id)
         ops.append(ZkCreate(path=guard) if old is None else ZkCheck(path=guard, version=0))

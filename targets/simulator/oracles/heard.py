@@ -185,7 +185,7 @@ def _of_reading(
     live, (wanted, *nodes) = state.controller.live, results
     if gone := sorted(state.controller.channels.keys() - live.keys()):
         yield None, f"keeps commands for broker {', '.join(map(str, gone))}, which it has read to be gone"
-    ids = dict(about.topic_ids)
+    ids = {topic: topic_id for topic, topic_id, _ in about.topics}
     found = {
         tp: there
         for (tp, _), node in zip(about.assignments, nodes, strict=True)

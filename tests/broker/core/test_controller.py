@@ -16,9 +16,7 @@ from targets.broker.core.zookeeper import (
     CONTROLLER,
     CONTROLLER_EPOCH,
     broker_path,
-    encode_assignment,
     leader_and_isr_path,
-    topic_path,
 )
 from tests.broker.core.bench import TP, Bench
 from tests.broker.core.cluster import Cluster
@@ -355,19 +353,6 @@ def test_isr_that_the_leader_changed_meanwhile_is_read_again_and_not_overwritten
     cluster.pass_ms(100)
     assert decided(cluster) == (1, 1, (1,))
     assert cluster.replica(1).isr == (1,)
-
-
-def test_topic_that_is_being_deleted_since_it_was_read_is_not_begun_again() -> None:
-    """Its first states would be written below a node that is to go, so that the deletion could not end."""
-    cluster = Cluster("hw", brokers=(3, 1, 2))
-    cluster.benches[3].hold(STATE, writes=True)
-    cluster.create()
-    assert len(cluster.benches[3].held) == 1
-    # The first of several writes of a deletion empties the assignment.
-    cluster.zk.put(topic_path("t"), encode_assignment({}))
-    cluster.benches[3].release()
-    cluster.pass_ms(1_000)
-    assert (STATE not in cluster.zk.nodes, cluster.roles()) == (True, {})
 
 
 def test_deposed_controller_cannot_write() -> None:

@@ -175,6 +175,20 @@ def test_deletion_in_several_multis_begins_with_the_assignment_and_is_of_one_top
     assert (ZkDelete(path=topic_path("t"), version=1),) == last
 
 
+def test_topic_that_is_being_deleted_since_it_was_read_is_not_begun_again() -> None:
+    """Its first states would be written below a node that is to go, so that the deletion could not end."""
+    state = leader_and_isr_path(TopicPartition("t", 0))
+    cluster = Cluster("hw", brokers=(3, 1, 2))
+    cluster.benches[3].hold(state, writes=True)
+    cluster.create()
+    assert len(cluster.benches[3].held) == 1
+    # The first of several writes of a deletion empties the assignment.
+    cluster.zk.put(topic_path("t"), encode_assignment({}))
+    cluster.benches[3].release()
+    cluster.pass_ms(1_000)
+    assert (state not in cluster.zk.nodes, cluster.roles()) == (True, {})
+
+
 @pytest.mark.parametrize("partitions", [2, MANY])
 def test_deletion_takes_what_a_controller_wrote_since_its_partitions_were_read(partitions: int) -> None:
     bench = alone()

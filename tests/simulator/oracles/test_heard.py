@@ -162,8 +162,7 @@ def reading(room: Room, wanted: ZkResult = ZkError.NO_NODE) -> tuple[controller.
         office=room.state.controller.epoch,
         live=(),
         assignments=((TP, (1, 2, 3)),),
-        topic_ids=((TP.topic, there.topic_id),),
-        topic_versions=((TP.topic, 0),),
+        topics=((TP.topic, there.topic_id, 0),),
     )
     return about, [wanted, node]
 

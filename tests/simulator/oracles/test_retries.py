@@ -37,7 +37,7 @@ WRITE = controller.AwaitStateWrite(
     unclean=False,
 )
 NODE = ZkNode(data=b"1", version=0, owner=0, czxid=1)
-STATES = controller.AwaitStates(office=EPOCH, live=(), assignments=(), topic_ids=(), topic_versions=())
+STATES = controller.AwaitStates(office=EPOCH, live=(), assignments=(), topics=())
 NAMES = controller.AwaitNames(office=EPOCH)
 READING = ("controller-read",)
 
