@@ -33,6 +33,8 @@ from harness.model import Op, OpType, events_of
 
 # How long a new controller may take to read who is registered; it reports no decision before.
 FIRST_READING_NS: Final = 100_000_000
+# Above every offset.
+_ANY: Final = 1 << 62
 
 
 def returned_unseen(ops: Sequence[Op], node: str, outage: Outage, elected: int) -> bool:
@@ -136,20 +138,31 @@ def joined_before_return(ops: Sequence[Op], node: str, joined: Op, offset: int |
         offset: of a record that it has lost. If what the leader asks of ZooKeeper is late, a fetch since that is
             not beyond that record has not let it in.
     """
+    return fetched_since_return(ops, node, joined) <= (-1 if offset is None else offset)
+
+
+def fetched_since_return(ops: Sequence[Op], node: str, joined: Op) -> int:
+    """
+    Return how far the fetches go that may have let a replica into the ISR since its power loss.
+
+    Returns:
+        -1 if the write was in flight when power went; a number above every offset if it need not have been. If
+        what the leader asks of ZooKeeper is late, the furthest fetch: of a record there or beyond, it was.
+    """
     away = [each for each in outages(ops) if each.node == node and each.power_lost and each.begun < joined.index]
     if not away:
-        return False
+        return _ANY
     back = away[-1].back
     if back is None or joined.index < back:
-        return True
+        return -1
     # It restarted. A leader lets in who fetches from it, and a process fetches only once it was told from whom: a
     # fetch before that is of the process that lost its power.
     told = [op.index for op, _ in events_of(ops, Follower) if op.process == node and op.index > back]
     fetches = [(op.index, fetch.offset) for op, fetch in events_of(ops, Fetch) if fetch.link[0] == node]
     since = [reached for index, reached in fetches if told and min(told) < index < joined.index]
-    if offset is None or not _is_late(ops, joined, away[-1]):
-        return not since
-    return not any(reached > offset for reached in since)
+    if since and not _is_late(ops, joined, away[-1]):
+        return _ANY
+    return max(since, default=-1)
 
 
 def _is_late(ops: Sequence[Op], joined: Op, outage: Outage) -> bool:

@@ -17,7 +17,7 @@ from checkers.facts.committed import Commit, commits_by_origin, commits_of
 from checkers.facts.copies import copied, copies_of
 from checkers.facts.fates import Cause, End, end_of
 from checkers.facts.isr import IsrState, isr_at, isr_of_command, isr_states
-from checkers.facts.known_gaps import joined_before_return
+from checkers.facts.known_gaps import fetched_since_return
 from checkers.facts.moments import anomaly, margin_ns
 from checkers.facts.replica_log import Change, Piece, Replay, ReplicaLog
 from checkers.facts.view import at, final_leader, final_logs, offsets_text
@@ -135,10 +135,11 @@ def _joined(ops: Sequence[Op], commits: Sequence[Commit]) -> Iterator[_Missing]:
         replay.to(state.op.index - 1)
         known = [commit for commit in commits if commit.op.index < state.op.index] if state.joined else []
         for node in state.joined:
-            if state.leader in (None, node) or joined_before_return(ops, node, state.op):
+            if state.leader in (None, node) or (fetched := fetched_since_return(ops, node, state.op)) < 0:
                 continue
             for commit in known:
-                yield from _lacked(ops, state, node, commit, replay.logs)
+                lacked = _lacked(ops, state, node, commit, replay.logs)
+                yield from (each for each in lacked if each.first < fetched)
 
 
 def _lacked(
@@ -155,8 +156,6 @@ def _lacked(
         if leader.lacks((first, end, commit.origin)):
             continue
         missing = (first, end, commit.origin)
-        if joined_before_return(ops, node, state.op, first):
-            continue
         # On real machines brokers' events and the watch of ZooKeeper race, so the replay alone proves nothing; a
         # fetch is recorded before it is passed on.
         behind = last_fetch(ops, node, leading, state.op.index) <= first
