@@ -49,15 +49,13 @@ class Story:
             **TOPIC,
             scenario="golden",
             protocol=protocol,
-            rules=rules,
-            host="local",
             target="broker",
             seed=1,
             power_tier="loop",
             nodes=IDS,
             replicas=list(replicas),
             records={name: list(values) for name, values in records.items()},
-            **({"min_isr": 1, "unclean": False} | setup),
+            **({"rules": rules, "host": "local", "min_isr": 1, "unclean": False} | setup),
         )
 
     def add(self, source: Source, process: str, type_: OpType, f: str, **value: Any) -> Self:

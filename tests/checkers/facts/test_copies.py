@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from checkers.facts.copies import Copies
 from checkers.facts.fates import Cause, fates_of
 from checkers.facts.replica_log import UNKNOWN
@@ -132,15 +130,13 @@ def test_copy_that_was_not_reported_is_of_unknown_origin_if_its_leader_wrote_ane
 
 
 def test_what_a_leader_wrote_and_did_not_report_before_it_ended_is_its_own_by_the_epoch_of_the_batch() -> None:
-    story = Story(RECORDS, "kip101").leads("B", 1, 0).append("B", 0, 3, 1, "leader")
     rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
-    story.ops[0] = replace(story.ops[0], value={**story.ops[0].value, "rules": rules})
+    story = Story(RECORDS, "kip101", rules=rules).leads("B", 1, 0).append("B", 0, 3, 1, "leader")
     story.started("B").recovered("B", 5, [(1, 0)])
     recovery = story.ops[-1].index
     story.leads("B", 2, 5).follows("A", "B", 2, 0).append("A", 0, 5, 1, "follower")
     assert [[recovery]] * 2 == [_origins(story, node, 4) for node in "AB"]
-    other = Story(RECORDS, "kip101").leads("B", 1, 0).append("B", 0, 3, 1, "leader")
-    other.ops[0] = story.ops[0]
+    other = Story(RECORDS, "kip101", rules=rules).leads("B", 1, 0).append("B", 0, 3, 1, "leader")
     assert [UNKNOWN] == _origins(other.started("B").recovered("B", 5, [(1, 0), (2, 3)]), "B", 4)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from checkers.rules.lost import lost
@@ -384,10 +382,11 @@ def test_lost_is_judged_where_a_batch_that_nobody_reported_is_of_another_epoch_t
     epochs: list[tuple[int, int]], kind: Kind
 ) -> None:
     """B led in epoch 1 and ended before it reported its append; A wrote m2 there in epoch 2 and lost its power."""
-    story = Story(RECORDS, "kip101").started("A", "B").elected("A", 0).leads("A", 0, 0).follows("B", "A", 0, 0)
     rules = {"epochs": "yes", "newest_epoch_wins": "yes"}
-    story.ops[0] = replace(story.ops[0], value={**story.ops[0].value, "rules": rules})
-    story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower").passes("A", 3).acked("m1", 0)
+    story = Story(RECORDS, "kip101", rules=rules).started("A", "B").elected("A", 0).leads("A", 0, 0)
+    story.follows("B", "A", 0, 0).sends("m1").append("A", 0, 3, 0, "leader").append(
+        "B", 0, 3, 0, "follower"
+    ).passes("A", 3).acked("m1", 0)
     story.elected("B", 1).leads("B", 1, 3).follows("A", "B", 1, 3)
     story.fault("kill", "B").started("B").recovered("B", 5, epochs)
     story.elected("A", 2, isr="A").leads("A", 2, 3, isr="A").sends("m2").append("A", 3, 5, 2, "leader")

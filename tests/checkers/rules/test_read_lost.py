@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from checkers.rules.read_lost import read_lost
@@ -27,9 +25,8 @@ def shown(story: Story, node: str, *values: str) -> Story:
 
 def undone(*, unseen: bool, cut: bool = True) -> Story:
     """Let A cut m2, follow C to m3, get m2 back as it loses its power, and show it as the leader until C leads."""
-    story = Story(RECORDS, "kip101", replicas="ABC").started("A", "B", "C")
     # A simulated history has no races: what the poll showed is what A had then.
-    story.ops[0] = replace(story.ops[0], value={**story.ops[0].value, "rules": RULES, "host": "sim"})
+    story = Story(RECORDS, "kip101", replicas="ABC", rules=RULES, host="sim").started("A", "B", "C")
     story.elected("A", 0, isr="ABC").leads("A", 0, 0, isr="ABC").follows("B", "A", 0, 0).follows("C", "A", 0, 0)
     story.sends("m1").append("A", 0, 3, 0, "leader").append("B", 0, 3, 0, "follower")
     story.append("C", 0, 3, 0, "follower").passes("A", 3).acked("m1", 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from checkers.rules.sights.fetches import asked_from
@@ -15,8 +13,7 @@ from tests.checkers.story import TOPIC, Story
 @pytest.mark.parametrize("ready", [True, False])
 def test_fetch_may_wait_until_its_leaders_new_process_serves(*, ready: bool) -> None:
     """B asks A, whose new process does not serve yet, and follows C in two epochs before its fetch is seen."""
-    story = Story(RECORDS, "kip101", replicas="ABC").started("A", "B", "C")
-    story.ops[0] = replace(story.ops[0], value={**story.ops[0].value, "host": "sim"})
+    story = Story(RECORDS, "kip101", replicas="ABC", host="sim").started("A", "B", "C")
     story.leads("A", 0, 0, isr="ABC").follows("B", "A", 0, 0).fault("kill", "A").started("A")
     story.follows("B", "C", 1, 0).follows("B", "C", 2, 0)
     if ready:
