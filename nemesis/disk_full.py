@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError, fail
 from harness.cluster.fault import Fault
@@ -16,7 +17,7 @@ def inject(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="disk-full",
-    doc="let a write fail for lack of space, and free the disk when the broker has ended (simulator only)",
+    doc="let a write fail for lack of space, and free the disk when the broker has ended",
     inject=inject,
     heal=restart.inject,
     probe=kill.probe,
@@ -24,5 +25,5 @@ FAULT = Fault(
     band=Band.DOWN,
     weight=0.0,
     by_itself=True,
-    simulated=True,
+    needs=Ability.DISK_ERRORS,
 )

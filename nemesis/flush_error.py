@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError, fail
 from harness.cluster.fault import Fault
@@ -16,7 +17,7 @@ def inject(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="flush-error",
-    doc="let an fsync fail and lose the pages that it was to write; the broker must end (simulator only)",
+    doc="let an fsync fail and lose the pages that it was to write; the broker must end",
     inject=inject,
     heal=restart.inject,
     probe=kill.probe,
@@ -24,5 +25,5 @@ FAULT = Fault(
     band=Band.DOWN,
     weight=0.0,
     by_itself=True,
-    simulated=True,
+    needs=Ability.DISK_ERRORS,
 )

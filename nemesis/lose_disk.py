@@ -8,6 +8,7 @@ Source:  KIP-903, Motivation (a replica that returns with an empty disk), for Zo
 
 from __future__ import annotations
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
@@ -20,11 +21,11 @@ def inject(cluster: Cluster, name: str) -> str:
 
 FAULT = Fault(
     name="lose-disk",
-    doc="give a node that is down an empty disk in place of its own (simulator only)",
+    doc="give a node that is down an empty disk in place of its own",
     inject=inject,
     heal=None,
     effect=Effect.DISK_LOST,
     band=Band.MARK,
     weight=0.0,
-    simulated=True,
+    needs=Ability.LOST_DISKS,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.in_force import FaultInForce
 from harness.effect import Band, Effect, Nature
@@ -36,7 +37,8 @@ class Fault:
         weight: how often random schedules draw it, relative to other moves, if no profile names it
             (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
         by_itself: the process does it, so a paused one cannot.
-        simulated: only simulated machines can do it; elsewhere a random schedule skips it.
+        needs: what a machine must be able to do for it, None for what every machine can. Where a machine cannot, a
+            command that names the fault is refused, and a random schedule skips it; both say why.
     """
 
     name: str
@@ -49,7 +51,7 @@ class Fault:
     heals: frozenset[Effect] = frozenset()
     weight: float = 1.0
     by_itself: bool = False
-    simulated: bool = False
+    needs: Ability | None = None
 
     @property
     def nature(self) -> Nature:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from harness.ability import Ability
 from harness.cluster.target import PartitionTruth
 from harness.logdir.scan import ReplicaLog
 
@@ -39,7 +40,9 @@ class Machines(Protocol):
 
     name: str
     power_tier: str
-    simulated: bool
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why these machines cannot do it, "" if they can."""
 
     def boot(self, name: str) -> None:
         """Start the node's process; raise UsageError if it dies at once."""

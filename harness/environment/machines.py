@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
+from harness.ability import Ability
 from harness.beneath import Folder, RefusedError
 from harness.cleanup import process
 from harness.cleanup.ledger import Ledger
@@ -69,7 +70,6 @@ class RealMachines:
         """
         self.name = host.name
         self.power_tier = host.power_tier
-        self.simulated = False
         self.specs: dict[str, NodeSpec] = {}
         self._host = host
         self._collector = collector
@@ -81,6 +81,10 @@ class RealMachines:
     def ledger(self) -> Ledger:
         """The run's ledger, for processes besides its nodes."""
         return self._host.ledger
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why the host cannot do it, "" if it can."""
+        return self._host.lacks(ability)
 
     def boot(self, name: str) -> None:
         """Start the node's process as the target launches it."""

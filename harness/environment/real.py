@@ -6,6 +6,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
@@ -61,6 +62,12 @@ class RealEnvironment:
     def zookeeper(self) -> Address | None:
         """The ZooKeeper of all clusters; None before `open`."""
         return self._zookeeper
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why the host cannot do it, "" if it can; the environment that started ZooKeeper knows."""
+        if self._shared is None:
+            raise UsageError(f"environment {self.name}: asked for {ability}; expected open before")
+        return self._shared.lacks(ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Open the run's own host, and its nodes' disks and addresses; no node runs yet."""

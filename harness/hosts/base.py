@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from harness.ability import Ability
 from harness.cleanup.ledger import Ledger
 from harness.launch import Address, Launch, Place
 
@@ -47,6 +48,9 @@ class Host(Protocol):
     @property
     def bind_address(self) -> str:
         """The address on which the harness must listen, so that nodes can connect."""
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why this host cannot do it, with what would have to be there; "" if it can. Known after open."""
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server; return its address as seen by the harness."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
+from harness.ability import Ability
 from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
 from harness.hosts.site import Site
@@ -74,6 +75,10 @@ class NodesHost(Generic[N]):
     def ledger(self) -> Ledger:
         """The run's ledger; raises UsageError before `open`."""
         return self._site.ledger
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why this host cannot do it."""
+        return f"host {self.name} has no {ability}; expected host sim"
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""

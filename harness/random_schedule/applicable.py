@@ -38,8 +38,8 @@ def why_not(
     match act:
         case Inject(name, nodes, place):
             fault = faults[name]
-            if fault.simulated and not cluster.host.simulated:
-                return f"no machine of host {cluster.host.name} can do this"
+            if fault.needs is not None and (reason := cluster.host.lacks(fault.needs)):
+                return reason
             with cluster.naming(place):
                 if fault.heals & _REGISTERING and (late := [n for n in nodes if links.holds_back(n, ZOOKEEPER)]):
                     return f"what {late[0]} and ZooKeeper tell each other is held"

@@ -73,13 +73,19 @@ class RandomPlay(Play):
     def _step(self, step: Step) -> None:
         self._taken += 1
         self._miss_the_gone()
-        reason = why_not(step.act, self.cluster, self.links, self.faults, alike=self.timing.alike)
+        try:
+            act = self.fault_steps.aimed(step)
+        except PreconditionError as error:  # the aim means no node now
+            act, reason = step.act, str(error)
+        else:
+            reason = why_not(act, self.cluster, self.links, self.faults, alike=self.timing.alike)
         if reason:
             about = events.Step(line=step.line, text=step.text, narrative=step.narrative, skipped=reason)
             self._say(OpType.INFO, about)
             return
         try:
-            Play._step(self, step)
+            # With the nodes in place of an aim: the executed schedule plays again without it.
+            Play._step(self, step if act is step.act else replace(step, act=act))
         except UsageError:
             raise
         except PreconditionError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
@@ -36,6 +37,9 @@ class Environment(Protocol):
 
     def open(self, folder: Path) -> None:
         """Start the ZooKeeper that all clusters share, with its files below this folder."""
+
+    def lacks(self, ability: Ability) -> str:
+        """Return why no machine of it can do this, "" if they can; known after `open`."""
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from harness import limits
+from harness.cluster.aims import AIMS
 from harness.fabric.core.rules import ANY, ZOOKEEPER, ZOOKEEPER_API
 from harness.fabric.frames import API_NAMES
 from harness.logdir.codec import CODEC_NAMES
@@ -64,6 +65,7 @@ def _shown_acks(acks: Any) -> str:
 
 
 NODE: Final = one_of("A", "a node", lambda names: names.nodes)
+NODE_OR_AIM: Final = one_of("A", "a node or an aim", lambda names: (*names.nodes, *AIMS))
 NODE_OR_NONE: Final = Kind(
     sign=f"A|{NONE}",
     expected=lambda names: f"a node or {NONE}: one of {', '.join(names.nodes)}, {NONE}",

@@ -16,15 +16,16 @@ from functools import partial
 from harness import events
 from harness.cluster.client import Client, Workload
 from harness.cluster.cluster import Cluster
-from harness.cluster.fault import Fault, heal, inject, undone_by
+from harness.cluster.fault import Fault
 from harness.cluster.in_force import FaultInForce
 from harness.cluster.partition import Partition
-from harness.effect import Effect, Nature
-from harness.events import Done, Event, Exited, Healed, Injection, SnapshotFailed
+from harness.effect import Effect
+from harness.events import Done, Event, Exited, Healed, SnapshotFailed
 from harness.logdir.scan import snapshot_events
 from harness.model import BeyondHelpError, FencepostError, OpType, PreconditionError, UsageError
 from harness.scenario.condition_types import Condition, InSync, Leads
 from harness.scenario.conditions import Conditions
+from harness.scenario.fault_steps import FaultSteps
 from harness.scenario.file import Draw, Scenario, Step
 from harness.scenario.kinds import QUESTION
 from harness.scenario.link_steps import LinkSteps
@@ -53,6 +54,7 @@ class Play:
     record_offsets: RecordOffsets = field(init=False)
     produces: Produces = field(init=False)
     links: LinkSteps = field(init=False)
+    fault_steps: FaultSteps = field(init=False)
     conditions: Conditions = field(init=False)
     _recent: RecentEvents = field(init=False, default_factory=RecentEvents)
     _over: bool = field(init=False, default=False)
@@ -62,6 +64,13 @@ class Play:
         self.record_offsets = RecordOffsets(counts=self.draw.counts)
         self.produces = Produces(self.cluster, self.client, self.record_offsets)
         self.links = LinkSteps(self.cluster, self.record_offsets, self._recent, self._api)
+        self.fault_steps = FaultSteps(
+            cluster=self.cluster,
+            faults=self.faults,
+            seed=self.draw.seed,
+            missed=self.missed,
+            note_exit=self._note_exit,
+        )
         self.conditions = Conditions(
             self.cluster,
             self.scenario.replicas,
@@ -164,7 +173,7 @@ class Play:
 
     def _step(self, step: Step) -> None:
         about = events.Step(line=step.line, text=step.text, narrative=step.narrative)
-        self._recorded(about, lambda: self._act(step.act))
+        self._recorded(about, lambda: self._act(self.fault_steps.aimed(step)))
 
     def _recorded(self, step: events.Step, act: Callable[[], None]) -> None:
         """Record a step and run it; if it fails, record its error and raise it."""
@@ -199,7 +208,7 @@ class Play:
                 self._let_pass(float(ms) / 1000)
             case Inject(fault, nodes, place):
                 with self.cluster.naming(place):
-                    self._inject(self.faults[fault], list(nodes))
+                    self.fault_steps.inject(self.faults[fault], nodes)
             case _:
                 self.links.act(act)
 
@@ -218,26 +227,6 @@ class Play:
     def _let_pass(self, seconds: float) -> None:
         self.cluster.time.until(lambda: self.cluster.cancelled or self._stopped(), seconds)
 
-    def _inject(self, fault: Fault, nodes: list[str]) -> None:
-        """Inject a fault into all nodes at once, so that a power loss of two brokers hits both together."""
-
-        def act() -> str:
-            probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
-            return "; ".join(probes)
-
-        self._nemesis(Injection(name=fault.name, nodes=tuple(nodes), **fault.nature.as_fields()), act)
-
-    def _nemesis(self, injection: Injection, act: Callable[[], str]) -> None:
-        """Record an op of the nemesis and run it; if it fails, record its error and raise it."""
-        process = "nemesis"
-        self.cluster.record(process, OpType.INVOKE, injection)
-        try:
-            seen = act()
-        except FencepostError as error:
-            self.cluster.record(process, self.missed, replace(injection, error=str(error)))
-            raise
-        self.cluster.record(process, OpType.OK, replace(injection, probe=seen))
-
     def _api(self, word: str) -> str:
         return self.cluster.target.first_question(self.cluster.rules) if word == QUESTION else word
 
@@ -247,7 +236,7 @@ class Play:
         self._miss_the_gone()
         try:
             self.cluster.fabric.heal_all()
-            failed = self._heal_faults()
+            failed = self.fault_steps.heal_all()
             self._free_office()
             self._await_whole(without=frozenset(found.node for found, _ in failed))
             if failed:
@@ -256,63 +245,11 @@ class Play:
             waited = not isinstance(error, BeyondHelpError)
             self._say(
                 OpType.FAIL,
-                Healed(missing=str(error), waited=waited, unhealed=tuple(self._unhealed()) or None),
+                Healed(missing=str(error), waited=waited, unhealed=tuple(self.fault_steps.unhealed()) or None),
             )
         else:
             self._say(OpType.OK, Healed())
         self._miss_the_gone()
-
-    def _heal_faults(self) -> list[tuple[FaultInForce, FencepostError]]:
-        """Undo every fault in force; return the faults that could not be undone, each with its error."""
-        failed: list[tuple[FaultInForce, FencepostError]] = []
-
-        def attempt(found: FaultInForce) -> None:
-            try:
-                self._undo(found)
-            except FencepostError as error:
-                failed.append((found, error))
-                if found.effect.is_down:
-                    self._note_exit(found.node)
-
-        in_force = self.cluster.in_force
-        for found in in_force.in_order_of_healing():
-            # Undoing another fault of the node may have undone this one too.
-            if found in in_force and not found.effect.is_down:
-                attempt(found)
-        self._end_dead_sessions()
-        for found in in_force.in_order_of_healing():
-            if found in in_force and found.effect.is_down:
-                attempt(found)
-        return failed
-
-    def _undo(self, found: FaultInForce) -> None:
-        by = undone_by(self.faults, found)
-        if by is not None:
-            self._inject(by, [found.node])
-            return
-        nature = Nature(heals=frozenset({found.effect}))
-        injection = Injection(name=f"heal-{found.fault}", nodes=(found.node,), **nature.as_fields())
-        self._nemesis(injection, lambda: heal(self.cluster, self.faults, found))
-
-    def _end_dead_sessions(self) -> None:
-        """End the sessions of all nodes that are down, so that the controller sees it without the timeout."""
-        for name in sorted(self.cluster.down):
-            if self.cluster.zookeeper_view.registered(name):
-                ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
-                self._inject(next(ends), [name])
-
-    def _unhealed(self) -> list[str]:
-        """
-        Return the faults still in force that prevent a verdict on the run.
-
-        A node that does not return is a failure of the system under test, and the verdict shows it. A fault that
-        the harness could not undo is not.
-        """
-        return [
-            f"{found.fault} {found.node}"
-            for found in self.cluster.in_force
-            if not found.effect.ends_when_node_returns
-        ]
 
     def _free_office(self) -> None:
         """Depose a controller whose previous session still holds the office: that session may last long."""
@@ -363,7 +300,7 @@ class Play:
         for partition in self.cluster.partitions:
             leader = partition.leader()
             # A read under a fault that is still in force proves nothing about the cluster.
-            if leader is not None and partition.leads(leader) and not self._unhealed():
+            if leader is not None and partition.leads(leader) and not self.fault_steps.unhealed():
                 with suppress(FencepostError):  # the history has the failed read, and checkers see it there
                     self.client.read_all(*partition.place)
             for name in partition.replicas:

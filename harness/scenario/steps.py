@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Final, TypeAlias
 
+from harness.cluster.aims import AIMS
 from harness.scenario.condition_types import CONDITIONS, Condition
 from harness.scenario.forms import ARROW, Choice, OnLink, Options, Perhaps, Rest, Setting, Several, Then
 from harness.scenario.grammar import Form, Slot, Statement, Word
@@ -27,6 +28,7 @@ from harness.scenario.kinds import (
     LINK_END,
     MILLISECONDS,
     NODE,
+    NODE_OR_AIM,
     OFFSET,
     OTHER_END,
     PLACE,
@@ -100,7 +102,13 @@ class Pass(Statement):
 # --- faults ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Inject(Statement):
-    """Inject a fault of docs/nemeses.md into all these nodes at once."""
+    """
+    Inject a fault of docs/nemeses.md into all these nodes at once.
+
+    In place of nodes an aim may stand, which means other nodes
+    each time: `leader`, `follower`, `controller`, `one`,
+    `minority`, `majority`, `all`, `last-in-isr`.
+    """
 
     fault: str
     nodes: tuple[str, ...]
@@ -108,9 +116,19 @@ class Inject(Statement):
     place: Place | None = None
     FORM: ClassVar[Form] = (
         Slot("fault", FAULT),
-        Several(Slot("nodes", NODE), until="of"),
+        Several(Slot("nodes", NODE_OR_AIM), until="of"),
         Then("of", Slot("place", PLACE)),
     )
+
+    @property
+    def aim(self) -> str:
+        """The aim in place of nodes, "" if nodes are named."""
+        return self.nodes[0] if self.nodes[0] in AIMS else ""
+
+    def complaint(self) -> str:
+        """Return an aim that is not alone."""
+        aims = [each for each in self.nodes if each in AIMS]
+        return f"{aims[0]} among others; expected an aim alone, or nodes" if aims and len(self.nodes) > 1 else ""
 
 
 # --- links -----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from harness.run.result import RunResult
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
 from harness.search.random_runs import RandomRuns
-from harness.suite.environments import closing, open_environment
+from harness.suite.environments import closing, open_environment, require_abilities
 from harness.suite.judged import judge_run
 from harness.suite.workers import play_side_by_side
 from nemesis import NEMESES
@@ -82,6 +82,7 @@ def open_players(
             if not players:
                 stack.enter_context(closing(environment.close, note))
                 open_environment(environment, folder)
+                require_abilities(environment, NEMESES, first.nemeses)
                 zookeeper = environment.zookeeper
             players[name] = Player(environment=environment, faults=NEMESES, watch=LiveCheck)
         yield players

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.cluster.fault import Fault
 from harness.model import UsageError
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
@@ -25,6 +26,19 @@ def open_environment(environment: Environment, folder: Path) -> None:
         raise UsageError(
             f"{folder}: {reason_of(error)}; expected a machine on which {environment.name} can be opened"
         ) from error
+
+
+def require_abilities(environment: Environment, faults: Mapping[str, Fault], names: Iterable[str]) -> None:
+    """
+    Check that an open environment can inject each of these faults; other names, as of moves, need nothing.
+
+    Raises:
+        UsageError: its machines cannot do what one of them needs; the text says why.
+    """
+    for name in names:
+        needs = faults[name].needs if name in faults else None
+        if needs is not None and (reason := environment.lacks(needs)):
+            raise UsageError(f"fault {name}: {reason}")
 
 
 @contextmanager

@@ -21,9 +21,10 @@ from harness.run.result import RunResult
 from harness.run.spec import BROKER, RunSpec
 from harness.scenario.file import Scenario, draw
 from harness.scenario.variant import Variant
-from harness.suite.environments import closing, open_environment
+from harness.suite.environments import closing, open_environment, require_abilities
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
+from nemesis import NEMESES
 from targets.kafka import archive
 from targets.kafka.properties import settings_of
 from targets.kafka.releases import Entry
@@ -120,6 +121,8 @@ def play_pairs(
     )
     with closing(theirs.close, runner.note):
         open_environment(theirs, runner.folder.path / "zookeeper")
+        names = dict.fromkeys(name for found in specs.values() for spec in found for name in spec.faults)
+        require_abilities(theirs, NEMESES, names)
         ours = RealEnvironment(
             options.host,
             make_host=make_host,

@@ -23,7 +23,7 @@ from harness.run.player import Player
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir, create_suite
 from harness.run.suite import Suite
-from harness.suite.environments import closing, open_environment
+from harness.suite.environments import closing, open_environment, require_abilities
 from harness.suite.judged import judge_run
 from harness.suite.options import Options
 from harness.suite.playing import play_all
@@ -96,6 +96,7 @@ class SuiteRunner:
         """Open the environment, play the specs in it, and close it in any case."""
         with closing(environment.close, self.note):
             open_environment(environment, self.folder.path / "zookeeper")
+            require_abilities(environment, NEMESES, dict.fromkeys(name for spec in specs for name in spec.faults))
             self.play_in(environment, specs)
 
     def play_in(self, environment: Environment, specs: Sequence[RunSpec]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import events
+from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.settings import MessageFormat
@@ -83,6 +84,11 @@ class SimEnvironment:
 
     def open(self, folder: Path) -> None:
         """Start nothing: each world has a ZooKeeper of its own."""
+
+    def lacks(self, ability: Ability) -> str:
+        """Return "": simulated machines can do everything."""
+        del ability
+        return ""
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Create a world; no node runs yet."""

@@ -56,8 +56,8 @@ def test_right_file_is_read(tmp_path: Path) -> None:
         # Verbs, nodes, groups, numbers.
         (10, "kil A", "one of produce", "kill"),
         (10, "under kip380: powerloss A", "one of produce", "power-loss"),
-        (10, "kill A D", "a node: one of C, B, A", ""),
-        (10, "kill", "a node: one of C, B, A", ""),
+        (10, "kill A D", "a node or an aim: one of C, B, A", ""),
+        (10, "kill", "a node or an aim: one of C, B, A", ""),
         (6, "produce m1 acks=2", "acks=0, acks=1 or acks=all", ""),
         (6, "produce m1 singly", "acks=0|1|all", ""),
         (6, "produce mm1 acks=all", "a group of records of the head: one of m1, m2", "m1"),

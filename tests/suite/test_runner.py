@@ -13,12 +13,13 @@ from rich.console import Console
 
 from checkers.judge import judge
 from harness.java import Java
-from harness.model import Anomaly, Kind, Verdict
+from harness.model import Anomaly, Kind, UsageError, Verdict
 from harness.registry import load
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
 from harness.run.store import read_anomalies
 from harness.run.suite import Suite
+from harness.scenario.steps import Inject
 from harness.scenario.variant import Variant
 from harness.suite import runner as module
 from harness.suite.options import Options
@@ -116,5 +117,37 @@ def test_environment_is_closed_when_playing_in_it_fails(tmp_path: Path, monkeypa
     )
     monkeypatch.setattr(module, "play_all", fails)
     with pytest.raises(OSError, match="no"):
-        begin(tmp_path).play(cast(Environment, environment), cast(Sequence[RunSpec], [None]))
+        begin(tmp_path).play(
+            cast(Environment, environment), [spec_of("kip101-1", Variant(protocol="hw"), TARGET, 7)]
+        )
+    assert ["open", "close"] == calls
+
+
+@pytest.mark.parametrize("host", ["poor", "rich"])
+def test_suite_is_refused_before_its_first_run_where_machines_lack_what_a_fault_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    calls: list[str] = []
+    environment = SimpleNamespace(
+        jobs=1,
+        name="local",
+        open=lambda _: calls.append("open"),
+        lacks=lambda ability: f"no {ability}" if host == "poor" else "",
+        close=lambda: calls.append("close"),
+    )
+
+    def play(*_: Any) -> list[Any]:
+        calls.append("play")
+        return []
+
+    monkeypatch.setattr(module, "play_all", play)
+    spec = spec_of("kip101-1", Variant(protocol="hw"), TARGET, 7)
+    step = replace(spec.scenario.steps[-1], act=Inject("disk-full", ("A",)))
+    spec = replace(spec, scenario=replace(spec.scenario, steps=(*spec.scenario.steps, step)))
+    if host == "rich":
+        begin(tmp_path).play(cast(Environment, environment), [spec])
+        assert ["open", "play", "close"] == calls
+        return
+    with pytest.raises(UsageError, match="fault disk-full: no disk-errors"):
+        begin(tmp_path).play(cast(Environment, environment), [spec])
     assert ["open", "close"] == calls

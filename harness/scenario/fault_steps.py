@@ -1,0 +1,120 @@
+"""
+Injects the faults of a scenario's steps and heals them at its end; each is an op of the nemesis in the history.
+
+An injection that fails is recorded with its error, and raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from harness.cluster.aims import aimed
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault, heal, inject, undone_by
+from harness.cluster.in_force import FaultInForce
+from harness.effect import Effect, Nature
+from harness.events import Injection
+from harness.model import FencepostError, OpType
+from harness.scenario.file import Step
+from harness.scenario.steps import Act, Inject
+
+
+@dataclass(slots=True, kw_only=True)
+class FaultSteps:
+    """
+    The faults of one run.
+
+    Attributes:
+        seed: what decides among nodes that an aim does not tell apart.
+        missed: the type of the op of a fault that failed.
+        note_exit: called with a node that did not come back when it was healed.
+    """
+
+    cluster: Cluster
+    faults: Mapping[str, Fault]
+    seed: int
+    missed: OpType
+    note_exit: Callable[[str], None]
+
+    def aimed(self, step: Step) -> Act:
+        """Return what a step does, with the nodes that its aim means now; raise PreconditionError for none."""
+        act = step.act
+        if not isinstance(act, Inject) or not act.aim:
+            return act
+        chance = Random(f"aim {self.seed} {step.line}")
+        with self.cluster.naming(act.place):
+            return replace(act, nodes=aimed(act.aim, self.cluster, self.faults[act.fault], chance))
+
+    def inject(self, fault: Fault, nodes: Sequence[str]) -> None:
+        """Inject a fault into all nodes at once, so that a power loss of two brokers hits both together."""
+
+        def act() -> str:
+            probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
+            return "; ".join(probes)
+
+        self._record(Injection(name=fault.name, nodes=tuple(nodes), **fault.nature.as_fields()), act)
+
+    def heal_all(self) -> list[tuple[FaultInForce, FencepostError]]:
+        """Undo every fault in force; return the faults that could not be undone, each with its error."""
+        failed: list[tuple[FaultInForce, FencepostError]] = []
+
+        def attempt(found: FaultInForce) -> None:
+            try:
+                self._undo(found)
+            except FencepostError as error:
+                failed.append((found, error))
+                if found.effect.is_down:
+                    self.note_exit(found.node)
+
+        in_force = self.cluster.in_force
+        for found in in_force.in_order_of_healing():
+            # Undoing another fault of the node may have undone this one too.
+            if found in in_force and not found.effect.is_down:
+                attempt(found)
+        self._end_dead_sessions()
+        for found in in_force.in_order_of_healing():
+            if found in in_force and found.effect.is_down:
+                attempt(found)
+        return failed
+
+    def unhealed(self) -> list[str]:
+        """
+        Return the faults still in force that prevent a verdict on the run.
+
+        A node that does not return is a failure of the system under test, and the verdict shows it. A fault that
+        the harness could not undo is not.
+        """
+        return [
+            f"{found.fault} {found.node}"
+            for found in self.cluster.in_force
+            if not found.effect.ends_when_node_returns
+        ]
+
+    def _undo(self, found: FaultInForce) -> None:
+        by = undone_by(self.faults, found)
+        if by is not None:
+            self.inject(by, [found.node])
+            return
+        nature = Nature(heals=frozenset({found.effect}))
+        injection = Injection(name=f"heal-{found.fault}", nodes=(found.node,), **nature.as_fields())
+        self._record(injection, lambda: heal(self.cluster, self.faults, found))
+
+    def _end_dead_sessions(self) -> None:
+        """End the sessions of all nodes that are down, so that the controller sees it without the timeout."""
+        for name in sorted(self.cluster.down):
+            if self.cluster.zookeeper_view.registered(name):
+                ends = (fault for fault in self.faults.values() if fault.effect is Effect.SESSION_ENDED)
+                self.inject(next(ends), [name])
+
+    def _record(self, injection: Injection, act: Callable[[], str]) -> None:
+        """Record an op of the nemesis and run it; if it fails, record its error and raise it."""
+        process = "nemesis"
+        self.cluster.record(process, OpType.INVOKE, injection)
+        try:
+            seen = act()
+        except FencepostError as error:
+            self.cluster.record(process, self.missed, replace(injection, error=str(error)))
+            raise
+        self.cluster.record(process, OpType.OK, replace(injection, probe=seen))
