@@ -22,6 +22,7 @@ from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
 from harness.run.spec import ALIKE, BROKER, NARROW, STOP_AT_VIOLATION
 from harness.search.chaos import Limit, play_chaos
+from harness.search.long_run import WORKLOAD, play_long
 from harness.search.pairing import OURS, THEIRS, Pairing, compare
 from harness.search.random_runs import SIM, RandomRuns
 from harness.search.simulated_search import SHRUNK_MAX, search_simulated
@@ -51,7 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     seeds = whole_number(1, limits.OPTION_SEEDS_MAX)
     add("--seeds", type=seeds, default=1, metavar="COUNT", help="number of seeds, from --seed on (default: 1)")
-    add("--time", type=seconds, metavar="S", help="play seeds one after another for this many seconds")
+    add("--time", type=seconds, metavar="S", help="go on for this many seconds: chaos on one cluster, or seeds")
+    add(
+        "--fresh",
+        action=argparse.BooleanOptionalAction,
+        help=f"with --time, a fresh cluster for each seed (default: on {SIM} only), or one for all of it",
+    )
     add(
         "--nemesis",
         action="append",
@@ -96,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
         seeds = range(options.seed, options.seed + arguments.seeds)
         return compare(Pairing(runs={THEIRS: runs, OURS: ours}), options, seeds, console)
+    if runs.seconds is not None:
+        return EXIT_OF_VERDICT[play_long(runs, options, console)]
     if arguments.seeds > 1 or arguments.time is not None:
         say(console, f"seed {options.seed}, commit {commit()}, host {options.host}, {runs.name}")
         limit = Limit(seeds=arguments.seeds, seconds=arguments.time, first=arguments.stop_at_first)
@@ -121,17 +129,28 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
         power_tier=arguments.power_tier,
         schedule=arguments.schedule,
-        workload=arguments.workload or "",
+        workload=arguments.workload or (WORKLOAD if _is_long(arguments) else ""),
         alike=arguments.alike or bool(arguments.compare_with),
         narrow=arguments.narrow,
         stop_at_violation=arguments.stop_at_violation,
+        seconds=arguments.time if _is_long(arguments) else None,
     )
+
+
+def _is_long(arguments: argparse.Namespace) -> bool:
+    """Return True if one cluster is to live through the whole time."""
+    fresh = arguments.host == SIM if arguments.fresh is None else arguments.fresh
+    return arguments.time is not None and not fresh
 
 
 def _refuse(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that exclude each other."""
     if arguments.time is not None and arguments.seeds > 1:
         raise UsageError(f"--time {arguments.time:g} --seeds {arguments.seeds}: expected one of them")
+    if arguments.fresh is not None and arguments.time is None:
+        raise UsageError("--fresh or --no-fresh: expected --time, which says how long clusters are played with")
+    if _is_long(arguments) and (arguments.narrow or arguments.stop_at_first):
+        raise UsageError("--narrow or --stop-at-first with --time: expected --fresh too, for seeds one by one")
     other = arguments.compare_with
     many = arguments.seeds > 1 or arguments.time is not None or other
     if many and arguments.schedule:

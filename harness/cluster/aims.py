@@ -13,7 +13,11 @@ from typing import Final
 
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
+from harness.effect import Effect
 from harness.model import PreconditionError
+
+# Only nodes that are down can suffer these.
+_OF_THE_DOWN: Final = frozenset({Effect.LOG_CUT, Effect.DISK_LOST})
 
 # The nodes that may be hit, and a source of choices -> the nodes that are hit.
 _Pick = Callable[[Cluster, Sequence[str], Random], Sequence[str | None]]
@@ -31,9 +35,12 @@ def aimed(aim: str, cluster: Cluster, fault: Fault, chance: Random) -> tuple[str
         PreconditionError: no node is meant: there is no leader, say, or the fault's effect is on none.
     """
     if fault.heals:
-        able = [name for name in cluster.ids if name in cluster.in_force.nodes(fault.heals)]
+        in_question = cluster.in_force.nodes(fault.heals)
+    elif fault.effect in _OF_THE_DOWN:
+        in_question = cluster.down
     else:
-        able = [name for name in cluster.ids if name not in cluster.down]
+        in_question = frozenset(cluster.ids) - cluster.down
+    able = [name for name in cluster.ids if name in in_question]
     chosen = AIMS[aim](cluster, able, chance)
     found = tuple(name for name in able if name in chosen)
     if not found:

@@ -56,18 +56,38 @@ class Waiting:
         return self.outcomes >= self.asked
 
 
+@dataclass(slots=True)
+class Clock:
+    """The time of the last op in the history, in nanoseconds from its beginning."""
+
+    now_ns: int = 0
+
+    def listen(self, op: Op) -> None:
+        """Note the op's time."""
+        self.now_ns = op.time_ns
+
+
 @dataclass(slots=True, kw_only=True)
 class RandomPlay(Play):
     """Plays one random schedule, with the environment's timing."""
 
     missed: OpType = OpType.INFO
     timing: Timing = VIRTUAL
+    # How long the schedule goes on, in seconds of the history's time; None: until its last step.
+    seconds: float | None = None
+    # The steps that were tried, with the nodes that aims meant: they can be played again.
+    executed: list[Step] = field(init=False, default_factory=list)
+    _clock: Clock = field(init=False, default_factory=Clock)
+    _settled: int = field(init=False, default=0)
+    _until_ns: int | None = field(init=False, default=None)
     _waiting: Waiting = field(init=False, default_factory=Waiting)
     _taken: int = field(init=False, default=0)
 
     def _set_up(self) -> None:
-        self.cluster.history.listeners.append(self._waiting.listen)
+        self.cluster.history.listeners += [self._waiting.listen, self._clock.listen]
         Play._set_up(self)
+        if self.seconds is not None:
+            self._until_ns = self._clock.now_ns + int(self.seconds * 1e9)
 
     # No `super()`: `slots=True` makes the decorator create a new class, and `super()` still refers to the old one.
     def _step(self, step: Step) -> None:
@@ -85,11 +105,17 @@ class RandomPlay(Play):
             return
         try:
             # With the nodes in place of an aim: the executed schedule plays again without it.
-            Play._step(self, step if act is step.act else replace(step, act=act))
+            step = step if act is step.act else replace(step, act=act)
+            self.executed.append(step)
+            Play._step(self, step)
         except UsageError:
             raise
         except PreconditionError:
             return  # recorded already; the schedule continues
+
+    def _stopped(self) -> bool:
+        time_is_up = self._until_ns is not None and self._clock.now_ns >= self._until_ns
+        return Play._stopped(self) or (not self._over and (time_is_up or bool(self._unsettled)))
 
     def _act(self, act: Act) -> None:
         match act:
@@ -160,14 +186,21 @@ class RandomPlay(Play):
 
     def _beyond_help(self) -> str:
         """Return why the cluster can never be whole again, "" if it can: a node exited, or replicas are stuck."""
+        if gone := self._gone():
+            return gone
         cluster = self.cluster
-        for name in cluster.ids:
-            if not cluster.host.alive(name) or cluster.has_exited(name):
-                return f"{name} ended by itself; {cluster.last_words(name)}"
         if not (self.timing.ends_when_stuck and self.conditions.whole()):
             return ""
         stuck = sorted({name for each in cluster.partitions for name in each.replicas if each.is_stuck(name)})
         return f"{', '.join(stuck)} stuck, and all others settled" if stuck else ""
+
+    def _gone(self) -> str:
+        """Return which node ended by itself and what it said, "" for none."""
+        cluster = self.cluster
+        for name in cluster.ids:
+            if not cluster.host.alive(name) or cluster.has_exited(name):
+                return f"{name} ended by itself; {cluster.last_words(name)}"
+        return ""
 
     def _acknowledges(self, name: str) -> bool:
         """Return True if the cluster acknowledges a record with acks=all."""
@@ -179,21 +212,43 @@ class RandomPlay(Play):
             return False
         return True
 
-    def _prove_progress(self, partition: Partition) -> None:
+    def _settle(self) -> None:
+        """Undo everything, wait until the cluster is whole, and have each partition acknowledge a record."""
+        failed = self._undo_all()
+        if failed:
+            raise PreconditionError("; ".join(str(error) for _, error in failed))
+        self._settled += 1
+        try:
+            for partition in self.cluster.partitions:
+                self._prove_progress(partition, f"settled{self._settled}.", self._await_settled)
+        except PreconditionError as error:
+            self._unsettled = str(error)
+            raise
+
+    def _await_settled(self, within_s: float) -> None:
+        """Wait until the cluster is whole while clients go on; raise as soon as a node has ended by itself."""
+        self.cluster.await_(lambda: self._is_settled() or bool(self._gone()), self._lacking, within_s)
+        if lost := self._gone():
+            raise BeyondHelpError(lost)
+
+    def _prove_progress(
+        self, partition: Partition, before: str = "", await_whole: Callable[[float], None] | None = None
+    ) -> None:
         """
-        Produce to a further partition until a record is acknowledged by all; raise if none is.
+        Produce to a partition until a record is acknowledged by all; raise if none is.
 
         Before each record the cluster is awaited anew: the ISR may have shrunk right after the last one came, and
         a leader whose write to ZooKeeper was lost needs another fetch to ask again.
         """
         within_s = self.scenario.settings.heal_within_s
-        for name in FINAL_RECORDS:
-            self._await_all(within_s)
+        for last in FINAL_RECORDS:
+            name = f"{before}{last}"
+            (await_whole or self._await_all)(within_s)
             with suppress(PreconditionError):
                 acks = ACKS_ALL if len(partition.replicas) >= self.scenario.settings.min_isr else 1
-                last = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)
-                self.cluster.await_(partial(_is_done, last), self._lacking, within_s)
-                last.result()
+                sent = self.client.begin_produce(*partition.place, name, [f"{partition.place}.{name}"], acks=acks)
+                self.cluster.await_(partial(_is_done, sent), self._lacking, within_s)
+                sent.result()
                 return
             self._let_pass(QUIET_S)
         raise PreconditionError(f"{partition.place}: no record acknowledged by a cluster that seems whole")

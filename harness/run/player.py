@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,11 +38,13 @@ class Player:
 
     Attributes:
         watch: makes the live check of a run that stops at a violation; None if no run is asked to.
+        listeners: called with every op of every run.
     """
 
     environment: Environment
     faults: Mapping[str, Fault]
     watch: Callable[[], Watch] | None = None
+    listeners: Sequence[Callable[[Op], None]] = ()
     _open: dict[str, Cluster] = field(default_factory=dict)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -94,7 +96,7 @@ class Player:
         if spec.random:
             run.schedule.write_text(text_of(spec.scenario), encoding="utf-8")
         history = History(run.history)
-        history.listeners.append(lambda op: _progress(op, on_step))
+        history.listeners += [lambda op: _progress(op, on_step), *self.listeners]
         with Following(history, self._cancelled.is_set) as following:
             power_tier = self.play_into(history, spec, run.path, keep=run.logs)
             following.finish()
@@ -114,7 +116,7 @@ class Player:
             stop = self._stop(spec, history)
             setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
             cluster.record("runner", OpType.INFO, setup)
-            self._play(spec, cluster, client, stop)
+            self._play(spec, cluster, client, stop, executed=Run(path=folder).executed)
             environment.record_evidence(cluster)
             if keep is not None:
                 self._keep_logs(spec, cluster, keep)
@@ -135,23 +137,28 @@ class Player:
         history.listeners.append(stop.listen)
         return stop
 
-    def _play(self, spec: RunSpec, cluster: Cluster, client: Client, stop: Stop | None) -> None:
+    def _play(self, spec: RunSpec, cluster: Cluster, client: Client, stop: Stop | None, *, executed: Path) -> None:
         scenario = spec.scenario.under(spec.variant.names(spec.rules))
-        if spec.random:
-            play: Play = RandomPlay(
-                scenario=scenario,
-                draw=spec.draw,
-                cluster=cluster,
-                client=client,
-                faults=self.faults,
-                timing=replace(self.environment.timing, alike=spec.alike),
-                stop=stop,
-            )
-        else:
-            play = Play(
+        if not spec.random:
+            Play(
                 scenario=scenario, draw=spec.draw, cluster=cluster, client=client, faults=self.faults, stop=stop
-            )
-        play.run()
+            ).run()
+            return
+        play = RandomPlay(
+            scenario=scenario,
+            draw=spec.draw,
+            cluster=cluster,
+            client=client,
+            faults=self.faults,
+            timing=replace(self.environment.timing, alike=spec.alike),
+            stop=stop,
+            seconds=spec.seconds,
+        )
+        try:
+            play.run()
+        finally:
+            if spec.seconds is not None:
+                executed.write_text(text_of(replace(spec.scenario, steps=tuple(play.executed))), encoding="utf-8")
 
     def _keep_logs(self, spec: RunSpec, cluster: Cluster, folder: Path) -> None:
         """Keep the nodes' printed lines and the final files of the replicas."""

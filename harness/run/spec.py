@@ -22,6 +22,8 @@ STOP_AT_VIOLATION: Final = "--stop-at-violation"
 # The option of `run` that draws schedules which every target can play.
 ALIKE: Final = "--alike"
 NARROW: Final = "--narrow"
+# The option that has one cluster live through the time of `--time`.
+NO_FRESH: Final = "--no-fresh"
 # What every random run is expected to show.
 NO_VIOLATION: Final = "no violation"
 
@@ -48,6 +50,7 @@ class RunSpec:
         alike: whether an election is asked for only if every target could grant it, Apache Kafka included.
         narrow: whether the schedule was drawn with one partition, and no clients besides its steps.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
+        seconds: how long one cluster lives through chaos; None for a schedule that is played to its end.
     """
 
     target: str
@@ -66,6 +69,7 @@ class RunSpec:
     alike: bool = False
     narrow: bool = False
     stop_at_violation: bool = False
+    seconds: float | None = None
 
     @property
     def name(self) -> str:
@@ -116,6 +120,7 @@ def _run_command(spec: RunSpec) -> str:
     words += [ALIKE] if spec.alike and spec.target == BROKER else []
     words += [NARROW] if spec.narrow else []
     words += [STOP_AT_VIOLATION] if spec.stop_at_violation else []
+    words += [] if spec.seconds is None else ["--time", f"{spec.seconds:g}", NO_FRESH]
     return shlex.join(words)
 
 

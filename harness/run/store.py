@@ -70,6 +70,11 @@ class Run:
         return self.path / "schedule.txt"
 
     @property
+    def executed(self) -> Path:
+        """The steps of a long run that were tried, with the nodes that aims meant, as a scenario file."""
+        return self.path / "executed.txt"
+
+    @property
     def shrunk(self) -> Path:
         """The schedule of a finding, shrunk (harness/search/shrink); only findings have the file."""
         return self.path / "shrunk.txt"

@@ -117,6 +117,11 @@ class LinkSteps:
             case Heal(src, dst):
                 self._heal(src, dst)
 
+    def forget(self) -> None:
+        """Undo all rules and holds; whether each rule affected a frame is not asked."""
+        self.rules, self._holds = [], []
+        self._cluster.fabric.heal_all()
+
     def hold_of(self, api: str, src: str, dst: str, direction: str = "") -> Held:
         """Return the last hold of that API, link and direction ("" for any); raise UsageError if there is none."""
         for hold in reversed(self._holds):

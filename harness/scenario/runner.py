@@ -32,7 +32,7 @@ from harness.scenario.link_steps import LinkSteps
 from harness.scenario.offsets import RecordOffsets
 from harness.scenario.produce_steps import Produces
 from harness.scenario.recent_events import RecentEvents
-from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require
+from harness.scenario.steps import Act, Await, Inject, Pass, Produce, Read, Require, Settle
 from harness.scenario.stop import Stop, StoppedError
 
 _log = logging.getLogger(__name__)
@@ -58,6 +58,8 @@ class Play:
     conditions: Conditions = field(init=False)
     _recent: RecentEvents = field(init=False, default_factory=RecentEvents)
     _over: bool = field(init=False, default=False)
+    # Why the cluster did not become whole in a settle, which ends the schedule; "" if it always did.
+    _unsettled: str = field(init=False, default="")
     _workload: Workload | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
@@ -209,6 +211,8 @@ class Play:
             case Inject(fault, nodes, place):
                 with self.cluster.naming(place):
                     self.fault_steps.inject(self.faults[fault], nodes)
+            case Settle():
+                self._settle()
             case _:
                 self.links.act(act)
 
@@ -227,6 +231,23 @@ class Play:
     def _let_pass(self, seconds: float) -> None:
         self.cluster.time.until(lambda: self.cluster.cancelled or self._stopped(), seconds)
 
+    def _settle(self) -> None:
+        """Undo everything and wait until the cluster is whole; raise PreconditionError if it is not in time."""
+        self._undo_all()
+        within_s = self.scenario.settings.heal_within_s
+        self.cluster.await_(self._is_settled, self.conditions.lacking, within_s)
+
+    def _undo_all(self) -> list[tuple[FaultInForce, FencepostError]]:
+        """Undo every rule of a link and every fault; return the faults that could not be undone."""
+        self.links.forget()
+        failed = self.fault_steps.heal_all()
+        self._free_office()
+        return failed
+
+    def _is_settled(self) -> bool:
+        """Return True if there is a controller, and every partition has its leader at work and its ISR whole."""
+        return self.cluster.zookeeper_view.controller() is not None and all(map(_is_led, self.cluster.partitions))
+
     def _api(self, word: str) -> str:
         return self.cluster.target.first_question(self.cluster.rules) if word == QUESTION else word
 
@@ -235,9 +256,9 @@ class Play:
         """Undo every fault, even after one fails; then wait until the cluster is whole."""
         self._miss_the_gone()
         try:
-            self.cluster.fabric.heal_all()
-            failed = self.fault_steps.heal_all()
-            self._free_office()
+            failed = self._undo_all()
+            if self._unsettled:
+                raise PreconditionError(self._unsettled)
             self._await_whole(without=frozenset(found.node for found, _ in failed))
             if failed:
                 raise PreconditionError("; ".join(str(error) for _, error in failed))
@@ -328,6 +349,11 @@ class Play:
 
     def _say(self, type_: OpType, event: Event) -> None:
         self.cluster.record("runner", type_, event)
+
+
+def _is_led(partition: Partition) -> bool:
+    leader = partition.leader()
+    return leader is not None and partition.in_sync() and partition.leads(leader)
 
 
 def _is_ready(partition: Partition) -> bool:

@@ -131,6 +131,18 @@ class Inject(Statement):
         return f"{aims[0]} among others; expected an aim alone, or nodes" if aims and len(self.nodes) > 1 else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Settle(Statement):
+    """
+    Undo every fault and every rule of a link, and wait until the cluster is whole.
+
+    In a random schedule each partition must then acknowledge a
+    record; if it does not, the schedule ends and the run hangs.
+    """
+
+    FORM: ClassVar[Form] = (Word("settle"),)
+
+
 # --- links -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Hold(OnLink):
@@ -245,7 +257,7 @@ class Require(Statement):
 
 
 LinkAct: TypeAlias = Hold | Release | ReleaseAll | Drop | Cut | Delay | Double | Heal | HealAll
-Act: TypeAlias = Produce | Read | Pass | Inject | LinkAct | Await | Require
+Act: TypeAlias = Produce | Read | Pass | Inject | Settle | LinkAct | Await | Require
 
 LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     Hold,
@@ -258,4 +270,4 @@ LINK_STEPS: Final[tuple[type[Statement], ...]] = (
     HealAll,
     Heal,
 )
-STEPS: Final[tuple[type[Statement], ...]] = (Produce, Read, Pass, Inject, Await, Require, *LINK_STEPS)
+STEPS: Final[tuple[type[Statement], ...]] = (Produce, Read, Pass, Inject, Settle, Await, Require, *LINK_STEPS)

@@ -9,10 +9,13 @@ from typing import Final
 
 from harness.cluster.target import Target
 from harness.model import UsageError
+from harness.random_schedule.chaos import draw_chaos, kinds_of
 from harness.random_schedule.final_records import FINAL_RECORDS
 from harness.random_schedule.generate import draw_schedule
 from harness.random_schedule.profile import ALL, DEFAULT, REAL, Profile, profile_of
 from harness.random_schedule.seed_name import seed_name
+from harness.random_schedule.timing import REAL as REAL_TIME
+from harness.random_schedule.timing import VIRTUAL
 from harness.random_schedule.width import NARROW
 from harness.registry import load, pick
 from harness.run.spec import BROKER, RunSpec
@@ -20,7 +23,7 @@ from harness.scenario.file import Draw, Scenario, draw
 from harness.scenario.text import first_step_line
 from harness.scenario.variant import Variant
 from harness.suite.scenario_files import read_scenario
-from harness.workload.plan import Clients, Library
+from harness.workload.plan import NO_CLIENTS, Clients, Library
 from nemesis import NEMESES
 from targets import TARGETS
 from workloads import WORKLOADS
@@ -62,6 +65,7 @@ class RandomRuns:
             our broker always gets these.
         narrow: whether schedules have one partition, and no clients besides their steps.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
+        seconds: how long one cluster lives through chaos; None for schedules that are played to their end.
     """
 
     target: str
@@ -75,6 +79,7 @@ class RandomRuns:
     alike: bool = False
     narrow: bool = False
     stop_at_violation: bool = False
+    seconds: float | None = None
 
     @property
     def name(self) -> str:
@@ -100,7 +105,12 @@ class RandomRuns:
             UsageError: there is no such target, protocol, rule, nemesis or schedule, the schedule is a written
                 scenario that expects nothing of the variant, or a client is impossible on the host.
         """
-        scenario = read_scenario(self.schedule) if self.schedule else draw_schedule(seed, NEMESES, self._profile())
+        if self.seconds is not None:
+            scenario = self._chaos(seed, self.seconds)
+        elif self.schedule:
+            scenario = read_scenario(self.schedule)
+        else:
+            scenario = draw_schedule(seed, NEMESES, self._profile())
         if self.workload:
             drawn = _drawn(scenario, self.workload, seed)
             self._refuse(drawn)
@@ -123,6 +133,7 @@ class RandomRuns:
             alike=self._is_alike,
             narrow=self.narrow,
             stop_at_violation=self.stop_at_violation,
+            seconds=self.seconds,
         )
         if not spec.random and spec.expectation is None:
             raise UsageError(
@@ -130,6 +141,12 @@ class RandomRuns:
                 f"'expect {spec.variant}: OUTCOME', or the records {', '.join(FINAL_RECORDS)} of a random schedule"
             )
         return spec
+
+    def _chaos(self, seed: int, seconds: float) -> Scenario:
+        """Return the schedule of a long run, as yet without the clients of its workload."""
+        timing = VIRTUAL if self.host == SIM else REAL_TIME
+        kinds = kinds_of(self.nemeses, NEMESES)
+        return draw_chaos(seed, NEMESES, kinds, seconds, timing=timing, clients=NO_CLIENTS)
 
     def left_out(self, seed: int) -> Mapping[Library, str]:
         """Return the libraries of the workload that this machine cannot have, each with why and what to do."""

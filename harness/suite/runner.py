@@ -16,6 +16,7 @@ from rich.console import Console
 from checkers.facts.unread import readable
 from checkers.live.watch import LiveCheck
 from harness.java import Java, find_java
+from harness.model import Op
 from harness.report.page import build_report
 from harness.run.environment import Environment
 from harness.run.failure import reason_of
@@ -99,11 +100,24 @@ class SuiteRunner:
             require_abilities(environment, NEMESES, dict.fromkeys(name for spec in specs for name in spec.faults))
             self.play_in(environment, specs)
 
-    def play_in(self, environment: Environment, specs: Sequence[RunSpec]) -> None:
-        """Play the specs in an open environment."""
-        player = Player(environment=environment, faults=NEMESES, watch=LiveCheck)
+    def play_in(
+        self,
+        environment: Environment,
+        specs: Sequence[RunSpec],
+        *,
+        shown: RunProgress | None = None,
+        listeners: Sequence[Callable[[Op], None]] = (),
+    ) -> None:
+        """
+        Play the specs in an open environment.
+
+        Args:
+            shown: how progress is shown, if not run by run.
+            listeners: called with every op.
+        """
+        player = Player(environment=environment, faults=NEMESES, watch=LiveCheck, listeners=listeners)
         side_by_side = min(self.options.jobs or environment.jobs, len(specs))
-        with RunProgress(self.console, len(specs)) as progress:
+        with shown or RunProgress(self.console, len(specs)) as progress:
             for spec, run in play_all(player, specs, self.folder, side_by_side, progress):
                 self.runs[spec.name] = (spec, run)
 

@@ -1,0 +1,215 @@
+"""
+Draws the schedule of a long run: one cluster lives through rounds of faults, and must become whole after each.
+
+A round has a few kinds of faults, drawn anew each time, so that kinds that hide each other are also apart. Each
+fault is aimed (harness/cluster/aims.py): who leads, and who is left in the ISR, is only known when its turn comes.
+A round ends with `settle`. A schedule is longer than the time that it is drawn for, so that the time ends it.
+
+Source:  Groce, Zhang, Eide, Chen, Regehr: "Swarm Testing", ISSTA 2012; Jepsen, nemesis packages and their targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from decimal import Decimal
+from random import Random
+from typing import Final
+
+from harness import limits
+from harness.cluster.fault import Fault
+from harness.cluster.settings import Settings
+from harness.effect import Effect
+from harness.fabric.core.rules import ANY
+from harness.model import UsageError
+from harness.random_schedule.final_records import FINAL_RECORDS
+from harness.random_schedule.profile import ALL
+from harness.random_schedule.timing import Timing
+from harness.registry import pick
+from harness.scenario.file import PARTITION, TOPIC, Scenario, Step
+from harness.scenario.heads import Count
+from harness.scenario.steps import Act, Delay, Double, Hold, Inject, Pass, Produce, ReleaseAll, Settle
+from harness.scenario.text import first_step_line
+from harness.workload.plan import ACKS_ALL, Clients, Place
+
+REPLICAS: Final = ("A", "B", "C")
+# A fourth node, so that the controller need not lead or follow the main partition.
+OTHER: Final = "D"
+FURTHER: Final[Mapping[Place, tuple[str, ...]]] = {
+    Place(TOPIC, PARTITION + 1): ("B", "C", "D"),
+    Place(TOPIC, PARTITION + 2): ("C", "D", "A"),
+}
+FIRST_RECORDS: Final = "m1"
+# Kinds of a round, and moves in it; the waits between them, in milliseconds (before `tempo`).
+KINDS: Final = (2, 5)
+MOVES: Final = (3, 9)
+WAIT_MS: Final = (50, 1200)
+# What a round takes besides its waits, at least, in seconds.
+SETTLE_S: Final = 1.0
+# How long the cluster has to become whole: a node that lost its disk has everything to copy. Longer is a hang.
+WHOLE_WITHIN_S: Final = 90.0
+# How often a fault that lasts is undone before its round ends, and how many moves later at most.
+UNDONE_SHARE: Final = 0.6
+UNDONE_AFTER: Final = (1, 3)
+# Short enough for a slow follower to leave the ISR within a round, and for a segment to be closed.
+LAGS_MS: Final = (100, 200, 400)
+SEGMENT_BYTES: Final = 1 << 18
+
+# Moves that change links; all are undone by `settle`.
+HOLD, DELAY, DOUBLE = "hold", "delay", "double"
+LINK_MOVES: Final = (HOLD, DELAY, DOUBLE)
+_HELD: Final = (
+    ("requests", "LeaderAndIsr"),
+    ("requests", "Fetch"),
+    ("answers", "Fetch"),
+    ("requests", "OffsetForLeaderEpoch"),
+)
+_DELAY_S: Final = (0.02, 0.3)
+
+# The effects of which more than these aims would mean no other node, or none at all.
+_AIMS: Final[Mapping[Effect, Sequence[str]]] = {
+    Effect.LEADER_MOVED: ("follower",),
+    Effect.OFFICE_LOST: ("controller",),
+    Effect.LOG_CUT: ("one",),
+    Effect.DISK_LOST: ("one",),
+}
+# The others are mostly aimed at one node: a cluster of which all nodes are hit shows little but that.
+AIMS: Final[Mapping[str, float]] = {
+    "leader": 4.0,
+    "follower": 3.0,
+    "controller": 2.0,
+    "one": 3.0,
+    "minority": 1.5,
+    "majority": 0.7,
+    "all": 0.5,
+    "last-in-isr": 1.0,
+}
+# What must have happened to a node before it can suffer these.
+BEFORE: Final[Mapping[Effect, str]] = {Effect.LOG_CUT: "kill", Effect.DISK_LOST: "kill"}
+
+
+def kinds_of(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:
+    """
+    Return the kinds of moves that chosen nemeses mean: every one for "all".
+
+    Raises:
+        UsageError: a name is unknown, or is of a fault that only undoes others, which come by themselves.
+    """
+    known = {name: name for name, fault in faults.items() if not fault.heals} | {name: name for name in LINK_MOVES}
+    chosen = [pick("nemesis", {ALL: ALL, **known}, name) for name in names]
+    return tuple(known) if ALL in chosen else tuple(dict.fromkeys(chosen))
+
+
+def draw_chaos(
+    seed: int,
+    faults: Mapping[str, Fault],
+    kinds: Sequence[str],
+    seconds: float,
+    *,
+    timing: Timing,
+    clients: Clients,
+) -> Scenario:
+    """
+    Return the schedule of a seed; the same arguments always draw the same one.
+
+    Args:
+        kinds: names of faults and LINK_MOVES that rounds are made of.
+        seconds: how long it must go on at least.
+        timing: how it will be played: by how much waits and time limits grow.
+
+    Raises:
+        UsageError: it would have more steps than a schedule can have.
+    """
+    chance = Random(f"chaos {seed}")
+    drawing = _Drawing(chance, faults, tuple(kinds))
+    steps: list[Act] = [Produce(FIRST_RECORDS, acks=ACKS_ALL), Settle()]
+    left_ms = 1000 * seconds
+    while left_ms > 0:
+        round_ = drawing.round()
+        steps += round_
+        left_ms -= 1000 * SETTLE_S + timing.tempo * sum(float(act.ms) for act in round_ if isinstance(act, Pass))
+        if len(steps) > limits.SCENARIO_LINES_MAX // 2:
+            raise UsageError(
+                f"a schedule of {seconds:g} s: too many steps; expected a shorter time for one cluster"
+            )
+    first = first_step_line(len(FURTHER), clients)
+    return Scenario(
+        name=f"chaos-{seed}",
+        title=f"Chaos, drawn from seed {seed}",
+        sources=("chance",),
+        replicas=REPLICAS,
+        nodes=(OTHER, *REPLICAS),
+        records=tuple(Count(name=name, low=1, high=1) for name in (FIRST_RECORDS, *FINAL_RECORDS)),
+        steps=tuple(Step(line=line, act=act) for line, act in enumerate(steps, start=first)),
+        expectations={},
+        settings=Settings(
+            min_isr=chance.choice((1, 2)),
+            replica_lag_ms_max=chance.choice(LAGS_MS),
+            segment_bytes=SEGMENT_BYTES,
+            heal_within_s=WHOLE_WITHIN_S / timing.slack,
+        ),
+        further=FURTHER,
+        clients=clients,
+    )
+
+
+class _Drawing:
+    """Draws rounds, one after another."""
+
+    def __init__(self, chance: Random, faults: Mapping[str, Fault], kinds: tuple[str, ...]) -> None:
+        self._chance = chance
+        self._faults = faults
+        self._kinds = kinds
+        self._undoes = {
+            name: next((each.name for each in faults.values() if fault.effect in each.heals), "")
+            for name, fault in faults.items()
+        }
+
+    def round(self) -> list[Act]:
+        """Return the steps of one round."""
+        chance = self._chance
+        kinds = chance.sample(self._kinds, min(len(self._kinds), chance.randint(*KINDS)))
+        due: dict[int, list[Act]] = {}
+        steps: list[Act] = []
+        for turn in range(chance.randint(*MOVES)):
+            steps += due.pop(turn, [])
+            kind = chance.choice(kinds)
+            steps += self._move(kind)
+            undo = self._undo(kind)
+            if undo is not None and chance.random() < UNDONE_SHARE:
+                due.setdefault(turn + chance.randint(*UNDONE_AFTER), []).append(undo)
+            steps.append(self._wait())
+        return [*steps, Settle()]
+
+    def _move(self, kind: str) -> list[Act]:
+        fault = self._faults.get(kind)
+        if fault is None:
+            return [self._on_link(kind)]
+        before = self._faults.get(BEFORE.get(fault.effect, ""))
+        acts: list[Act] = [] if before is None else [Inject(before.name, (self._aim(before),))]
+        return [*acts, Inject(kind, (self._aim(fault),))]
+
+    def _aim(self, fault: Fault) -> str:
+        aims = _AIMS.get(fault.effect)
+        return self._chance.choice(aims) if aims else self._chance.choices(list(AIMS), list(AIMS.values()))[0]
+
+    def _undo(self, kind: str) -> Act | None:
+        if kind in LINK_MOVES:
+            return ReleaseAll() if kind == HOLD else None
+        undoes = self._undoes[kind]
+        return Inject(undoes, (self._chance.choice(("one", "all")),)) if undoes else None
+
+    def _on_link(self, kind: str) -> Act:
+        chance = self._chance
+        node = chance.choice((*REPLICAS, OTHER))
+        src, dst = chance.choice(((node, ANY), (ANY, node)))
+        direction, api = chance.choice(_HELD)
+        match kind:
+            case "hold":
+                return Hold(direction, api, src, dst)
+            case "delay":
+                return Delay(direction, api, src, dst, Decimal(f"{chance.uniform(*_DELAY_S):.3f}"))
+            case _:
+                return Double(api, src, dst)
+
+    def _wait(self) -> Pass:
+        return Pass(Decimal(f"{self._chance.uniform(*WAIT_MS):.0f}"))

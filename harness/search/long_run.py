@@ -1,0 +1,87 @@
+"""
+A long run: one cluster lives through chaos for a given time, with all faults that its host can inject.
+
+What the host cannot do is printed, with the reason, before the run; it is then no part of the schedule.
+The steps that were executed are kept as a schedule, which plays again on any host and target.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from rich.console import Console
+
+from harness.cluster.fault import Fault
+from harness.model import UsageError, Verdict
+from harness.random_schedule.chaos import LINK_MOVES, kinds_of
+from harness.random_schedule.profile import ALL
+from harness.report.table import render_table
+from harness.run.environment import Environment
+from harness.run.store import Run
+from harness.search.chaos_line import ChaosLine
+from harness.search.random_runs import RandomRuns
+from harness.suite.environments import closing, open_environment
+from harness.suite.options import Options
+from harness.suite.runner import SuiteRunner
+from harness.suite.spark_worker import spark_worker
+from nemesis import NEMESES
+
+# The clients of a long run for which no workload was chosen: without clients nothing could be unavailable.
+WORKLOAD: Final = "append"
+
+
+def play_long(runs: RandomRuns, options: Options, console: Console) -> Verdict:
+    """
+    Play chaos on one cluster for the time of `runs`, check it on Spark, print and write its report.
+
+    Raises:
+        UsageError: a chosen fault is not possible on the host, or none is.
+    """
+    assert runs.seconds is not None, "a long run has a time"
+    target = runs.load_target()
+    environment = options.make_environment(target)
+    runner = SuiteRunner.begin(
+        "run", options, f"{runs.name}, {runs.seconds:g} s of chaos", console, folder="chaos"
+    )
+    with closing(environment.close, runner.note):
+        open_environment(environment, runner.folder.path / "zookeeper")
+        kinds, lacking = possible(runs.nemeses, environment)
+        for name, reason in lacking.items():
+            runner.say(f"left out: {name}: {reason}")
+        spec = replace(runs, nemeses=kinds).spec(options.seed)
+        line = ChaosLine(console, spec)
+        runner.play_in(environment, [spec], shown=line, listeners=[line.listen])
+    with spark_worker(runner.java.home) as spark:
+        suite, report = runner.conclude(spark, target.name)
+    (result,) = suite.results
+    render_table(suite, console)
+    for kind, asked in sorted(result.activity.asked.items()):
+        runner.say(f"  {kind}: {result.activity.bit.get(kind, 0)} of {asked} bit")
+    runner.say(f"executed: {Run(path=runner.folder.path / result.run).executed}")
+    runner.say(f"report: {report or 'none'}")
+    return Verdict.merge([result.verdict, Verdict.UNKNOWN if runner.problems else Verdict.VALID])
+
+
+def possible(names: tuple[str, ...], environment: Environment) -> tuple[tuple[str, ...], dict[str, str]]:
+    """
+    Return the kinds of moves that chosen nemeses mean and the host can do, and why it cannot do the others.
+
+    Raises:
+        UsageError: a fault was chosen by name, and the host cannot inject it; or nothing is left.
+    """
+    kinds = kinds_of(names, NEMESES)
+    lacking = {name: reason for name in kinds if (reason := _why_not(NEMESES.get(name), environment))}
+    if lacking and ALL not in names:
+        name, reason = next(iter(lacking.items()))
+        raise UsageError(f"fault {name}: {reason}")
+    left = tuple(name for name in kinds if name not in lacking)
+    if not set(left) - set(LINK_MOVES):
+        raise UsageError(
+            f"host {environment.name}: it can inject none of {', '.join(kinds)}; expected one at least"
+        )
+    return left, lacking
+
+
+def _why_not(fault: Fault | None, environment: Environment) -> str:
+    return environment.lacks(fault.needs) if fault is not None and fault.needs is not None else ""
