@@ -54,6 +54,9 @@ UNDONE_AFTER: Final = (1, 3)
 LAGS_MS: Final = (100, 200, 400)
 SEGMENT_BYTES: Final = 1 << 18
 
+# Steps of a schedule at most: the head has lines too.
+LINES_MAX: Final = limits.SCENARIO_LINES_MAX - 100
+
 # Moves that change links; all are undone by `settle`.
 HOLD, DELAY, DOUBLE = "hold", "delay", "double"
 LINK_MOVES: Final = (HOLD, DELAY, DOUBLE)
@@ -127,7 +130,7 @@ def draw_chaos(
         round_ = drawing.round()
         steps += round_
         left_ms -= 1000 * SETTLE_S + timing.tempo * sum(float(act.ms) for act in round_ if isinstance(act, Pass))
-        if len(steps) > limits.SCENARIO_LINES_MAX // 2:
+        if len(steps) > LINES_MAX:
             raise UsageError(
                 f"a schedule of {seconds:g} s: too many steps; expected a shorter time for one cluster"
             )

@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
+from harness import events
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster, RunCancelled
 from harness.cluster.fault import Fault
 from harness.cluster.target import DELETES, LATER
-from harness.events import Healed, RunnerNote, Setup, Step
+from harness.events import Healed, RunnerNote, Setup
 from harness.history.file import History
 from harness.model import FencepostError, Op, OpType, Source
 from harness.random_schedule.runner import RandomPlay, with_slack
@@ -25,6 +27,7 @@ from harness.run.environment import Environment
 from harness.run.failure import failure_of, reason_of
 from harness.run.spec import RunSpec
 from harness.run.store import Run, SuiteDir
+from harness.scenario.file import Scenario, Step
 from harness.scenario.runner import Play
 from harness.scenario.stop import Stop, Watch
 from harness.scenario.text import text_of
@@ -104,7 +107,7 @@ class Player:
 
     def play_into(self, history: History, spec: RunSpec, folder: Path, *, keep: Path | None = None) -> str:
         """Play a run into this history and close it; keep logs if `keep` is a folder; return the power tier."""
-        environment = self.environment
+        environment, schedule = self.environment, spec.scenario
         if spec.random:
             spec = replace(spec, scenario=with_slack(spec.scenario, environment.timing.slack))
         cluster = environment.open_cluster(spec, folder, history)
@@ -116,7 +119,8 @@ class Player:
             stop = self._stop(spec, history)
             setup = setup_event(spec, power_tier=cluster.host.power_tier, sends_once=client.sends_once)
             cluster.record("runner", OpType.INFO, setup)
-            self._play(spec, cluster, client, stop, executed=Run(path=folder).executed)
+            executed = Run(path=folder).executed if keep is not None else None
+            self._play(spec, cluster, client, stop, partial(_keep_executed, schedule, executed))
             environment.record_evidence(cluster)
             if keep is not None:
                 self._keep_logs(spec, cluster, keep)
@@ -137,7 +141,15 @@ class Player:
         history.listeners.append(stop.listen)
         return stop
 
-    def _play(self, spec: RunSpec, cluster: Cluster, client: Client, stop: Stop | None, *, executed: Path) -> None:
+    def _play(
+        self,
+        spec: RunSpec,
+        cluster: Cluster,
+        client: Client,
+        stop: Stop | None,
+        keep: Callable[[Sequence[Step]], None],
+    ) -> None:
+        """Play the steps; call `keep` with those of a long run that were tried, however it ends."""
         scenario = spec.scenario.under(spec.variant.names(spec.rules))
         if not spec.random:
             Play(
@@ -158,7 +170,7 @@ class Player:
             play.run()
         finally:
             if spec.seconds is not None:
-                executed.write_text(text_of(replace(spec.scenario, steps=tuple(play.executed))), encoding="utf-8")
+                keep(play.executed)
 
     def _keep_logs(self, spec: RunSpec, cluster: Cluster, folder: Path) -> None:
         """Keep the nodes' printed lines and the final files of the replicas."""
@@ -170,6 +182,12 @@ class Player:
             except (FencepostError, OSError) as error:  # shutil.Error is an OSError
                 note = RunnerNote(node=name, text=f"its logs could not be kept: {error}")
                 cluster.record("runner", OpType.INFO, note)
+
+
+def _keep_executed(schedule: Scenario, path: Path | None, steps: Sequence[Step]) -> None:
+    """Write a schedule with these steps; its time limits are as drawn: they grow wherever it is played."""
+    if path is not None:
+        path.write_text(text_of(replace(schedule, steps=tuple(steps))), encoding="utf-8")
 
 
 def _close_after(error: BaseException, cluster: Cluster) -> None:
@@ -184,7 +202,7 @@ def _progress(op: Op, on_step: Callable[[str], None]) -> None:
     if op.source is not Source.RUNNER:
         return
     match op.event:
-        case Step(text=text) if op.type is OpType.INVOKE:
+        case events.Step(text=text) if op.type is OpType.INVOKE:
             on_step(text)
         case Healed():
             on_step("final reads")

@@ -87,10 +87,12 @@ def test_target_names_its_protocol_and_plays_on_real_processes_unless_it_is_our_
 
         return play
 
-    for way in ("play_one", "play_chaos", "search_simulated"):
+    for way in ("play_one", "play_chaos", "play_long", "search_simulated"):
         monkeypatch.setattr(f"harness.cli.run.{way}", played_by(way))
     for words in (
+        ("--target", "kafka:3.9.1", "--nemesis", "all", "--time", "600", "--fresh"),
         ("--target", "kafka:3.9.1", "--nemesis", "all", "--time", "600"),
+        ("--target", "broker", "--host", "sim", "--time", "600", "--no-fresh"),
         ("--target", "broker:hw", "--time", "600"),
         ("--target", "broker", "--host", "local", "--seeds", "2"),
         ("--target", "broker", "--host", "local"),
@@ -99,6 +101,8 @@ def test_target_names_its_protocol_and_plays_on_real_processes_unless_it_is_our_
         assert EXIT_CODES["valid"] == run(tmp_path, *words)
     assert [
         ("play_chaos", "local", "kafka", "3.9.1"),
+        ("play_long", "local", "kafka", "3.9.1"),
+        ("play_long", "sim", "broker", "kip380"),
         ("search_simulated", "sim", "broker", "hw"),
         ("play_chaos", "local", "broker", "kip380"),
         ("play_one", "local", "broker", "kip380"),
@@ -115,10 +119,11 @@ def test_target_names_its_protocol_and_plays_on_real_processes_unless_it_is_our_
 def test_exit_code_is_that_of_the_verdict_however_many_seeds_were_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdict: Verdict, word: str
 ) -> None:
-    for way in ("play_one", "play_chaos", "search_simulated"):
+    for way in ("play_one", "play_chaos", "play_long", "search_simulated"):
         monkeypatch.setattr(f"harness.cli.run.{way}", lambda *_: verdict)
     local = ("--host", "local")
-    assert [EXIT_CODES[word]] * 3 == [run(tmp_path, *words) for words in (local, (*local, "--seeds", "2"), ())]
+    ways = (local, (*local, "--seeds", "2"), (*local, "--time", "2"), ())
+    assert [EXIT_CODES[word]] * 4 == [run(tmp_path, *words) for words in ways]
 
 
 @pytest.mark.parametrize(
@@ -163,6 +168,11 @@ def test_limit_is_what_the_options_say(tmp_path: Path, monkeypatch: pytest.Monke
     ("--time", "0"),
     ("--time", "5", "--seeds", "5"),
     ("--time", "5", "--schedule", "x.txt"),
+    ("--fresh",),
+    ("--time", "5", "--no-fresh", "--stop-at-first"),
+    ("--time", "5", "--no-fresh", "--narrow"),
+    ("--time", "5", "--no-fresh", "--nemesis", "restart"),
+    ("--time", "1000000", "--no-fresh"),
     ("--nemesis", "gremlin"),
     ("--target", "broker:hw", "--protocol", "kip380"),
     ("--compare-with", "hw"),

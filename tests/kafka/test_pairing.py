@@ -75,7 +75,18 @@ def test_seeds_play_on_both_bite_on_both_and_are_not_played_again(
 def test_time_on_a_release_ends_with_a_tally_of_what_was_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["run", "--host", "local", "--target", f"kafka:{RELEASE}", "--nemesis", "kill,elect", "--time", "1"]
+    words = [
+        "run",
+        "--host",
+        "local",
+        "--target",
+        f"kafka:{RELEASE}",
+        "--nemesis",
+        "kill,elect",
+        "--time",
+        "1",
+        "--fresh",
+    ]
     code = main([*words, "--seed", "3", "--jobs", "1", "--results", str(tmp_path)])
     printed = capsys.readouterr().out
     assert code in (EXIT_CODES[word] for word in ("valid", "unknown", "invalid", "hang"))

@@ -1,0 +1,109 @@
+"""Chaos: rounds of aimed faults that each end whole, drawn for a time, and what they show in the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.cluster.aims import AIMS
+from harness.events import Healed
+from harness.events import Step as StepEvent
+from harness.model import OpType, UsageError, Verdict, events_of
+from harness.random_schedule.chaos import LINK_MOVES, WHOLE_WITHIN_S, draw_chaos, kinds_of
+from harness.random_schedule.timing import REAL, VIRTUAL, Timing
+from harness.scenario.file import Scenario, parse
+from harness.scenario.steps import Inject, Pass, Produce, Settle
+from harness.scenario.text import text_of
+from harness.search.random_runs import RandomRuns
+from harness.search.simulated import play_in_memory, sim_player
+from harness.workload.plan import NO_CLIENTS
+from nemesis import NEMESES
+from targets.broker_target import TARGET
+
+
+def drawn(seed: int, *names: str, seconds: float = 60.0, timing: Timing = VIRTUAL) -> Scenario:
+    kinds = kinds_of(names or ("all",), NEMESES)
+    return draw_chaos(seed, NEMESES, kinds, seconds, timing=timing, clients=NO_CLIENTS)
+
+
+def runs(*nemeses: str, seconds: float, protocol: str = "kip380", workload: str = "") -> RandomRuns:
+    return RandomRuns(
+        target="broker", variant=protocol, host="sim", nemeses=nemeses, seconds=seconds, workload=workload
+    )
+
+
+@pytest.mark.parametrize("timing", [VIRTUAL, REAL])
+def test_schedule_is_as_long_as_the_time_and_its_rounds_end_whole(timing: Timing) -> None:
+    scenario = drawn(3, seconds=100.0, timing=timing)
+    acts = [step.act for step in scenario.steps]
+    waits_s = sum(float(act.ms) for act in acts if isinstance(act, Pass)) / 1000 * timing.tempo
+    settles = sum(isinstance(act, Settle) for act in acts)
+    assert waits_s + settles - 1 >= 100.0
+    assert (Produce("m1", acks=-1), Settle(), Settle()) == (*acts[:2], acts[-1])
+    assert WHOLE_WITHIN_S == scenario.settings.heal_within_s * timing.slack
+
+
+def test_seed_draws_one_schedule_and_its_text_is_read_again() -> None:
+    assert drawn(5) == drawn(5)
+    assert drawn(5) != drawn(6)
+    scenario = drawn(5)
+    assert replace(scenario, sources=("chance",)) == parse(scenario.name, text_of(scenario), "a file", NEMESES)
+
+
+def test_every_fault_and_every_aim_is_drawn_in_the_long_run() -> None:
+    acts = [step.act for step in drawn(1, seconds=1200.0).steps]
+    injected = [act for act in acts if isinstance(act, Inject)]
+    lasting = {name for name, fault in NEMESES.items() if not fault.heals}
+    assert lasting <= {act.fault for act in injected}
+    assert AIMS.keys() == {act.aim for act in injected}
+
+
+def test_chosen_kinds_come_alone_with_what_undoes_them() -> None:
+    faults = {
+        step.act.fault for step in drawn(2, "pause", "hold", seconds=300.0).steps if isinstance(step.act, Inject)
+    }
+    assert {"pause", "resume"} == faults
+
+
+def test_unknown_kind_and_one_that_only_undoes_are_wrong_use() -> None:
+    with pytest.raises(UsageError, match=r"nemesis 'pauze'.*pause"):
+        kinds_of(("pauze",), NEMESES)
+    with pytest.raises(UsageError, match="nemesis 'restart'"):
+        kinds_of(("restart",), NEMESES)
+    assert set(LINK_MOVES) < set(kinds_of(("all",), NEMESES))
+
+
+def test_time_that_is_too_long_for_one_schedule_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match="too many steps; expected a shorter time for one cluster"):
+        drawn(1, seconds=1e6)
+
+
+def test_run_goes_on_for_its_time_becomes_whole_again_and_again_and_plays_again() -> None:
+    spec = runs("all", seconds=16.0).spec(4)
+    result, ops = play_in_memory(sim_player(TARGET), spec)
+    assert result.verdict <= Verdict.PERMITTED, result.sentences
+    ended = [(each.text, op.time_ns) for op, each in events_of(ops, StepEvent) if op.type is OpType.OK]
+    assert 3 <= sum(text == "settle" for text, _ in ended)
+    assert 15e9 < ended[-1][1] < 18e9, "the time of the run, and its last step"
+    assert [OpType.OK] == [op.type for op, _ in events_of(ops, Healed)]
+    again, same = play_in_memory(sim_player(TARGET), spec)
+    assert (result.verdict, ops) == (again.verdict, same)
+
+
+def test_cluster_that_does_not_become_whole_ends_the_schedule_as_a_hang() -> None:
+    spec = runs("kill", seconds=60.0, protocol="kip380").spec(1)
+    # No node comes back from a kill within no time: the first round that kills one never ends whole.
+    settings = replace(spec.scenario.settings, heal_within_s=0.001)
+    spec = replace(spec, scenario=replace(spec.scenario, settings=settings))
+    result, ops = play_in_memory(sim_player(TARGET), spec)
+    assert Verdict.HANG is result.verdict
+    failed = [each.text for op, each in events_of(ops, StepEvent) if op.type is not OpType.INVOKE and each.error]
+    assert "settle" == failed[-1]
+    assert 1 == failed.count("settle")
+
+
+@pytest.mark.parametrize(("protocol", "seed"), [("hw", 1)])
+def test_old_protocol_loses_what_it_promised(protocol: str, seed: int) -> None:
+    result, _ = play_in_memory(sim_player(TARGET), runs("all", seconds=20.0, protocol=protocol).spec(seed))
+    assert Verdict.INVALID is result.verdict
