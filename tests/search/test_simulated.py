@@ -26,6 +26,7 @@ from nemesis import NEMESES
 from targets.simulator.environment import SimEnvironment
 from targets.simulator.trace import Detail, Trace, first_difference
 from targets.simulator.world import World
+from tests.kept import keep
 
 QUIET = """title Nothing happens
 source chance
@@ -153,20 +154,24 @@ def test_canary_is_found_at_once(variant: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["kip101", "kip279", "kip320+fence_fetch=no", "kip380+drop_stale_answer=no"])
+@pytest.mark.parametrize(
+    "variant",
+    keep(["kip101", "kip279", "kip320+fence_fetch=no", "kip380+drop_stale_answer=no"], "kip101", "kip279"),
+)
 def test_canary_is_found_within_a_few_hundred_seeds(variant: str) -> None:
     first_found(variant, range(300))
 
 
 @pytest.mark.slow
-def test_kip380_shows_nothing_over_a_few_hundred_seeds_but_losses_that_are_permitted() -> None:
-    results = [run(spec_of(seed)) for seed in range(200)]
+@pytest.mark.parametrize("seeds", keep([60, 200], 60))
+def test_kip380_shows_nothing_over_many_seeds_but_losses_that_are_permitted(seeds: int) -> None:
+    results = [run(spec_of(seed)) for seed in range(seeds)]
     assert [] == [result.sentences for result in results if result.is_finding]
     kinds = {anomaly.kind for result in results for anomaly in result.anomalies}
     permitted = {Kind.PERMITTED, Kind.RETURNED, Kind.LAST_STANDING, Kind.UNCLEAN}
     assert kinds <= {*permitted, Kind.UNPROMISED, Kind.VACUOUS}
-    assert sum(result.activity.elections for result in results) > 400
-    assert sum(result.verdict is Verdict.UNKNOWN for result in results) < 40
+    assert sum(result.activity.elections for result in results) > 2 * seeds
+    assert sum(result.verdict is Verdict.UNKNOWN for result in results) < seeds / 5
 
 
 def test_schedule_of_a_finding_finds_it_again() -> None:
