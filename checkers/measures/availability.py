@@ -13,7 +13,7 @@ before the next available one. A window in which nothing was tried neither begin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -64,6 +64,30 @@ def windows_of(sent_ns: Ints, ended_ns: Ints, acked: Bools, window_ns: int) -> d
     available[(first - low)[acked & (ended_ns - sent_ns <= window_ns)]] = True
     tried = np.flatnonzero(waiting > 0)
     return dict(zip((tried + low).tolist(), available[tried].tolist(), strict=True))
+
+
+@dataclass(slots=True, kw_only=True)
+class WindowsSoFar:
+    """
+    The windows of a run that goes on, produce by produce; those of `windows_of` for the same produces.
+
+    Attributes:
+        window_ns: the length of a window in nanoseconds.
+        found: each window that was tried, and whether it was available.
+    """
+
+    window_ns: int
+    found: dict[int, bool] = field(default_factory=dict)
+
+    def add(self, sent_ns: int, ended_ns: int, acked: bool) -> None:
+        """Take a produce into account; one that has not ended yet has `ended_ns` now and was not acknowledged."""
+        first, last = sent_ns // self.window_ns, ended_ns // self.window_ns
+        for window in range(first, last + 1):
+            self.found.setdefault(window, False)
+        if acked:
+            self.found[last] = True
+            if ended_ns - sent_ns <= self.window_ns:
+                self.found[first] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,14 @@ class InForce:
         for name, since_ns in self._standing.values():
             yield name, since_ns, end_ns
 
+    def standing(self) -> list[str]:
+        """Return what is in force now, each as `kill:A`, or `hold Fetch:A->*` for a rule of a link."""
+        found = []
+        for key, (name, _) in self._standing.items():
+            where = key[0] if isinstance(key[1], Effect) else f"{key[1]}->{key[2]}"
+            found.append(f"{name}:{where}")
+        return sorted(found)
+
     def _add_fault(self, op: Op, fault: Injection) -> None:
         key = fault.name, fault.nodes
         if op.type is OpType.INVOKE:

@@ -75,6 +75,11 @@ class Run:
         return self.path / "executed.txt"
 
     @property
+    def chaos(self) -> Path:
+        """The page of a long run: its availability by minute, and when each fault was in force."""
+        return self.path / "chaos.html"
+
+    @property
     def shrunk(self) -> Path:
         """The schedule of a finding, shrunk (harness/search/shrink); only findings have the file."""
         return self.path / "shrunk.txt"

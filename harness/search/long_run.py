@@ -7,6 +7,7 @@ The steps that were executed are kept as a schedule, which plays again on any ho
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Final
 
@@ -16,11 +17,14 @@ from harness.cluster.fault import Fault
 from harness.model import UsageError, Verdict
 from harness.random_schedule.chaos import LINK_MOVES, kinds_of
 from harness.random_schedule.profile import ALL
+from harness.report.chaos_page import LongRun, build_chaos_page
 from harness.report.table import render_table
 from harness.run.environment import Environment
+from harness.run.failure import reason_of
+from harness.run.result import RunResult
 from harness.run.store import Run
-from harness.search.chaos_line import ChaosLine
-from harness.search.random_runs import RandomRuns
+from harness.search.chaos_line import ChaosLine, Seen
+from harness.search.random_runs import SIM, RandomRuns
 from harness.suite.environments import closing, open_environment
 from harness.suite.options import Options
 from harness.suite.runner import SuiteRunner
@@ -58,9 +62,32 @@ def play_long(runs: RandomRuns, options: Options, console: Console) -> Verdict:
     render_table(suite, console)
     for kind, asked in sorted(result.activity.asked.items()):
         runner.say(f"  {kind}: {result.activity.bit.get(kind, 0)} of {asked} bit")
-    runner.say(f"executed: {Run(path=runner.folder.path / result.run).executed}")
+    run = Run(path=runner.folder.path / result.run)
+    _write_page(runner, result, line.seen, run)
+    runner.say(f"executed: {run.executed}")
+    runner.say(f"availability: {run.chaos}")
     runner.say(f"report: {report or 'none'}")
     return Verdict.merge([result.verdict, Verdict.UNKNOWN if runner.problems else Verdict.VALID])
+
+
+def _write_page(runner: SuiteRunner, result: RunResult, seen: Seen, run: Run) -> None:
+    replay = shlex.join(
+        ["fencepost", "run", "--host", SIM, "--schedule", str(run.executed), "--seed", str(result.seed)]
+    )
+    page = LongRun(
+        result=result,
+        windows=seen.windows.found,
+        spans=list(seen.faults.spans(seen.now_ns)),
+        seconds=seen.now_ns / 1e9,
+        again=[
+            (result.rerun, "The same seed draws the same rounds; what happens in them differs."),
+            (replay, "The steps that were executed, here in the simulator; any host and target can play them."),
+        ],
+    )
+    try:
+        build_chaos_page(page, run.chaos)
+    except OSError as error:
+        runner.note(f"{run.chaos}: not written: {reason_of(error)}")
 
 
 def possible(names: tuple[str, ...], environment: Environment) -> tuple[tuple[str, ...], dict[str, str]]:
