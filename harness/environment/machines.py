@@ -146,7 +146,7 @@ class RealMachines:
                 )
             gone = [each for each in names if each.startswith(f"{newest}.")]
             for each in gone:
-                folder.unlink(each)
+                self._host.unlink(name, f"{topic}-{partition}/{each}")
         return f"{', '.join(gone)} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:

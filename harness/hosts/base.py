@@ -91,7 +91,19 @@ class Host(Protocol):
         """
 
     def disk(self, name: str) -> Path:
-        """Return the node's data directory, as a path of this machine."""
+        """
+        Return the node's data directory as it is now, as a path of this machine.
+
+        It may be a copy: what is written there need not reach the node.
+        """
+
+    def unlink(self, name: str, path: str) -> None:
+        """
+        Remove a file from the node's disk.
+
+        Args:
+            path: Relative to the node's data directory.
+        """
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""

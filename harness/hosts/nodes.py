@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
+from harness.beneath import Folder
 from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
 from harness.hosts.site import Site
 from harness.launch import Address
-from harness.model import UsageError
+from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
@@ -110,6 +111,16 @@ class NodesHost(Generic[N]):
     def disk(self, name: str) -> Path:
         """Return the node's data directory, as a path of this machine."""
         return self._site.disk(name).data
+
+    def unlink(self, name: str, path: str) -> None:
+        """Remove a file from the node's disk, through no link."""
+        try:
+            with Folder.no_link(self.disk(name)) as data:
+                data.unlink(path)
+        except OSError as error:
+            raise PreconditionError(
+                f"{name}: {path!r} cannot be removed: {error}; expected a file there"
+            ) from error
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""

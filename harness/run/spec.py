@@ -47,6 +47,7 @@ class RunSpec:
         alike: whether an election is asked for only if every target could grant it, Apache Kafka included.
         narrow: whether the schedule was drawn with one partition, and no clients besides its steps.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
+        machines: the file that lists the machines, "" for a host that lists none.
     """
 
     target: str
@@ -65,6 +66,7 @@ class RunSpec:
     alike: bool = False
     narrow: bool = False
     stop_at_violation: bool = False
+    machines: str = ""
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ class RunSpec:
 
 
 def _run_command(spec: RunSpec) -> str:
-    words = ["fencepost", "run", "--host", spec.host]
+    words = ["fencepost", "run", "--host", spec.host, *(["--hosts", spec.machines] if spec.machines else [])]
     if spec.target == BROKER:
         words += ["--protocol", str(spec.variant)]
     else:
@@ -123,6 +125,7 @@ def _make_command(spec: RunSpec) -> str:
             "TARGET": "" if spec.target == BROKER else spec.target,
             "RULES": " ".join(spec.changes),
         }
+    words["HOSTS"] = spec.machines
     words["TIER"] = spec.power_tier or ""
     words["ARGS"] = STOP_AT_VIOLATION if spec.stop_at_violation else ""
     return f"make {spec.make} " + " ".join(f"{key}={shlex.quote(value)}" for key, value in words.items() if value)

@@ -62,6 +62,7 @@ class RandomRuns:
             our broker always gets these.
         narrow: whether schedules have one partition, and no clients besides their steps.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
+        machines: the file that lists the machines, None for a host that lists none.
     """
 
     target: str
@@ -75,6 +76,7 @@ class RandomRuns:
     alike: bool = False
     narrow: bool = False
     stop_at_violation: bool = False
+    machines: Path | None = None
 
     @property
     def name(self) -> str:
@@ -123,6 +125,7 @@ class RandomRuns:
             alike=self._is_alike,
             narrow=self.narrow,
             stop_at_violation=self.stop_at_violation,
+            machines=str(self.machines or ""),
         )
         if not spec.random and spec.expectation is None:
             raise UsageError(

@@ -1,0 +1,274 @@
+"""
+SSH servers of the tests' own on loopback, each with an address, a key and a folder, and as root a user of its own.
+
+A user is named after the process of the tests, so that the next one removes the users of one that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import paramiko
+
+from harness import limits
+from harness.cleanup import process
+from harness.hosts.ports import PortClaims
+from harness.model import UsageError
+
+USER = "fencepost-test-"
+SYSTEM_PYTHON = "/usr/bin/python3"
+PRIVILEGES = Path("/run/sshd")
+
+CONFIG = """\
+Port {port}
+ListenAddress {address}
+HostKey {folder}/host-key
+AuthorizedKeysFile {folder}/authorized
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+AllowTcpForwarding no
+Subsystem sftp internal-sftp
+"""
+
+
+@cache
+def sshd() -> str:
+    """Return the server's path, "" if there is none."""
+    return shutil.which("sshd", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])) or ""
+
+
+class Sshd:
+    """One server, which can be killed with all its connections, and started again at the same port."""
+
+    def __init__(self, folder: Path, number: int, port: int, *, user: str = "") -> None:
+        """Write its keys and its configuration; `start` starts it."""
+        self.folder = folder
+        # Another pid, other addresses: nodes of two test processes never meet at a port.
+        self.address = f"127.{number + 10}.{os.getpid() >> 8 & 255}.{os.getpid() % 254 + 1}"
+        self.port = port
+        self.name = f"m{number}"
+        self.user = user or pwd.getpwuid(os.geteuid()).pw_name
+        self.home = folder / "home"
+        self.key = folder / "key"
+        self.known_hosts = folder / "known"
+        for path in (folder, self.home):
+            path.mkdir(exist_ok=True)
+        owner = pwd.getpwnam(self.user)
+        os.chown(self.home, owner.pw_uid, owner.pw_gid)
+        for path in (self.key, folder / "host-key"):
+            _keygen(path)
+        (folder / "authorized").write_bytes(self.key.with_suffix(".pub").read_bytes())
+        host = paramiko.PKey.from_path(folder / "host-key")
+        self.known_hosts.write_text(f"[{self.address}]:{port} {host.get_name()} {host.get_base64()}\n")
+        text = CONFIG.format(port=port, address=self.address, folder=folder)
+        (folder / "config").write_text(text, encoding="utf-8")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def uid(self) -> int:
+        """The user's id."""
+        return pwd.getpwnam(self.user).pw_uid
+
+    @property
+    def root(self) -> Path:
+        """The folder of everything that Fencepost makes there."""
+        return self.home / "fencepost"
+
+    @property
+    def python(self) -> str:
+        """A Python that the user may run: this one, or the system's."""
+        if self.uid == os.geteuid():
+            return sys.executable
+        tried = (
+            subprocess.run([sys.executable, "-c", ""], user=self.uid, cwd="/", capture_output=True, check=False)
+            if _may_run(self.uid)
+            else None
+        )
+        return sys.executable if tried is not None and tried.returncode == 0 else SYSTEM_PYTHON
+
+    def start(self) -> None:
+        """Start the server; return when it answers."""
+        self._process = subprocess.Popen(
+            [sshd(), "-D", "-E", str(self.folder / "log"), "-f", str(self.folder / "config")],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        started = process.until(
+            lambda: self._process is None or self._process.poll() is not None or self._answers(),
+            limits.PROCESS_START_S_MAX,
+        )
+        assert started and self._process.poll() is None, (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        """SIGKILL the server and the processes that serve its connections, and nothing that these have started."""
+        assert self._process is not None, "it was started"
+        for pid in [*_servers_below(self._process.pid), self._process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End the server and its connections; safe to call twice."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+    def table(self, **changed: object) -> str:
+        """Return its [[machine]] table, with these values changed; None leaves a key out."""
+        values: dict[str, object] = {
+            "name": self.name,
+            "address": self.address,
+            "port": self.port,
+            "user": self.user,
+            "key": str(self.key),
+            "known_hosts": str(self.known_hosts),
+            "folder": str(self.root),
+            "python": self.python,
+            **changed,
+        }
+        lines = [
+            f"{key} = {str(value) if isinstance(value, int) else repr(value)}" for key, value in values.items()
+        ]
+        return "\n".join(["[[machine]]", *(line for line in lines if not line.endswith("= None")), ""])
+
+    def processes(self) -> list[str]:
+        """Return the command lines of its user's processes that Fencepost has started there."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError):
+                line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                at_work = Path(f"/proc/{pid}/cwd").readlink()
+                if self.root == at_work or self.root in at_work.parents:
+                    found.append(f"{pid} {line}")
+        return found
+
+    def _answers(self) -> bool:
+        with suppress(OSError), socket.create_connection((self.address, self.port), 1) as probe:
+            return bool(probe.recv(4).startswith(b"SSH"))
+        return False
+
+
+def write_list(path: Path, servers: Sequence[Sshd], *top: str) -> Path:
+    """Write the file that lists these servers as machines; `top` are lines before the tables."""
+    path.write_text("\n".join([*top, *(server.table() for server in servers)]), encoding="utf-8")
+    return path
+
+
+@contextmanager
+def servers(count: int) -> Iterator[list[Sshd]]:
+    """Start so many servers; end them afterwards, and remove their users and folders."""
+    # Not in a folder of pytest's, which other users may not enter.
+    folder = Path(tempfile.mkdtemp(prefix="fencepost-sshd-"))
+    folder.chmod(0o755)
+    made: list[Sshd] = []
+    own_privileges = False
+    claims = PortClaims()
+    try:
+        if os.geteuid() == 0:
+            remove_users_of_the_dead()
+            own_privileges = not PRIVILEGES.exists()
+            PRIVILEGES.mkdir(mode=0o755, exist_ok=True)
+        for number in range(1, count + 1):
+            user = _add_user(number, folder) if os.geteuid() == 0 else ""
+            made.append(Sshd(folder / f"m{number}", number, claims.claim(), user=user))
+            made[-1].start()
+        yield made
+    finally:
+        for each in made:
+            each.stop()
+            if os.geteuid() == 0:
+                _end_processes(each.uid)
+        if os.geteuid() == 0:
+            for number in range(1, count + 1):
+                _remove_user(f"{USER}{os.getpid()}-{number}")
+            if own_privileges:
+                with suppress(OSError):
+                    PRIVILEGES.rmdir()
+        claims.close()
+        shutil.rmtree(folder)
+
+
+def remove_users_of_the_dead() -> None:
+    """Remove the users of test processes that were killed."""
+    for entry in pwd.getpwall():
+        match = re.fullmatch(rf"{USER}(\d+)-\d+", entry.pw_name)
+        if match and not Path(f"/proc/{match[1]}").exists():
+            _end_processes(entry.pw_uid)
+            _remove_user(entry.pw_name)
+
+
+def _add_user(number: int, folder: Path) -> str:
+    name = f"{USER}{os.getpid()}-{number}"
+    subprocess.run(
+        [
+            *("useradd", "--no-create-home", "--no-log-init", "--home-dir", str(folder / f"m{number}" / "home")),
+            *("--shell", "/bin/sh", "--password", "*", name),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return name
+
+
+def _remove_user(name: str) -> None:
+    subprocess.run(["userdel", "--force", name], check=False, capture_output=True)
+
+
+def _end_processes(uid: int) -> None:
+    """SIGKILL every process of a user of the tests' own."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            if os.stat(f"/proc/{pid}").st_uid == uid:
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def _servers_below(pid: int) -> list[int]:
+    """Return the servers of connections below a server."""
+    found = []
+    with suppress(OSError):
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        for child in map(int, text.split()):
+            if Path(f"/proc/{child}/comm").read_text().strip().startswith("sshd"):
+                found += [child, *_servers_below(child)]
+    return found
+
+
+def _may_run(uid: int) -> bool:
+    """Return True if a user may search every folder above this Python."""
+    path = Path(sys.executable).resolve()
+    return all(os.stat(folder).st_mode & 0o001 or os.stat(folder).st_uid == uid for folder in path.parents)
+
+
+def _keygen(path: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+
+
+def require_sshd() -> str:
+    """Return why there can be no server here, "" if there can."""
+    if not sshd():
+        return "no sshd; Debian's package openssh-server has it"
+    if shutil.which("ssh-keygen") is None:
+        return "no ssh-keygen"
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return "the user has no name"
+    return ""
+
+
+__all__ = ["Sshd", "UsageError", "remove_users_of_the_dead", "require_sshd", "servers", "write_list"]
