@@ -18,6 +18,7 @@ from typing import Final
 
 from harness.cleanup import process
 from harness.cleanup.process import Identity
+from harness.model import PreconditionError
 
 BEAT: Final = b"."
 RELEASE: Final = b"q"
@@ -38,14 +39,24 @@ class Guard:
         me = process.identity_of(os.getpid())
         assert me is not None, "this process is alive, so /proc has it"
         theirs, self._handle = os.pipe()
+        standing, told = os.pipe()
         if os.fork() == 0:
             # Whatever happens, the copy of the agent that this is must not go on as the agent.
             try:
                 os.close(self._handle)
+                _detach()
+                os.write(told, BEAT)
+                os.close(told)
                 _stand(theirs, me, silence_s, heal)
             finally:
                 os._exit(0)
         os.close(theirs)
+        os.close(told)
+        # From here on nothing that ends a session ends the guard.
+        there = os.read(standing, 1)
+        os.close(standing)
+        if there != BEAT:
+            raise PreconditionError("the guard ended at once; expected it to stand before anything is made")
 
     def beat(self) -> None:
         """Report that the harness lives; raises BrokenPipeError if the guard is gone."""
@@ -59,12 +70,6 @@ class Guard:
 
 def _stand(handle: int, agent: Identity, silence_s: float, heal: Callable[[], None]) -> None:
     """Wait until the harness or the agent is gone, then heal; or until the release."""
-    os.setsid()
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for each in (0, 1, 2):
-        os.dup2(nothing, each)
     os.set_blocking(handle, False)
     poll = select.poll()
     poll.register(handle, select.POLLIN)
@@ -76,3 +81,13 @@ def _stand(handle: int, agent: Identity, silence_s: float, heal: Callable[[], No
             break
     process.end(agent)
     heal()
+
+
+def _detach() -> None:
+    """Leave the agent's session, its signals and its handles."""
+    os.setsid()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for each in (0, 1, 2):
+        os.dup2(nothing, each)
