@@ -13,6 +13,7 @@ from harness.cleanup.process import until
 from harness.hosts import HOSTS
 from harness.hosts.base import Host
 from harness.launch import Launch
+from tests.hosts.sshds import Sshd, require_sshd, root_server, servers
 
 # Runs each action in turn and prints it, then waits for SIGTERM. Paths are relative to the data directory.
 NODE = """
@@ -75,3 +76,21 @@ def make_host(tmp_path: Path) -> Iterator[MakeHostFixture]:
     yield make
     for host in made:
         host.close()
+
+
+@pytest.fixture(scope="package")
+def machines() -> Iterator[list[Sshd]]:
+    """Start three SSH servers on loopback; a test that kills one starts it again."""
+    if why := require_sshd():
+        pytest.skip(why)
+    with servers(3) as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def root_machine() -> Iterator[Sshd]:
+    """Start an SSH server whose user is root."""
+    if why := require_sshd(root=True):
+        pytest.skip(why)
+    with root_server() as made:
+        yield made

@@ -25,7 +25,6 @@ import paramiko
 from harness import limits
 from harness.cleanup import process
 from harness.hosts.ports import PortClaims
-from harness.model import UsageError
 
 USER = "fencepost-test-"
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -171,34 +170,47 @@ def write_list(path: Path, servers: Sequence[Sshd], *top: str) -> Path:
 
 @contextmanager
 def servers(count: int) -> Iterator[list[Sshd]]:
-    """Start so many servers; end them afterwards, and remove their users and folders."""
+    """Start so many servers, as root each with a user of its own; remove users and folders afterwards."""
+    names = [f"{USER}{os.getpid()}-{number}" for number in range(1, count + 1)] if os.geteuid() == 0 else []
+    if names:
+        remove_users_of_the_dead()
+    try:
+        with _started(count, names) as made:
+            yield made
+    finally:
+        for name in names:
+            _remove_user(name)
+
+
+@contextmanager
+def root_server() -> Iterator[Sshd]:
+    """Start one server whose user is root."""
+    with _started(1, ["root"], first=9) as (made,):
+        yield made
+
+
+@contextmanager
+def _started(count: int, users: Sequence[str], first: int = 1) -> Iterator[list[Sshd]]:
+    """Start servers for these users, which are made unless they exist; for our own user without any."""
     # Not in a folder of pytest's, which other users may not enter.
     folder = Path(tempfile.mkdtemp(prefix="fencepost-sshd-"))
     folder.chmod(0o755)
     made: list[Sshd] = []
-    own_privileges = False
     claims = PortClaims()
     try:
         if os.geteuid() == 0:
-            remove_users_of_the_dead()
-            own_privileges = not PRIVILEGES.exists()
             PRIVILEGES.mkdir(mode=0o755, exist_ok=True)
-        for number in range(1, count + 1):
-            user = _add_user(number, folder) if os.geteuid() == 0 else ""
+        for number, user in enumerate(users or [""] * count, start=first):
+            if user.startswith(USER):
+                _add_user(user, folder / f"m{number}" / "home")
             made.append(Sshd(folder / f"m{number}", number, claims.claim(), user=user))
             made[-1].start()
         yield made
     finally:
         for each in made:
             each.stop()
-            if os.geteuid() == 0:
+            if each.user.startswith(USER):
                 _end_processes(each.uid)
-        if os.geteuid() == 0:
-            for number in range(1, count + 1):
-                _remove_user(f"{USER}{os.getpid()}-{number}")
-            if own_privileges:
-                with suppress(OSError):
-                    PRIVILEGES.rmdir()
         claims.close()
         shutil.rmtree(folder)
 
@@ -212,17 +224,15 @@ def remove_users_of_the_dead() -> None:
             _remove_user(entry.pw_name)
 
 
-def _add_user(number: int, folder: Path) -> str:
-    name = f"{USER}{os.getpid()}-{number}"
+def _add_user(name: str, home: Path) -> None:
     subprocess.run(
         [
-            *("useradd", "--no-create-home", "--no-log-init", "--home-dir", str(folder / f"m{number}" / "home")),
+            *("useradd", "--no-create-home", "--no-log-init", "--home-dir", str(home)),
             *("--shell", "/bin/sh", "--password", "*", name),
         ],
         check=True,
         capture_output=True,
     )
-    return name
 
 
 def _remove_user(name: str) -> None:
@@ -258,8 +268,8 @@ def _keygen(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
 
 
-def require_sshd() -> str:
-    """Return why there can be no server here, "" if there can."""
+def require_sshd(*, root: bool = False) -> str:
+    """Return why there can be no server here, or none for root, "" if there can."""
     if not sshd():
         return "no sshd; Debian's package openssh-server has it"
     if shutil.which("ssh-keygen") is None:
@@ -268,7 +278,9 @@ def require_sshd() -> str:
         pwd.getpwuid(os.geteuid())
     except KeyError:
         return "the user has no name"
+    if root and os.geteuid() != 0:
+        return "not root"
+    # sshd lets nobody in whose account is locked so, also not with a key.
+    if root and any(line.startswith("root:!") for line in Path("/etc/shadow").read_text().splitlines()):
+        return "the account of root is locked"
     return ""
-
-
-__all__ = ["Sshd", "UsageError", "remove_users_of_the_dead", "require_sshd", "servers", "write_list"]

@@ -74,6 +74,11 @@ class Calls:
             thread.start()
 
     @property
+    def ended(self) -> bool:
+        """Whether no call can be made any more."""
+        return self._ended.is_set()
+
+    @property
     def lost(self) -> str:
         """Why the machine is lost, "" if it is not."""
         return self._why_lost
@@ -186,6 +191,8 @@ class Calls:
     def _require_found(self) -> None:
         if self._why_lost:
             raise PreconditionError(f"{self._whom}: lost: {self._why_lost}; expected it until the end of the run")
+        if self._ended.is_set():
+            raise UsageError(f"{self._whom}: closed; expected no call after close")
 
     def _lose(self, why: str) -> None:
         """Fail all calls, now and later."""

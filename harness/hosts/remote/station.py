@@ -127,7 +127,7 @@ class Station:
         return node.mirror.folder
 
     def log_text(self, name: str) -> str:
-        """Return everything that the node's processes have printed so far; of a lost machine, what came."""
+        """Return everything that the node's processes have printed so far; after the end, what has come."""
         node = self._nodes[name]
 
         def take(_: Mapping[str, Any], payload: bytes) -> None:
@@ -135,7 +135,7 @@ class Station:
                 file.write(payload)
 
         with node.mutex:
-            if not self._calls.lost:
+            if not self._calls.ended:
                 self._calls.stream("log", take, name=name)
             return read_log(name, node.log)
 
@@ -143,7 +143,7 @@ class Station:
         """Undo everything and end the agent; return what is left and why, "" if nothing is. Safe to call twice."""
         problem = ""
         try:
-            if not self._calls.lost:
+            if not self._calls.ended:
                 for name in self._nodes:
                     self.log_text(name)
                 self.undo()

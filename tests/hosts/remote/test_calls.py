@@ -159,13 +159,13 @@ def test_call_that_is_never_answered_ends_though_the_agent_beats(
 ) -> None:
     monkeypatch.setattr(limits, "SSH_CALL_S_MAX", 0.05)
     calls = begin(Agent(lambda _: []))
-    with pytest.raises(PreconditionError, match="lost: no answer to kill within 0.05 s"):
+    with pytest.raises(PreconditionError, match=r"lost: no answer to kill within 0\.05 s"):
         calls.call("kill", name="A")
 
 
 def test_what_is_no_message_ends_the_connection(begin: Begin) -> None:
     calls = begin(Agent(lambda _: [b"segmentation fault\n"]))
-    with pytest.raises(PreconditionError, match="lost: the connection has ended .*segmentation fault"):
+    with pytest.raises(PreconditionError, match=r"lost: the connection has ended .*segmentation fault"):
         calls.call("kill", name="A")
 
 

@@ -46,14 +46,14 @@ def agent(mark: Path, silence_s: float) -> subprocess.Popen[str]:
 def test_guard_heals_once_its_agent_is_killed(tmp_path: Path) -> None:
     with agent(tmp_path / "healed", 600) as process:
         process.send_signal(signal.SIGKILL)
-    assert until(lambda: (tmp_path / "healed").exists(), limits.PROCESS_END_S_MAX)
+    assert until((tmp_path / "healed").exists, limits.PROCESS_END_S_MAX)
 
 
 def test_guard_kills_an_agent_that_reports_no_life_and_heals(tmp_path: Path) -> None:
     with agent(tmp_path / "healed", 0.2) as process:
         process.send_signal(signal.SIGSTOP)
         assert -signal.SIGKILL == process.wait(limits.PROCESS_END_S_MAX)
-    assert until(lambda: (tmp_path / "healed").exists(), limits.PROCESS_END_S_MAX)
+    assert until((tmp_path / "healed").exists, limits.PROCESS_END_S_MAX)
     assert str(process.pid) != (tmp_path / "healed").read_text()
 
 
@@ -83,4 +83,4 @@ def test_guard_outlives_what_ends_a_session(tmp_path: Path, number: signal.Signa
         process.stdin.flush()
         assert "did\n" == process.stdout.readline()
         process.send_signal(signal.SIGKILL)
-    assert until(lambda: (tmp_path / "healed").exists(), limits.PROCESS_END_S_MAX)
+    assert until((tmp_path / "healed").exists, limits.PROCESS_END_S_MAX)

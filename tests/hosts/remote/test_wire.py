@@ -32,7 +32,7 @@ def test_end_in_the_middle_of_a_message_is_the_end(cut: int) -> None:
 
 @pytest.mark.parametrize("line", [b"hello\n", b"[1]\n", b'{"bytes": -1}\n', b'{"bytes": 9999999999}\n', b"3\n"])
 def test_what_is_no_message_is_refused(line: bytes) -> None:
-    with pytest.raises(ValueError, match="no message|no JSON"):
+    with pytest.raises(ValueError, match=r"no message|no JSON"):
         wire.receive(io.BytesIO(line))
 
 
@@ -49,6 +49,6 @@ def test_what_a_login_shell_prints_comes_before_the_mark() -> None:
 
 def test_command_that_prints_no_mark_is_given_with_what_it_said() -> None:
     assert b"python3: not found\n" == wire.skip_greeting(io.BytesIO(b"python3: not found\n"))
-    flood = wire.skip_greeting(io.BytesIO(b"y\n" * wire.GREETING_BYTES_MAX))
+    flood = wire.skip_greeting(io.BytesIO((b"y" * 999 + b"\n") * 1000))
     assert flood is not None
-    assert wire.GREETING_BYTES_MAX <= len(flood) < wire.GREETING_BYTES_MAX + 8
+    assert wire.GREETING_BYTES_MAX <= len(flood) < wire.GREETING_BYTES_MAX + 1000
