@@ -34,6 +34,7 @@ class Closing:
 def machines(tmp_path: Path) -> RealMachines:
     """Return machines with one node, A, whose disk is the folder `data`."""
     host = SimpleNamespace(name="local", power_tier="watermark", disk=lambda _: tmp_path / "data")
+    host.unlink = lambda _, path: (tmp_path / "data" / path).unlink()
     (tmp_path / "data").mkdir()
     spec = cluster_spec(TARGET, "hw", {"A": 1}, ["A"])
     return RealMachines(

@@ -23,7 +23,7 @@ from pathlib import Path
 import paramiko
 
 from harness import limits
-from harness.cleanup import process
+from harness.cleanup import mounts, process
 from harness.hosts.ports import PortClaims
 
 USER = "fencepost-test-"
@@ -166,6 +166,28 @@ def write_list(path: Path, servers: Sequence[Sshd], *top: str) -> Path:
     """Write the file that lists these servers as machines; `top` are lines before the tables."""
     path.write_text("\n".join([*top, *(server.table() for server in servers)]), encoding="utf-8")
     return path
+
+
+def agents(machine: Sshd) -> list[int]:
+    """Return the pids of a machine's agents, and of their guards."""
+    return [int(line.split()[0]) for line in machine.processes() if "remote.agent" in line]
+
+
+def files_of(machine: Sshd) -> list[str]:
+    """Return the files that are left of runs on a machine, relative to its folder."""
+    kept = ("code", "lib", "state/fencepost/ports", "state/fencepost/templates")
+    found = (str(path.relative_to(machine.root)) for path in machine.root.rglob("*") if not path.is_dir())
+    return [name for name in found if not name.startswith(kept) and not name.endswith("registry.lock")]
+
+
+def is_clean(machine: Sshd) -> bool:
+    """Return True if no process, file or mount of a run is left on a machine."""
+    return machine.processes() == [] and files_of(machine) == [] and mounts.mounts_below(machine.root) == []
+
+
+def rules() -> str:
+    """Return what iptables has, in its own words."""
+    return subprocess.run(["iptables", "-w", "-S"], capture_output=True, text=True, check=True).stdout
 
 
 @contextmanager

@@ -1,15 +1,10 @@
-"""Each fault takes effect on machines reached over SSH, and nothing is left on them, whoever is killed."""
+"""Each fault takes effect on machines that are reached over SSH, and a run leaves nothing on them."""
 
 from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,80 +12,13 @@ import pytest
 from harness import limits
 from harness.cleanup import mounts
 from harness.cleanup.process import until
-from harness.hosts.ssh import SshHost
 from harness.launch import Launch
-from harness.model import FencepostError, PreconditionError, UsageError
+from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
-from tests.hosts.conftest import node, start_ready
-from tests.hosts.sshds import Sshd, write_list
+from tests.hosts.conftest import MakeSsh, launched, start_ready
+from tests.hosts.sshds import Sshd, is_clean, rules
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).resolve().parents[2]
-MakeSsh = Callable[..., SshHost]
-
-# A harness with three nodes, one of them paused, that then waits to be killed.
-HARNESS = """
-import sys
-from pathlib import Path
-from harness.hosts.ssh import SshHost
-from harness.launch import Launch
-
-host = SshHost(Path(sys.argv[1]), power_tier=sys.argv[3] or None, machines=Path(sys.argv[2]))
-host.open()
-for name in "ABC":
-    place = host.add_node(name, disk=True)
-    host.start(name, Launch(argv=(place.python, "-c", "import signal; signal.pause()")))
-host.pause("B")
-if sys.argv[4]:
-    print(host.drop("A"))
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def make_ssh(tmp_path: Path, machines: list[Sshd]) -> Iterator[MakeSsh]:
-    """Open hosts on the machines, or others, and close them all after the test."""
-    made: list[SshHost] = []
-
-    def make(
-        on: list[Sshd] | None = None, *top: str, tier: str | None = "watermark", **wishes: Callable[[str], None]
-    ) -> SshHost:
-        file = write_list(tmp_path / f"hosts{len(made)}.toml", on or machines, *top)
-        host = SshHost(tmp_path / f"run{len(made)}", power_tier=tier, machines=file, **wishes)
-        made.append(host)
-        host.open()
-        return host
-
-    yield make
-    for host in made:
-        with suppress(FencepostError):  # a machine that the test has killed
-            host.close()
-
-
-def launched(host: SshHost, name: str, *actions: str, disk: bool = True) -> Launch:
-    """Add a node, start it, and return its launch when it has done its actions."""
-    place = host.add_node(name, disk=disk)
-    launch = node(place.data_dir, *actions, python=place.python)
-    start_ready(host, name, launch)
-    return launch
-
-
-def agents(machine: Sshd) -> list[int]:
-    """Return the pids of a machine's agents, and of their guards."""
-    return [int(line.split()[0]) for line in machine.processes() if "remote.agent" in line]
-
-
-def files_of(machine: Sshd) -> list[str]:
-    """Return the files that are left of runs on a machine, relative to its folder."""
-    kept = ("code", "lib", "state/fencepost/ports", "state/fencepost/templates")
-    found = (str(path.relative_to(machine.root)) for path in machine.root.rglob("*") if not path.is_dir())
-    return [name for name in found if not name.startswith(kept) and not name.endswith("registry.lock")]
-
-
-def is_clean(machine: Sshd) -> bool:
-    return machine.processes() == [] and files_of(machine) == [] and mounts.mounts_below(machine.root) == []
 
 
 def test_nodes_are_given_to_the_machines_in_turn_and_each_fault_takes_effect(
@@ -190,136 +118,6 @@ def _owner(path: Path) -> int:
         return -1
 
 
-def test_machine_whose_key_is_not_known_is_refused_with_its_fingerprint(
-    make_ssh: MakeSsh, machines: list[Sshd], tmp_path: Path
-) -> None:
-    first = machines[0]
-    known = first.known_hosts.read_text()
-    try:
-        first.known_hosts.write_text("")
-        with pytest.raises(UsageError) as error:
-            make_ssh()
-        first.known_hosts.write_text(
-            known.replace(known.split()[2], machines[1].known_hosts.read_text().split()[2])
-        )
-        with pytest.raises(
-            UsageError, match=r"machine m1 .* is not the one in .*; expected SHA256:.*: another machine"
-        ):
-            make_ssh()
-    finally:
-        first.known_hosts.write_text(known)
-    said = subprocess.run(
-        ["ssh-keygen", "-lf", str(first.folder / "host-key.pub")], capture_output=True, text=True, check=True
-    ).stdout.split()[1]
-    assert f"machine m1 ({first.user}@{first.address}:{first.port}): its host key ssh-ed25519 {said}" in str(
-        error.value
-    )
-    assert f"`ssh-keyscan -p {first.port} {first.address} >> {first.known_hosts}`" in str(error.value)
-    assert "\n" not in str(error.value)
-    assert [[], [], []] == [each.processes() for each in machines]
-
-
-def test_key_or_server_that_will_not_do_is_told_in_one_line(
-    machines: list[Sshd], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    first, second, _ = machines
-    bad = tmp_path / "bad"
-    bad.write_text("no key")
-    bad.chmod(0o600)
-    loose = tmp_path / "loose"
-    loose.write_bytes(first.key.read_bytes())
-    loose.chmod(0o644)
-    secret = tmp_path / "secret"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "opensesame", "-f", str(secret)], check=True)
-    with socket.socket() as probe:
-        probe.bind((first.address, 0))
-        nobody = probe.getsockname()[1]
-        for changed, complaint in (
-            ({"key": str(second.key)}, "refuses key .*: Authentication failed"),
-            ({"key": str(tmp_path / "none")}, "key .*none: No such file or directory; expected a file"),
-            ({"key": str(bad)}, "key .*bad: .*expected a private key"),
-            ({"key": str(loose)}, r"others may read it \(mode 0644\); expected a private key; `chmod 600"),
-            ({"key": str(secret)}, "key .*secret: it has a passphrase; expected one without"),
-            ({"known_hosts": str(tmp_path / "none")}, "known_hosts .*none: No such file"),
-            ({"port": nobody}, "expected an SSH server that answers"),
-            ({"python": "/none/such"}, "/none/such: .*not found; expected it to run"),
-            ({"folder": "/proc/fencepost"}, "folder /proc/fencepost: .*; expected one of the user's alone"),
-        ):
-            file = tmp_path / "hosts.toml"
-            file.write_text(first.table(**changed))
-            with pytest.raises(UsageError, match=rf"machine m1 \(.*{complaint}") as error:
-                SshHost(tmp_path / "run", machines=file).open()
-            assert "\n" not in str(error.value)
-    assert "" == capfd.readouterr().err
-
-
-@pytest.mark.parametrize("how", ["SIGKILL the harness", "SIGSTOP the harness", "SIGKILL the agents"])
-def test_nodes_of_a_harness_that_is_gone_end_by_the_machines_own_doing(
-    tmp_path: Path, machines: list[Sshd], how: str
-) -> None:
-    machines = machines[:2] if "harness" in how else machines[:1]
-    file = write_list(tmp_path / "hosts.toml", machines, "silence_s = 2")
-    with _harness(tmp_path / "run", file) as process:
-        assert 2 * len(machines) + 3 == sum(len(each.processes()) for each in machines)
-        if "agents" in how:
-            for machine in machines:
-                os.kill(min(agents(machine)), signal.SIGKILL)
-        else:
-            process.send_signal(signal.SIGSTOP if "STOP" in how else signal.SIGKILL)
-        for machine in machines:
-            assert until(lambda m=machine: is_clean(m), limits.CONDITION_WAIT_S_MAX), machine.processes()
-        process.kill()
-
-
-def test_what_killed_agents_and_guards_left_is_undone_by_the_next_agent(
-    tmp_path: Path, make_ssh: MakeSsh, machines: list[Sshd]
-) -> None:
-    machine = machines[0]
-    with _harness(tmp_path / "run", write_list(tmp_path / "hosts.toml", [machine])) as process:
-        for pid in sorted(agents(machine), reverse=True):
-            os.kill(pid, signal.SIGKILL)
-        process.kill()
-    assert 3 == len(machine.processes())
-    make_ssh([machine]).close()
-    assert is_clean(machine)
-
-
-def test_machine_whose_server_is_killed_fails_every_call_and_heals_itself(
-    make_ssh: MakeSsh, machines: list[Sshd]
-) -> None:
-    host = make_ssh()
-    for name in "ABC":
-        launched(host, name)
-    lost = machines[1]
-    lost.kill()
-    try:
-        with pytest.raises(
-            PreconditionError, match=rf"machine m2 \({lost.user}@.*: lost: the connection has ended"
-        ):
-            until(lambda: not host.alive("B"), limits.PROCESS_END_S_MAX)
-        assert until(lambda: is_clean(lost), limits.CONDITION_WAIT_S_MAX)
-        assert host.alive("A") is True
-        with pytest.raises(FencepostError, match=r"each machine heals itself .*machine m2 .*: lost"):
-            host.close()
-        assert [True] * 3 == [is_clean(each) for each in machines]
-        with pytest.raises(UsageError, match=r"machine m2 .*expected an SSH server that answers"):
-            make_ssh()
-        assert [True] * 3 == [is_clean(each) for each in machines]
-    finally:
-        lost.start()
-
-
-def test_agent_that_is_frozen_is_lost_and_ended_by_its_guard(make_ssh: MakeSsh, machines: list[Sshd]) -> None:
-    host = make_ssh(machines[:1], "silence_s = 2")
-    launched(host, "A")
-    os.kill(min(agents(machines[0])), signal.SIGSTOP)
-    with pytest.raises(
-        PreconditionError, match=r"machine m1 .*: lost: (it has been silent for 2 s|the connection)"
-    ):
-        host.alive("A")
-    assert until(lambda: is_clean(machines[0]), limits.CONDITION_WAIT_S_MAX)
-
-
 @pytest.mark.root
 def test_machine_with_root_has_filesystems_that_really_lose_power(make_ssh: MakeSsh, root_machine: Sshd) -> None:
     host = make_ssh([root_machine], tier=None)
@@ -374,37 +172,6 @@ def test_chain_drops_a_nodes_packets_and_is_gone_with_its_run(make_ssh: MakeSsh,
     host.pass_again("A")
     assert _connects(place.client.host, place.client.port)
     host.drop("A")
-    assert "FENCEPOST-" in _rules()
+    assert "FENCEPOST-" in rules()
     host.close()
-    assert "FENCEPOST-" not in _rules()
-
-
-@pytest.mark.root
-def test_chain_of_a_killed_harness_is_removed_by_the_machine(tmp_path: Path, root_machine: Sshd) -> None:
-    file = write_list(tmp_path / "hosts.toml", [root_machine], "silence_s = 2")
-    with _harness(tmp_path / "run", file, tier="loop", drop=True) as process:
-        assert "FENCEPOST-" in _rules()
-        assert 3 == len(mounts.mounts_below(root_machine.root))
-        process.send_signal(signal.SIGKILL)
-    assert until(lambda: is_clean(root_machine), limits.CONDITION_WAIT_S_MAX)
-    assert "FENCEPOST-" not in _rules()
-
-
-def _rules() -> str:
-    return subprocess.run(["iptables", "-w", "-S"], capture_output=True, text=True, check=True).stdout
-
-
-def _harness(run_dir: Path, file: Path, *, tier: str = "watermark", drop: bool = False) -> subprocess.Popen[str]:
-    """Start the program HARNESS, and return when it has nodes."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HARNESS, str(run_dir), str(file), tier, "drop" if drop else ""],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line == "ready\n":
-            return process
-    raise AssertionError("the harness ended before it had nodes")
+    assert "FENCEPOST-" not in rules()

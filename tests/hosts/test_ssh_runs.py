@@ -29,8 +29,7 @@ from harness.suite.judged import judge_run
 from harness.suite.scenario_files import read_scenario
 from nemesis import NEMESES
 from targets import TARGETS
-from tests.hosts.sshds import Sshd, write_list
-from tests.hosts.test_ssh import is_clean
+from tests.hosts.sshds import Sshd, is_clean, write_list
 from tests.suite.cells import spec_of
 
 pytestmark = pytest.mark.slow
