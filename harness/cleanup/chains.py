@@ -58,7 +58,7 @@ class Chain:
 
         Raises:
             UsageError: A port is SSH's, or no port; nothing was done.
-            PreconditionError: iptables refuses; nothing is dropped.
+            PreconditionError: iptables refuses; none of these ports' packets is dropped.
         """
         for port in ports:
             if not 1 <= port <= _PORT_MAX:
@@ -68,9 +68,15 @@ class Chain:
         with self._mutex:
             if not self._made:
                 self._make()
-            for port in ports:
-                for rule in _both(port, "DROP"):
+            added: list[tuple[str, ...]] = []
+            try:
+                for rule in (rule for port in ports for rule in _both(port, "DROP")):
                     self._do("-A", self.name, *rule)
+                    added.append(rule)
+            except PreconditionError:
+                for rule in added:
+                    _run("-D", self.name, *rule)
+                raise
         return f"packets of TCP ports {', '.join(map(str, ports))} are dropped in {self.name}"
 
     def dropped(self) -> int:

@@ -6,7 +6,7 @@ Reads the TOML file that lists the machines of the host `ssh`; an error names th
 
     [[machine]]
     name = "m1"
-    address = "192.0.2.11"            # for SSH, for clients and for other nodes
+    address = "192.0.2.11"            # of the machine itself, for SSH and for the nodes on it
     user = "fencepost"
     key = "~/.ssh/id_ed25519"
     folder = "/srv/fencepost"         # all that is made there is in it
@@ -37,6 +37,7 @@ PORT_MAX: Final = 65_535
 KNOWN_HOSTS: Final = "~/.ssh/known_hosts"
 PYTHON: Final = "python3"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}\$?")
 _TOP: Final = ("listen", "silence_s", "machine")
 _NEEDED: Final = ("name", "address", "user", "key", "folder")
@@ -51,7 +52,8 @@ class Machine:
     One machine, as its file describes it.
 
     Attributes:
-        address: where its SSH server and the nodes on it listen: a name or an address of the machine.
+        address: where its SSH server and the nodes on it listen: an IPv4 address of the machine, or a name that is
+            resolved here.
         key: the private key's file here.
         known_hosts: the file here with the machine's own key.
         folder: the folder there; relative to the user's home if it is relative.
@@ -147,8 +149,8 @@ class _List:
         ):
             if not pattern.fullmatch(texts[key]):
                 raise self._wrong(f"{where}: {key}", texts[key], expected)
-        if texts["address"].startswith("-") or any(map(str.isspace, texts["address"])):
-            raise self._wrong(f"{where}: address", texts["address"], "a name or an address")
+        if not _ADDRESS.fullmatch(texts["address"]):
+            raise self._wrong(f"{where}: address", texts["address"], "a name or an IPv4 address")
         if texts["folder"].rstrip("/") in ("", ".", "~"):
             raise self._wrong(f"{where}: folder", texts["folder"], "a folder for Fencepost alone")
         return Machine(
@@ -175,10 +177,10 @@ class _List:
             )
         listen = self._text("listen", raw["listen"])
         try:
-            unspecified = ipaddress.ip_address(listen).is_unspecified
+            usable = not ipaddress.IPv4Address(listen).is_unspecified
         except ValueError:
-            unspecified = True
-        if unspecified:
+            usable = False
+        if not usable:
             raise self._wrong("listen", listen, "one address of this machine, as 192.0.2.1")
         return listen
 

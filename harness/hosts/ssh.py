@@ -10,6 +10,7 @@ Nodes are given to the machines in turn. A machine has an agent (harness/hosts/r
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,18 @@ def listed(file: Path | None) -> Path:
             f"host ssh: no list of machines; expected --hosts FILE, or {VARIABLE}, a TOML file as in docs/hosts.md"
         )
     return file if file is not None else Path(named)
+
+
+def require_listen(machines: MachineList) -> None:
+    """Raise UsageError if the harness cannot listen on the address that the file names."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((machines.listen, 0))
+        except OSError as error:
+            raise UsageError(
+                f"{machines.file}: listen: {machines.listen!r}: {error.strerror}; expected an address of this "
+                "machine"
+            ) from error
 
 
 class SshHost:
@@ -76,6 +89,7 @@ class SshHost:
     def open(self) -> None:
         """Connect to all machines at once, reap what dead runs left on each, and choose the power tier."""
         self._list = read_machines(listed(self._file))
+        require_listen(self._list)
         self._here.open()
         with ThreadPoolExecutor(len(self._list.machines)) as pool:
             opening = [pool.submit(self._connect, index) for index in range(len(self._list.machines))]

@@ -77,6 +77,7 @@ class Sshd:
         self.known_hosts.write_text(f"[{self.address}]:{port} {host.get_name()} {host.get_base64()}\n")
         text = CONFIG.format(port=port, address=self.address, folder=folder)
         (folder / "config").write_text(text, encoding="utf-8")
+        self.python = _python_of(self.uid, folder / "python")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -88,18 +89,6 @@ class Sshd:
     def root(self) -> Path:
         """The folder of everything that Fencepost makes there."""
         return self.home / "fencepost"
-
-    @property
-    def python(self) -> str:
-        """A Python that the user may run: this one, or the system's."""
-        if self.uid == os.geteuid():
-            return sys.executable
-        tried = (
-            subprocess.run([sys.executable, "-c", ""], user=self.uid, cwd="/", capture_output=True, check=False)
-            if _may_run(self.uid)
-            else None
-        )
-        return sys.executable if tried is not None and tried.returncode == 0 else SYSTEM_PYTHON
 
     def start(self) -> None:
         """Start the server; return when it answers."""
@@ -226,6 +215,8 @@ def _started(count: int, users: Sequence[str], first: int = 1) -> Iterator[list[
             if user.startswith(USER):
                 _add_user(user, folder / f"m{number}" / "home")
             made.append(Sshd(folder / f"m{number}", number, claims.claim(), user=user))
+            if number == count and Path(SYSTEM_PYTHON).exists() and made[-1].uid != os.geteuid():
+                made[-1].python = SYSTEM_PYTHON  # which has no libraries: the last machine is given them
             made[-1].start()
         yield made
     finally:
@@ -280,10 +271,27 @@ def _servers_below(pid: int) -> list[int]:
     return found
 
 
-def _may_run(uid: int) -> bool:
-    """Return True if a user may search every folder above this Python."""
-    path = Path(sys.executable).resolve()
-    return all(os.stat(folder).st_mode & 0o001 or os.stat(folder).st_uid == uid for folder in path.parents)
+def _python_of(uid: int, wrapper: Path) -> str:
+    """Return a Python that a user may run: this one, or the system's with the libraries of this one."""
+    if uid == os.geteuid() or _may_read(uid, Path(sys.executable)):
+        return sys.executable
+    libraries = Path(paramiko.__file__).parents[1]
+    wrapper.write_text(f'#!/bin/sh\nexport PYTHONPATH="$PYTHONPATH:{libraries}"\nexec {SYSTEM_PYTHON} "$@"\n')
+    wrapper.chmod(0o755)
+    return str(wrapper) if _may_read(uid, libraries) and _is_like_ours(SYSTEM_PYTHON) else SYSTEM_PYTHON
+
+
+def _may_read(uid: int, path: Path) -> bool:
+    """Return True if a user may search every folder above a path, and above what it is a link to."""
+    above = {*path.absolute().parents, *path.resolve().parents}
+    return all(os.stat(folder).st_mode & 0o001 or os.stat(folder).st_uid == uid for folder in above)
+
+
+def _is_like_ours(python: str) -> bool:
+    """Return True if libraries of this Python are libraries of that one."""
+    words = [python, "-c", "import sys; print(*sys.version_info[:2])"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stdout.split() == list(map(str, sys.version_info[:2]))
 
 
 def _keygen(path: Path) -> None:

@@ -108,7 +108,7 @@ def test_losses_of_kip101_show_under_the_old_protocol_and_every_fault_bites(
 ) -> None:
     """Source: KIP-101, Scenarios 1 and 2."""
     player = Player(environment=environment(machines, tmp_path, zookeeper), faults=NEMESES)
-    folder = create_suite(tmp_path, "suite")
+    folder = create_suite(tmp_path, "over-ssh")
     specs = [
         spec_of(scenario, Variant(protocol=protocol), TARGET, SEED, host="ssh")
         for scenario in ("kip101-1", "kip101-2")
@@ -142,7 +142,7 @@ def test_run_whose_machine_is_lost_is_unknown_and_names_it_and_the_others_are_he
             lost.kill()
 
     try:
-        run = player.attempt(spec, create_suite(tmp_path, "suite"), on_step)
+        run = player.attempt(spec, create_suite(tmp_path, "over-ssh-lost"), on_step)
         result, _ = judge_run(spec, run)
         assert (Status.UNKNOWN, Verdict.UNKNOWN) == (result.status, result.verdict)
         assert (

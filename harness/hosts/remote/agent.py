@@ -8,6 +8,8 @@ All that it makes stands in a ledger in its folder before it is made (harness/cl
 undone by the agent at the end of a run, by its guard when agent or harness is gone
 (harness/hosts/remote/guard.py), or by the next agent of the folder if both were killed.
 
+A new call needs a line in the agent's table, and a method of harness/hosts/ssh.py.
+
 `python -m harness.hosts.remote.agent FOLDER ID SILENCE_S SSH_PORT`; harness/hosts/remote/wire.py has the messages.
 """
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -108,6 +111,7 @@ class Agent:
 
     # --- calls ------------------------------------------------------------------------------------------------
     def _open(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
+        require_own(call["address"])
         span: list[int] | None = call["ports"]
         self._host = LocalHost(
             self._run_dir,
@@ -236,6 +240,17 @@ def heal(run_dir: Path) -> None:
             break
     # Made, perhaps, and not yet in a ledger.
     UNDO["directory"]({"path": str(run_dir)})
+
+
+def require_own(address: str) -> None:
+    """Raise UsageError for an address that is not this machine's, on which no node could listen."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError as error:
+            raise UsageError(
+                f"address {address}: {error.strerror}; expected one of the machine itself, where nodes listen"
+            ) from error
 
 
 def require_below(folder: Path) -> None:

@@ -40,7 +40,8 @@ class Guard:
         assert me is not None, "this process is alive, so /proc has it"
         theirs, self._handle = os.pipe()
         standing, told = os.pipe()
-        if os.fork() == 0:
+        self._pid = os.fork()
+        if self._pid == 0:
             # Whatever happens, the copy of the agent that this is must not go on as the agent.
             try:
                 os.close(self._handle)
@@ -63,9 +64,11 @@ class Guard:
         os.write(self._handle, BEAT)
 
     def release(self) -> None:
-        """Let the guard end and heal nothing: all is undone."""
+        """Let the guard end and heal nothing, because all is undone; return when it has ended."""
         with suppress(BrokenPipeError):
             os.write(self._handle, RELEASE)
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
 
 
 def _stand(handle: int, agent: Identity, silence_s: float, heal: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ class Station:
         """
         self.machine = machine
         self._nodes: dict[str, _Node] = {}
-        self._python = ""
+        self._address = _resolved(machine)
         self._connection = Connection(machine)
         try:
             self._calls = self._start(silence_s, drain)
@@ -71,7 +72,7 @@ class Station:
     def open(self, *, tier: str | None, ports: range | None) -> Mapping[str, Any]:
         """Reap what dead runs left there, and choose a power tier; return both, as the agent says it."""
         span = None if ports is None else (ports[0], ports[-1])
-        return self._calls.call("open", tier=tier, ports=span, address=self.machine.address)
+        return self._calls.call("open", tier=tier, ports=span, address=self._address)
 
     def undo(self) -> None:
         """Undo what the agent has opened; raise FencepostError for what is left."""
@@ -82,9 +83,8 @@ class Station:
         made = self._calls.call("add", name=name, disk=disk)
         copy.mkdir(parents=True, exist_ok=True)
         self._nodes[name] = _Node(mirror=Mirror(copy / "data"), log=copy / "log.txt")
-        address = self.machine.address
-        client = Address(host=address, port=int(made["client"]))
-        internal = Address(host=address, port=int(made["internal"]))
+        client = Address(host=self._address, port=int(made["client"]))
+        internal = Address(host=self._address, port=int(made["internal"]))
         return Place(
             data_dir=str(made["data_dir"]),
             conf_dir=str(made["conf_dir"]),
@@ -213,6 +213,14 @@ class Station:
                 f"{self.machine}: {self.machine.python} said {text[-200:]!r}; expected JSON"
             ) from error
         return said
+
+
+def _resolved(machine: Machine) -> str:
+    """Return the machine's address as numbers: by its own name a machine may find its loopback alone."""
+    try:
+        return socket.gethostbyname(machine.address)
+    except OSError as error:
+        raise UsageError(f"{machine}: {error.strerror}; expected a name that this machine can resolve") from error
 
 
 def _errors_of(channel: Any) -> bytes:

@@ -69,10 +69,11 @@ def test_key_or_server_that_will_not_do_is_told_in_one_line(
             ({"known_hosts": str(tmp_path / "none")}, "known_hosts .*none: No such file"),
             ({"port": nobody}, "expected an SSH server that answers"),
             ({"python": "/none/such"}, "/none/such: .*not found; expected it to run"),
+            ({"address": "no-such-name.invalid"}, "expected a name that this machine can resolve"),
             ({"folder": "/proc/fencepost"}, "folder /proc/fencepost: .*; expected one of the user's alone"),
         ):
             file = tmp_path / "hosts.toml"
-            file.write_text(first.table(**changed))
+            file.write_text('listen = "127.0.0.1"\n' + first.table(**changed))
             with pytest.raises(UsageError, match=rf"machine m1 \(.*{complaint}") as error:
                 SshHost(tmp_path / "run", machines=file).open()
             assert "\n" not in str(error.value)
