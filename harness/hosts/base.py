@@ -40,6 +40,9 @@ class Host(Protocol):
     def open(self) -> None:
         """Reap killed runs, check the machine, and acquire the run's lock."""
 
+    def require_all(self) -> None:
+        """Raise PreconditionError if a machine of the run is lost: what is waited for may never come."""
+
     @property
     def ledger(self) -> Ledger:
         """The run's ledger, for processes besides its nodes: its clients."""

@@ -71,6 +71,9 @@ class NodesHost(Generic[N]):
         """Why the run has its power tier."""
         return self._site.power_reason
 
+    def require_all(self) -> None:
+        """Do nothing: the run has this machine alone."""
+
     @property
     def ledger(self) -> Ledger:
         """The run's ledger; raises UsageError before `open`."""

@@ -24,7 +24,7 @@ from harness.hosts.machine_list import MachineList, read_machines
 from harness.hosts.remote.station import Station
 from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
-from harness.model import FencepostError, UsageError
+from harness.model import FencepostError, PreconditionError, UsageError
 
 # Names the list of machines where no option does.
 VARIABLE: Final = "FENCEPOST_HOSTS"
@@ -101,6 +101,12 @@ class SshHost:
             with suppress(FencepostError):
                 self.close()
             raise
+
+    def require_all(self) -> None:
+        """Raise PreconditionError if a machine is lost."""
+        for station in self._stations:
+            if station.lost:
+                raise PreconditionError(f"{station.lost}; expected it until the end of the run")
 
     @property
     def ledger(self) -> Ledger:
