@@ -17,6 +17,7 @@ SEEDS ?= 200
 SEED ?=
 JOBS ?=
 TIER ?=
+HOSTS ?=
 TARGET ?=
 RESULTS ?= results
 ARGS ?=
@@ -29,7 +30,7 @@ JVM := spark or kafka
 NOT_IN_TEST := exhaustive or releases
 
 OPTIONS = --host $(HOST) $(SCENARIO:%=--scenario %) $(PROTOCOL:%=--protocol %) $(foreach r,$(RULES),--rule $(r)) \
-	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
+	$(SEED:%=--seed %) $(TARGET:%=--target %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(HOSTS:%=--hosts %) $(ARGS)
 
 .PHONY: help
 help:  ## what can be made
@@ -51,7 +52,8 @@ search: $(STAMP)  ## random schedules in the simulator, many seeds: PROTOCOL=kip
 .PHONY: test-kafka
 test-kafka: $(STAMP) java $(CLASSES)  ## both on releases of Apache Kafka and on our broker: RELEASE= SCENARIO= JOBS= SEED=
 	@$(BIN)/fencepost test-kafka --host $(HOST) $(foreach r,$(RELEASE),--release $(r)) \
-		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) $(ARGS)
+		$(foreach s,$(SCENARIO),--scenario $(s)) $(SEED:%=--seed %) $(JOBS:%=--jobs %) $(TIER:%=--power-tier %) \
+		$(HOSTS:%=--hosts %) $(ARGS)
 
 .PHONY: summary
 summary: $(STAMP) java $(CLASSES)  ## count what stored runs showed, with tables and a page of plots: RESULTS=results

@@ -23,6 +23,20 @@ REAP_AGAIN_S_MIN: Final = 60.0
 # So many runs in a row that could not be played end a search: each of the next would fail for the same reason.
 FAILED_RUNS_IN_A_ROW_MAX: Final = 10
 
+# A machine of the host `ssh`. Its agent is told every second that the harness lives, and answers; after so long a
+# silence each takes the other for gone: the agent's guard heals the machine, and the harness's run is unknown.
+SSH_BEAT_S: Final = 1.0
+SSH_SILENCE_S: Final = 15.0
+SSH_SILENCE_S_MIN: Final = 2.0
+SSH_SILENCE_S_MAX: Final = 3_600.0
+SSH_CONNECT_S_MAX: Final = 20.0
+# One call to an agent, which may wait itself for the events of a dead node.
+SSH_CALL_S_MAX: Final = 150.0
+# What a node may have on its disk for a copy of it to be held here.
+MIRROR_BYTES_MAX: Final = 4 * 1024 * 1024 * 1024
+MACHINES_BYTES_MAX: Final = 256 * 1024
+MACHINES_MAX: Final = 100
+
 # The size of one broker's loop filesystem. The file is sparse, so that only written data uses space.
 DISK_BYTES: Final = 48 * 1024 * 1024
 # The free space that a suite needs to start.

@@ -9,6 +9,7 @@ are idempotent. The resource of an entry may never have existed, because the ent
     directory  path: a file or a whole tree, in the run's folder or in the state folder
     container  name, label
     network    name, label
+    chain      name: one of iptables, of our own
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from harness.cleanup import mounts
+from harness.cleanup import chains, mounts
 from harness.cleanup.process import Identity, bearers, boot_id, end
 from harness.model import UsageError
 
@@ -92,10 +93,16 @@ def _docker_remove(collection: str, fields: Fields) -> str:
     return ""
 
 
+def _chain(fields: Fields) -> str:
+    """Remove the chain, and every jump to it."""
+    return chains.remove(fields["name"])
+
+
 UNDO: Final[dict[str, Callable[[Fields], str]]] = {
     "process": _process,
     "mount": _mount,
     "directory": _directory,
     "container": _container,
     "network": _network,
+    "chain": _chain,
 }

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     targets = {name: load("target", TARGETS, name, "TARGET") for name in (KAFKA, BROKER)}
     pairs = pairs_of(_scenarios(arguments), chosen, targets, options)
-    make_host = partial(pick("host", HOSTS, options.host), ports=options.ports)
+    make_host = partial(pick("host", HOSTS, options.host), ports=options.ports, machines=options.machines)
     source = PlainSource(arguments.repository) if arguments.repository else default_source()
     releases = list({entry.release.name: entry.release for entry in chosen}.values())
     fetch(releases, cache_dir(), source, partial(console.print, highlight=False, markup=False, soft_wrap=True))

@@ -18,6 +18,7 @@ from rich.console import Console
 from harness import limits
 from harness.ending import seconds, whole_number
 from harness.environment import ENVIRONMENTS
+from harness.hosts import machines_of
 from harness.model import EXIT_OF_VERDICT, UsageError
 from harness.random_schedule.profile import ALL, NEMESES
 from harness.run.spec import ALIKE, BROKER, NARROW, STOP_AT_VIOLATION
@@ -95,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
             variant=arguments.compare_with,
             host=options.host,
             power_tier=options.power_tier,
+            machines=options.machines,
             workload=runs.workload,
             alike=True,
         )
@@ -128,6 +130,7 @@ def runs_of(arguments: argparse.Namespace) -> RandomRuns:
         changes=tuple(arguments.rule or ()),
         nemeses=tuple(name for text in arguments.nemesis or (ALL,) for name in text.split(",")),
         power_tier=arguments.power_tier,
+        machines=machines_of(arguments.host, arguments.machines),
         schedule=arguments.schedule,
         workload=arguments.workload or (WORKLOAD if _is_long(arguments) else ""),
         alike=arguments.alike or bool(arguments.compare_with),

@@ -148,6 +148,7 @@ def specs_of(
                 draw=drawn,
                 make=selection.make,
                 power_tier=options.power_tier,
+                machines=str(options.machines or ""),
                 stop_at_violation=options.stop_at_violation,
             )
             if spec.expectation is not None:

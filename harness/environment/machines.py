@@ -38,11 +38,24 @@ T = TypeVar("T")
 
 
 class RealTime:
-    """Real time: `until` sleeps, and `together` uses threads."""
+    """
+    Real time: `until` sleeps, and `together` uses threads.
+
+    Args:
+        require: Called while something is waited for; raises PreconditionError if it may never come.
+    """
+
+    def __init__(self, require: Callable[[], None] = lambda: None) -> None:
+        self._require = require
 
     def until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until the condition holds; return False if it does not within the time."""
-        return process.until(condition, seconds)
+
+        def holds() -> bool:
+            self._require()
+            return condition()
+
+        return process.until(holds, seconds)
 
     def together(self, act: Callable[[str], T], names: Sequence[str]) -> list[T]:
         """Call `act` for all names at once, each in a thread; return the results in order."""
@@ -150,7 +163,7 @@ class RealMachines:
                 )
             gone = [each for each in names if each.startswith(f"{newest}.")]
             for each in gone:
-                folder.unlink(each)
+                self._host.unlink(name, f"{topic}-{partition}/{each}")
         return f"{', '.join(gone)} deleted"
 
     def replica_log(self, name: str, topic: str, partition: int) -> ReplicaLog | None:
@@ -286,7 +299,7 @@ def open_machines(
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,
-        time=RealTime(),
+        time=RealTime(host.require_all),
         addresses=addresses,
     )
     history.listeners.append(cluster.listen)

@@ -108,7 +108,9 @@ class RealEnvironment:
             self._shared.close()
 
 
-def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
+def make_environment(
+    name: str, *, target: Target, power_tier: str | None, ports: range | None, machines: Path | None = None
+) -> Environment:
     """Make the environment of real nodes on a host."""
-    make_host = partial(pick("host", HOSTS, name), ports=ports)
+    make_host = partial(pick("host", HOSTS, name), ports=ports, machines=machines)
     return RealEnvironment(name, make_host=make_host, target=target, power_tier=power_tier)

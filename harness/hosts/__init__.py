@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from harness.hosts.base import Host
+from harness.model import UsageError
 
 
 class MakeHost(Protocol):
@@ -23,7 +24,8 @@ class MakeHost(Protocol):
         power_tier: "loop" or "watermark" requires that tier; None: the best one that the machine supports.
         drain: Called as drain(node) during a power loss, when the node is dead and its disk not yet restored;
             waits until the flushes that the node reported are received.
-        ports: The ports of this machine that nodes may use; None: the default range of limits.py.
+        ports: The ports that nodes may use on their machine; None: the default range of limits.py.
+        machines: The file that lists the machines of a host that has some; None: what the environment names.
     """
 
     def __call__(
@@ -33,21 +35,55 @@ class MakeHost(Protocol):
         power_tier: str | None = None,
         drain: Callable[[str], None] | None = None,
         ports: range | None = None,
+        machines: Path | None = None,
     ) -> Host:
         """Make the host."""
 
 
 # Each module is imported only when its host is made: a run on this machine needs no Docker SDK.
-def _local(run_dir: Path, **options: Any) -> Host:
+def _local(run_dir: Path, *, machines: Path | None = None, **options: Any) -> Host:
     from harness.hosts.local import LocalHost
 
+    _refuse("local", machines)
     return LocalHost(run_dir, **options)
 
 
-def _docker(run_dir: Path, **options: Any) -> Host:
+def _docker(run_dir: Path, *, machines: Path | None = None, **options: Any) -> Host:
     from harness.hosts.docker import DockerHost
 
+    _refuse("docker", machines)
     return DockerHost(run_dir, **options)
 
 
-HOSTS: Final[dict[str, MakeHost]] = {"local": _local, "docker": _docker}
+def _ssh(run_dir: Path, **options: Any) -> Host:
+    from harness.hosts.ssh import SshHost
+
+    return SshHost(run_dir, **options)
+
+
+HOSTS: Final[dict[str, MakeHost]] = {"local": _local, "docker": _docker, "ssh": _ssh}
+
+
+def machines_of(host: str, file: Path | None) -> Path | None:
+    """
+    Return the file of a host's machines, None for a host that has none to list; before anything is opened.
+
+    Args:
+        host: a name of an environment.
+        file: the file that the command line names.
+
+    Raises:
+        UsageError: The host needs one and there is none, or it is wrong; or the host takes none.
+    """
+    if host != "ssh":
+        _refuse(host, file)
+        return None
+    from harness.hosts.machine_list import read_machines
+    from harness.hosts.ssh import listed
+
+    return read_machines(listed(file)).file
+
+
+def _refuse(host: str, machines: Path | None) -> None:
+    if machines is not None:
+        raise UsageError(f"--hosts {machines}: host {host} lists no machines; expected it with host ssh")

@@ -41,6 +41,9 @@ class Host(Protocol):
     def open(self) -> None:
         """Reap killed runs, check the machine, and acquire the run's lock."""
 
+    def require_all(self) -> None:
+        """Raise PreconditionError if a machine of the run is lost: what is waited for may never come."""
+
     @property
     def ledger(self) -> Ledger:
         """The run's ledger, for processes besides its nodes: its clients."""
@@ -95,7 +98,19 @@ class Host(Protocol):
         """
 
     def disk(self, name: str) -> Path:
-        """Return the node's data directory, as a path of this machine."""
+        """
+        Return the node's data directory as it is now, as a path of this machine.
+
+        It may be a copy: what is written there need not reach the node.
+        """
+
+    def unlink(self, name: str, path: str) -> None:
+        """
+        Remove a file from the node's disk.
+
+        Args:
+            path: Relative to the node's data directory.
+        """
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""

@@ -189,7 +189,7 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
     with tarfile.open(fileobj=context, mode="w") as archive:
         archive.add(ROOT / "Dockerfile", "Dockerfile")
         for stage in STAGES[: STAGES.index(target) + 1]:
-            for wheel in _download(stage):
+            for wheel in download(stage):
                 archive.add(wheel, f"build/wheels/{stage}/{wheel.name}")
             for path in _sources(stage):
                 archive.add(path, str(path.relative_to(ROOT)))
@@ -214,21 +214,31 @@ def _build(client: Any, target: str, tag: str, base_id: str) -> None:
         raise UsageError(f"image {tag}: {error}; expected it to build") from error
 
 
-def _download(target: str) -> list[Path]:
-    """Download the target's pinned wheels into build/wheels, once, for the images' Python and this machine."""
-    folder = ROOT / "build" / "wheels" / target
+def download(target: str, *, python: str = PYTHON_VERSION, machine: str = "") -> list[Path]:
+    """
+    Download the target's pinned wheels into build/wheels, once.
+
+    Args:
+        python: the version of the Python that they are for.
+        machine: the processor that they are for; "": this machine's.
+
+    Raises:
+        UsageError: pip cannot find one of them.
+    """
+    machine = machine or platform.machine()
+    ours = (python, machine) == (PYTHON_VERSION, platform.machine())
+    folder = ROOT / "build" / "wheels" / (target if ours else f"{target}-{python}-{machine}")
     fetched = folder / "pins.txt"
     pins = "\n".join(_pins(target))
     if fetched.exists() and fetched.read_text(encoding="utf-8") == pins:
         return sorted(folder.glob("*.whl"))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    machine = platform.machine()
     platforms = [f"manylinux2014_{machine}", f"manylinux_2_17_{machine}", f"manylinux_2_28_{machine}"]
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
-            *("--no-deps", "--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON_VERSION}"),
+            *("--no-deps", "--only-binary=:all:", "--implementation=cp", f"--python-version={python}"),
             *(f"--platform={name}" for name in platforms),
             *("--dest", str(folder)),
             *_pins(target),

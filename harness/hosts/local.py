@@ -1,5 +1,5 @@
 """
-Nodes as processes of this machine, on loopback.
+Nodes as processes of this machine, on loopback unless another address of it is named.
 
     RUN/nodes/NAME/conf      the launch's files
     RUN/nodes/NAME/log.txt   what the node printed
@@ -38,10 +38,17 @@ class LocalHost(NodesHost[NodeProcess]):
         power_tier: str | None = None,
         drain: Callable[[str], None] | None = None,
         ports: range | None = None,
+        address: str = LOOPBACK,
     ) -> None:
-        """See harness.hosts.MakeHost."""
+        """
+        See harness.hosts.MakeHost.
+
+        Args:
+            address: The address of this machine on which nodes listen.
+        """
         super().__init__("local", run_dir, power_tier=power_tier, drain=drain)
         self._range = ports
+        self._listens_on = address
         self._ports: PortClaims | None = None
 
     @property
@@ -53,7 +60,7 @@ class LocalHost(NodesHost[NodeProcess]):
         """Reap killed runs, check the machine, acquire the run's lock, choose the power tier."""
         self._site.open()
         self.power_tier = self._site.power_tier
-        self._ports = PortClaims(self._range)
+        self._ports = PortClaims(self._range, self._listens_on)
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server from pyspark's jars; return when it answers."""
@@ -110,4 +117,4 @@ class LocalHost(NodesHost[NodeProcess]):
     def _address(self) -> Address:
         if self._ports is None:
             raise UsageError(f"host in {self._site.run_dir}: not open; expected open before any other call")
-        return Address(host=LOOPBACK, port=self._ports.claim())
+        return Address(host=self._listens_on, port=self._ports.claim())

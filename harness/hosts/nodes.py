@@ -12,11 +12,12 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
 from harness.ability import Ability
+from harness.beneath import Folder
 from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
 from harness.hosts.site import Site
 from harness.launch import Address
-from harness.model import UsageError
+from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
@@ -71,6 +72,9 @@ class NodesHost(Generic[N]):
         """Why the run has its power tier."""
         return self._site.power_reason
 
+    def require_all(self) -> None:
+        """Do nothing: the run has this machine alone."""
+
     @property
     def ledger(self) -> Ledger:
         """The run's ledger; raises UsageError before `open`."""
@@ -115,6 +119,16 @@ class NodesHost(Generic[N]):
     def disk(self, name: str) -> Path:
         """Return the node's data directory, as a path of this machine."""
         return self._site.disk(name).data
+
+    def unlink(self, name: str, path: str) -> None:
+        """Remove a file from the node's disk, through no link."""
+        try:
+            with Folder.no_link(self.disk(name)) as data:
+                data.unlink(path)
+        except OSError as error:
+            raise PreconditionError(
+                f"{name}: {path!r} cannot be removed: {error}; expected a file there"
+            ) from error
 
     def log_text(self, name: str) -> str:
         """Return everything that the node's processes have printed so far."""

@@ -22,8 +22,15 @@ FLOCK: Final = "@hhqqi4x"
 class PortClaims:
     """The ports of one host object; other host objects and processes of this user never get the same ports."""
 
-    def __init__(self, ports: range | None = None) -> None:
-        """Open the shared file; claims end with `close` or this process. None: the default range of limits.py."""
+    def __init__(self, ports: range | None = None, address: str = "127.0.0.1") -> None:
+        """
+        Open the shared file; claims end with `close` or this process.
+
+        Args:
+            ports: What may be claimed; None: the default range of limits.py.
+            address: The address on which nodes will listen.
+        """
+        self._listens_on = address
         self._ports = ports if ports is not None else range(limits.PORT_FIRST, limits.PORT_LAST + 1)
         path = state_dir("ports") / "claims"
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -44,7 +51,7 @@ class PortClaims:
             if self._take(port):
                 return port
         raise UsageError(
-            f"ports {ports[0]} to {ports[-1]} on 127.0.0.1: all taken; expected a free one; "
+            f"ports {ports[0]} to {ports[-1]} on {self._listens_on}: all taken; expected a free one; "
             "end what listens there (`ss -ltnp`) or another Fencepost of yours, or name others (--ports)"
         )
 
@@ -60,7 +67,7 @@ class PortClaims:
             # The kernel grants a lock again that we already hold.
             if port in self._claimed or not self._set_lock(port, fcntl.F_WRLCK):
                 return False
-            if not _can_listen(port):
+            if not _can_listen(self._listens_on, port):
                 self._set_lock(port, fcntl.F_UNLCK)
                 return False
             self._claimed.add(port)
@@ -74,12 +81,12 @@ class PortClaims:
         return True
 
 
-def _can_listen(port: int) -> bool:
+def _can_listen(address: str, port: int) -> bool:
     """Return True if a node could listen on the port now; connections in TIME_WAIT do not prevent it."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((address, port))
             probe.listen()
         except OSError:
             return False

@@ -89,7 +89,7 @@ def _copy(source: Folder, target: Folder, without: frozenset[str], depth: int) -
                 vanished |= inner_vanished
                 files += inner_files
             elif stat.S_ISLNK(mode):
-                _remove(target, name)
+                remove(target, name)
                 os.symlink(source.link(name), name, dir_fd=target.fileno())
                 files += 1
             elif stat.S_ISREG(mode):
@@ -102,11 +102,12 @@ def _copy(source: Folder, target: Folder, without: frozenset[str], depth: int) -
 
 def _fresh(folder: Folder, name: str) -> int:
     """Return the handle of a new file, in place of whatever had its name."""
-    _remove(folder, name)
+    remove(folder, name)
     return folder.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
 
-def _remove(folder: Folder, name: str) -> None:
+def remove(folder: Folder, name: str) -> None:
+    """Remove a name and all below it, and no target of a link; do nothing if there is none."""
     try:
         folder.unlink(name)
     except FileNotFoundError:

@@ -72,8 +72,17 @@ class MakeEnvironment(Protocol):
     Args:
         name: the environment's name in the table.
         power_tier: "loop" or "watermark" requires that way to lose power; None uses the best available one.
-        ports: the ports of this machine that nodes may use; None for no limit.
+        ports: the ports that nodes may use on their machine; None for no limit.
+        machines: the file that lists the machines of a host that has some, None for another host.
     """
 
-    def __call__(self, name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
+    def __call__(
+        self,
+        name: str,
+        *,
+        target: Target,
+        power_tier: str | None,
+        ports: range | None,
+        machines: Path | None = None,
+    ) -> Environment:
         """Create the environment; raise UsageError if the target cannot run there."""

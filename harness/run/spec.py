@@ -51,6 +51,7 @@ class RunSpec:
         narrow: whether the schedule was drawn with one partition, and no clients besides its steps.
         stop_at_violation: whether the schedule ends at the first violation that the live check sees.
         seconds: how long one cluster lives through chaos; None for a schedule that is played to its end.
+        machines: the file that lists the machines, "" for a host that lists none.
     """
 
     target: str
@@ -70,6 +71,7 @@ class RunSpec:
     narrow: bool = False
     stop_at_violation: bool = False
     seconds: float | None = None
+    machines: str = ""
 
     @property
     def name(self) -> str:
@@ -106,7 +108,7 @@ class RunSpec:
 
 
 def _run_command(spec: RunSpec) -> str:
-    words = ["fencepost", "run", "--host", spec.host]
+    words = ["fencepost", "run", "--host", spec.host, *(["--hosts", spec.machines] if spec.machines else [])]
     if spec.target == BROKER:
         words += ["--protocol", str(spec.variant)]
     else:
@@ -136,6 +138,7 @@ def _make_command(spec: RunSpec) -> str:
             "TARGET": "" if spec.target == BROKER else spec.target,
             "RULES": " ".join(spec.changes),
         }
+    words["HOSTS"] = spec.machines
     words["TIER"] = spec.power_tier or ""
     words["ARGS"] = STOP_AT_VIOLATION if spec.stop_at_violation else ""
     return f"make {spec.make} " + " ".join(f"{key}={shlex.quote(value)}" for key, value in words.items() if value)

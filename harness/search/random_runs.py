@@ -66,6 +66,7 @@ class RandomRuns:
         narrow: whether schedules have one partition, and no clients besides their steps.
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
         seconds: how long one cluster lives through chaos; None for schedules that are played to their end.
+        machines: the file that lists the machines, None for a host that lists none.
     """
 
     target: str
@@ -80,6 +81,7 @@ class RandomRuns:
     narrow: bool = False
     stop_at_violation: bool = False
     seconds: float | None = None
+    machines: Path | None = None
 
     @property
     def name(self) -> str:
@@ -134,6 +136,7 @@ class RandomRuns:
             narrow=self.narrow,
             stop_at_violation=self.stop_at_violation,
             seconds=self.seconds,
+            machines=str(self.machines or ""),
         )
         if not spec.random and spec.expectation is None:
             raise UsageError(

@@ -65,7 +65,7 @@ def open_players(
         note: called with what could not be taken down at the end.
     """
     first = next(iter(runs.values()))
-    make_host = partial(pick("host", HOSTS, first.host), ports=ports)
+    make_host = partial(pick("host", HOSTS, first.host), ports=ports, machines=first.machines)
     client = first.load_target().client(first.rules)
     players: dict[str, Player] = {}
     with ExitStack() as stack:

@@ -14,6 +14,7 @@ from harness import limits
 from harness.cluster.target import Target
 from harness.ending import whole_number
 from harness.environment import ENVIRONMENTS
+from harness.hosts import machines_of
 from harness.numerals import whole
 from harness.registry import load
 from harness.run.environment import Environment, MakeEnvironment
@@ -36,6 +37,7 @@ class Options:
 
     Attributes:
         jobs: the number of parallel runs, None for the environment's default.
+        machines: the file that lists the machines, None for a host that lists none.
         rules: rules that are changed in every variant, as "rule=value".
         stop_at_violation: whether a schedule ends at the first violation that the live check sees.
     """
@@ -46,6 +48,7 @@ class Options:
     jobs: int | None = None
     power_tier: str | None = None
     ports: range | None = None
+    machines: Path | None = None
     rules: tuple[str, ...] = ()
     stop_at_violation: bool = False
 
@@ -55,7 +58,7 @@ class Options:
         Return the given options, with a random seed if none was given.
 
         Raises:
-            UsageError: a rule is changed twice.
+            UsageError: a rule is changed twice, or the host's list of machines is missing or wrong.
         """
         rules = tuple(getattr(arguments, "rule", None) or ())
         check_distinct(list(map(present_name, rules)), "option --rule")
@@ -66,6 +69,7 @@ class Options:
             jobs=arguments.jobs,
             power_tier=arguments.power_tier,
             ports=arguments.ports,
+            machines=machines_of(arguments.host, arguments.machines),
             rules=rules,
             stop_at_violation=getattr(arguments, "stop_at_violation", False),
         )
@@ -78,7 +82,7 @@ class Options:
             UsageError: there is no such host, or it cannot run this target with these options.
         """
         make: MakeEnvironment = load("host", ENVIRONMENTS, self.host, "make_environment")
-        return make(self.host, target=target, power_tier=self.power_tier, ports=self.ports)
+        return make(self.host, target=target, power_tier=self.power_tier, ports=self.ports, machines=self.machines)
 
 
 def configure_options(
@@ -103,7 +107,14 @@ def configure_options(
         "--ports",
         type=ports,
         metavar="FIRST-LAST",
-        help=f"ports that local nodes may use (default: {limits.PORT_FIRST}-{limits.PORT_LAST})",
+        help=f"ports that nodes of local and ssh may use (default: {limits.PORT_FIRST}-{limits.PORT_LAST})",
+    )
+    parser.add_argument(
+        "--hosts",
+        type=file,
+        dest="machines",
+        metavar="FILE",
+        help="the TOML file that lists the machines of the host ssh (default: $FENCEPOST_HOSTS; docs/hosts.md)",
     )
     parser.add_argument("--results", type=folder, default=Path("results"), help="folder of the results")
 
@@ -145,6 +156,13 @@ def folder(text: str) -> Path:
     """Parse a folder's name; refuse the empty one of an unset variable, which would mean the current folder."""
     if not text:
         raise argparse.ArgumentTypeError("'': expected a folder, such as results")
+    return Path(text)
+
+
+def file(text: str) -> Path:
+    """Parse a file's name; refuse the empty one of an unset variable."""
+    if not text:
+        raise argparse.ArgumentTypeError("'': expected a file, such as hosts.toml")
     return Path(text)
 
 

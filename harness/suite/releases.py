@@ -96,6 +96,7 @@ def _spec(scenario: Scenario, target: Target, protocol: str, options: Options, *
         draw=draw(scenario, options.seed),
         make=make,
         power_tier=options.power_tier,
+        machines=str(options.machines or ""),
     )
 
 

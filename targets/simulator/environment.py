@@ -200,12 +200,14 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
     return cluster
 
 
-def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:
+def make_environment(
+    name: str, *, target: Target, power_tier: str | None, ports: range | None, machines: Path | None = None
+) -> Environment:
     """
     Return the simulated environment.
 
     Raises:
-        UsageError: it cannot run this target, or a real disk or real ports were requested.
+        UsageError: it cannot run this target, or a real disk, real ports or real machines were requested.
     """
     if not isinstance(target, BrokerTarget):
         raise UsageError(f"host {name}: target {target.name}; expected broker, whose core the simulator runs")
@@ -215,4 +217,6 @@ def make_environment(name: str, *, target: Target, power_tier: str | None, ports
         raise UsageError(
             f"host {name}: ports {ports[0]} to {ports[-1]}; expected no range, its network is simulated"
         )
+    if machines is not None:
+        raise UsageError(f"host {name}: machines of {machines}; expected none, they are simulated")
     return SimEnvironment(name, target)

@@ -36,7 +36,7 @@ def test_help_names_the_exit_codes(command: list[str], capsys: pytest.CaptureFix
         (["--target", "kafca"], "unknown target 'kafca'"),
         (
             ["--host", "lokal", "--scenario", "kip101-1"],
-            "unknown host 'lokal': expected one of docker, local, sim. Did you",
+            "unknown host 'lokal': expected one of docker, local, sim, ssh. Did",
         ),
     ],
 )

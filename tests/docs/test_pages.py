@@ -109,7 +109,7 @@ def test_every_option_and_target_is_on_the_page_of_commands() -> None:
         "make test-kip101",
         "make docs",
         "make scenarios",
-        "`local`, `docker`, `sim`",
+        "`local`, `docker`, `ssh`, `sim`",
     ):
         assert word in page
 

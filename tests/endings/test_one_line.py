@@ -146,7 +146,7 @@ def test_engine_that_does_not_answer_is_told_with_how_to_start_one(
         (["--protocol", "kip-101"], "unknown protocol 'kip-101': expected one of hw, kip101, "),
         (["--rule", "truncate-to=high_watermark"], "rule 'truncate-to': no such rule; expected one of "),
         (["--rule", "truncate_to=high-watermark"], "rule truncate_to='high-watermark': expected one of "),
-        (["--host", "dokcer"], "unknown host 'dokcer': expected one of docker, local, sim."),
+        (["--host", "dokcer"], "unknown host 'dokcer': expected one of docker, local, sim, ssh."),
         (["--target", "brokers"], "unknown target 'brokers': expected one of "),
     ],
 )

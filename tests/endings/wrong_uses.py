@@ -96,7 +96,7 @@ FENCEPOST: Final = (
     use("--verbose", "required: COMMAND"),
     use("", "''; expected one of", ""),
     # Options that do not exist, are cut short, lack a value, or have one too many.
-    use("play --hots sim", "unrecognized arguments: --hots sim. Did you mean '--host'?"),
+    use("play --hots sim", "unrecognized arguments: --hots sim. Did you mean '--hosts'?"),
     use("play --scen kip101-1", "unrecognized arguments: --scen kip101-1. Did you mean '--scenario'?"),
     use("run --protocl=hw", "Did you mean '--protocol'?"),
     use("play --seed", "--seed: expected one argument"),
@@ -121,8 +121,17 @@ FENCEPOST: Final = (
     use("play --ports 9-5", "--ports: '9-5': expected FIRST-LAST"),
     use(f"play --ports 1-{DIGITS}", "expected FIRST-LAST, from 1 to 65535"),
     # Names.
-    use("play --host dokcer", "unknown host 'dokcer': expected one of docker, local, sim. Did you mean 'docker'?"),
-    use("test-kafka --host sim", "unknown host 'sim': expected one of docker, local."),
+    use(
+        "play --host dokcer",
+        "unknown host 'dokcer': expected one of docker, local, sim, ssh. Did you mean 'docker'?",
+    ),
+    use("test-kafka --host sim", "unknown host 'sim': expected one of docker, local, ssh."),
+    use(
+        "play --host ssh", "host ssh: no list of machines; expected --hosts FILE, or FENCEPOST_HOSTS, a TOML file"
+    ),
+    use("run --host ssh --hosts none.toml", "none.toml: No such file or directory; expected a list of machines"),
+    use("play --hosts x.toml", "--hosts x.toml: host local lists no machines; expected it with host ssh"),
+    use("play --host ssh --hosts", "--hosts: '': expected a file, such as hosts.toml", ""),
     use("play --power-tier lopp", "--power-tier: 'lopp'; expected one of loop, watermark. Did you mean 'loop'?"),
     use(
         "play --target brokers", "unknown target 'brokers': expected one of broker, kafka. Did you mean 'broker'?"

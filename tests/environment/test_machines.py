@@ -34,6 +34,7 @@ class Closing:
 def machines(tmp_path: Path) -> RealMachines:
     """Return machines with one node, A, whose disk is the folder `data`."""
     host = SimpleNamespace(name="local", power_tier="watermark", disk=lambda _: tmp_path / "data")
+    host.unlink = lambda _, path: (tmp_path / "data" / path).unlink()
     (tmp_path / "data").mkdir()
     spec = cluster_spec(TARGET, "hw", {"A": 1}, ["A"])
     return RealMachines(
@@ -137,3 +138,20 @@ def _fails_at_b(name: str) -> str:
 
 def test_until_is_true_at_once_and_false_in_time() -> None:
     assert (True, False) == (RealTime().until(lambda: True, 60), RealTime().until(lambda: False, 0))
+
+
+def test_waiting_ends_at_once_when_a_machine_is_lost() -> None:
+    waited: list[bool] = []
+
+    def lost() -> None:
+        if len(waited) == 2:
+            raise PreconditionError("machine m2: lost")
+
+    def condition() -> bool:
+        waited.append(True)
+        return False
+
+    with pytest.raises(PreconditionError, match="machine m2: lost"):
+        RealTime(lost).until(condition, 600)
+    assert 2 == len(waited)
+    assert RealTime().until(lambda: True, 600) is True

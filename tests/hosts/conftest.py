@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.hosts import HOSTS
 from harness.hosts.base import Host
+from harness.hosts.ssh import SshHost
 from harness.launch import Launch
+from harness.model import FencepostError
+from tests.hosts.sshds import Sshd, require_sshd, root_server, servers, write_list
 
 # Runs each action in turn and prints it, then waits for SIGTERM. Paths are relative to the data directory.
 NODE = """
@@ -38,6 +42,7 @@ while True:
 """
 
 MakeHostFixture = Callable[..., Host]
+MakeSsh = Callable[..., SshHost]
 
 
 def node(data_dir: str, *actions: str, python: str = sys.executable) -> Launch:
@@ -52,6 +57,14 @@ def start_ready(host: Host, name: str, launch: Launch) -> None:
     assert until(lambda: host.log_text(name).count("ready") > before, limits.PROCESS_START_S_MAX), host.log_text(
         name
     )
+
+
+def launched(host: SshHost, name: str, *actions: str, disk: bool = True) -> Launch:
+    """Add a node, start it, and return its launch when it has done its actions."""
+    place = host.add_node(name, disk=disk)
+    launch = node(place.data_dir, *actions, python=place.python)
+    start_ready(host, name, launch)
+    return launch
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +88,41 @@ def make_host(tmp_path: Path) -> Iterator[MakeHostFixture]:
     yield make
     for host in made:
         host.close()
+
+
+@pytest.fixture(scope="package")
+def machines() -> Iterator[list[Sshd]]:
+    """Start three SSH servers on loopback; a test that kills one starts it again."""
+    if why := require_sshd():
+        pytest.skip(why)
+    with servers(3) as made:
+        yield made
+
+
+@pytest.fixture(scope="package")
+def root_machine() -> Iterator[Sshd]:
+    """Start an SSH server whose user is root."""
+    if why := require_sshd(root=True):
+        pytest.skip(why)
+    with root_server() as made:
+        yield made
+
+
+@pytest.fixture
+def make_ssh(tmp_path: Path, machines: list[Sshd]) -> Iterator[MakeSsh]:
+    """Open hosts on the machines, or others, and close them all after the test."""
+    made: list[SshHost] = []
+
+    def make(
+        on: list[Sshd] | None = None, *top: str, tier: str | None = "watermark", **wishes: Callable[[str], None]
+    ) -> SshHost:
+        file = write_list(tmp_path / f"hosts{len(made)}.toml", on or machines, *top)
+        host = SshHost(tmp_path / f"run{len(made)}", power_tier=tier, machines=file, **wishes)
+        made.append(host)
+        host.open()
+        return host
+
+    yield make
+    for host in made:
+        with suppress(FencepostError):  # a machine that the test has killed
+            host.close()

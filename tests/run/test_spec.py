@@ -54,6 +54,14 @@ def test_expectation_is_the_one_of_the_variant_that_is_played() -> None:
     ),
     (written_spec("none"), "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=local"),
     (
+        replace(random_spec("ssh"), machines="my hosts.toml"),
+        "fencepost run --host ssh --hosts 'my hosts.toml' --protocol kip101 --seed 3",
+    ),
+    (
+        replace(written_spec("none"), host="ssh", machines="hosts.toml"),
+        "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=ssh HOSTS=hosts.toml",
+    ),
+    (
         replace(written_spec("none"), target="kafka", changes=("a=b", "c=d e"), power_tier="loop"),
         "make scenarios SCENARIO=written-1 PROTOCOL=hw SEED=3 HOST=local TARGET=kafka RULES='a=b c=d e' TIER=loop",
     ),

@@ -1,0 +1,135 @@
+"""
+What is copied to a machine, as zip archives named by their content: sources, and the libraries of a broker.
+
+The sources are those of the agent and of our broker. The libraries are this Python's own, if the machine's Python
+is of the same version and kind; else the pinned wheels for the machine's Python, from PyPI.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import platform
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from harness.hosts import images
+
+# The agent is the host `local`, with a driver; harness/hosts/remote/agent.py.
+AGENT: Final = (
+    "harness/__init__.py",
+    "harness/anomaly.py",
+    "harness/beneath.py",
+    "harness/cleanup/__init__.py",
+    "harness/cleanup/chains.py",
+    "harness/cleanup/ledger.py",
+    "harness/cleanup/mounts.py",
+    "harness/cleanup/process.py",
+    "harness/cleanup/state.py",
+    "harness/cleanup/undo.py",
+    "harness/ending.py",
+    "harness/events",
+    "harness/hosts/__init__.py",
+    "harness/hosts/base.py",
+    "harness/hosts/disks.py",
+    "harness/hosts/local.py",
+    "harness/hosts/loopfs.py",
+    "harness/hosts/node.py",
+    "harness/hosts/nodes.py",
+    "harness/hosts/ports.py",
+    "harness/hosts/remote/__init__.py",
+    "harness/hosts/remote/agent.py",
+    "harness/hosts/remote/changes.py",
+    "harness/hosts/remote/guard.py",
+    "harness/hosts/remote/wire.py",
+    "harness/hosts/site.py",
+    "harness/hosts/trees.py",
+    "harness/java.py",
+    "harness/launch.py",
+    "harness/limits.py",
+    "harness/model.py",
+    "harness/numerals.py",
+    "harness/registry.py",
+    "harness/zookeeper/__init__.py",
+    "harness/zookeeper/server.py",
+)
+# The modules by which a machine's Python shows that it has a broker's libraries.
+LIBRARIES: Final = images.WHEELS["broker"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """An archive, and the name of the folder that it is unpacked to: a hash of what is in it."""
+
+    name: str
+    archive: bytes
+
+
+@cache
+def sources() -> Parcel:
+    """Return the sources of agent and broker."""
+    names = sorted(
+        {path for top in (*AGENT, *images.SOURCES["broker"]) for path in _python_files(images.ROOT / top)}
+    )
+    return _packed({str(path.relative_to(images.ROOT)): path.read_bytes() for path in names})
+
+
+@cache
+def libraries(python: tuple[int, int], like: tuple[str, ...]) -> Parcel:
+    """
+    Return a broker's libraries for a machine's Python.
+
+    Args:
+        python: its version.
+        like: its implementation, system, processor and C library, as of `like_ours`.
+
+    Raises:
+        UsageError: They are not this Python's, and no wheels of them can be downloaded.
+    """
+    if python == sys.version_info[:2] and like == like_ours():
+        return _packed(dict(_installed()))
+    wheels: dict[str, bytes] = {}
+    for wheel in images.download("broker", python=".".join(map(str, python)), machine=like[2]):
+        with zipfile.ZipFile(wheel) as archive:
+            wheels |= {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
+    return _packed(wheels)
+
+
+def like_ours() -> tuple[str, ...]:
+    """Return this Python's implementation, system, processor and C library."""
+    return (sys.implementation.name, sys.platform, platform.machine(), platform.libc_ver()[0])
+
+
+def _installed() -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a broker's libraries as they are installed here, without what is compiled from them."""
+    for name in LIBRARIES:
+        for file in importlib.metadata.distribution(name).files or ():
+            path = Path(str(file.locate()))
+            if ".." not in file.parts and file.suffix != ".pyc" and path.is_file():
+                yield str(file), path.read_bytes()
+
+
+def _python_files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _packed(files: Mapping[str, bytes]) -> Parcel:
+    digest = hashlib.sha256()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, data in sorted(files.items()):
+            digest.update(f"{name}\0{len(data)}\0".encode() + data)
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return Parcel(name=digest.hexdigest()[:16], archive=packed.getvalue())
+
+
+def of_survey(seen: Mapping[str, Any]) -> tuple[tuple[int, int], tuple[str, ...]]:
+    """Return a machine's Python as `libraries` takes it, from what harness/hosts/remote/prepare.py saw."""
+    major, minor = seen["python"]
+    return (int(major), int(minor)), (str(seen["implementation"]), *map(str, seen["platform"]))
