@@ -101,14 +101,20 @@ def chosen_pages(size: int, chance: Random) -> list[int]:
 
 
 def keep_pages(folder: Folder, before: Contents, chance: Random) -> None:
-    """Give the files that are left in a folder some of the pages that they had behind their end."""
+    """
+    Let a folder that has only what was flushed have what reached the disk besides, as a journal that was written.
+
+    Every name and cut that was made is there, and of the bytes behind the flushed ones the pages that chance chooses.
+    """
+    for path in sorted(contents(folder).keys() - before.keys()):
+        folder.unlink(path)
     for path, old in sorted(before.items()):
+        above, _, name = path.rpartition("/")
+        with folder.make(above) if above else folder.below(()) as parent:
+            handle = parent.open(name, os.O_RDWR | os.O_CREAT)
         try:
-            handle = folder.open(path, os.O_RDWR)
-        except (FileNotFoundError, NotADirectoryError, RefusedError):
-            continue
-        try:
-            end = os.fstat(handle).st_size
+            end = min(os.fstat(handle).st_size, len(old))
+            os.ftruncate(handle, end)
             for at in chosen_pages(len(old), chance):
                 first, last = max(at, end), min(at + PAGE_BYTES, len(old))
                 if first < last:
