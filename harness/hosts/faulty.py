@@ -131,6 +131,7 @@ class FaultyDisk:
             self._filled = False
         self._tell(MEND)
         seen = self.seen()
+        self._tell("")
         what = "; ".join(seen["met"])
         more = seen["refused"] - sum(": " not in text and " at " in text for text in seen["met"])
         what += f"; and {more} more" if more > 0 else ""
@@ -149,6 +150,10 @@ class FaultyDisk:
         """Take it away, and close its entry of the ledger."""
         self._unmount()
         self._ledger.done(self._entry)
+
+    def forget(self) -> None:
+        """Wait for its process after the ledger has killed it, so that no zombie remains."""
+        self._server.forget()
 
     def _tell(self, word: str) -> None:
         try:

@@ -104,7 +104,8 @@ def keep_pages(folder: Folder, before: Contents, chance: Random) -> None:
     """
     Let a folder that has only what was flushed have what reached the disk besides, as a journal that was written.
 
-    Every name and cut that was made is there, and of the bytes behind the flushed ones the pages that chance chooses.
+    Every name and cut that was made is there, and of the bytes behind the flushed ones the pages that chance
+    chooses.
     """
     for path in sorted(contents(folder).keys() - before.keys()):
         folder.unlink(path)

@@ -138,6 +138,9 @@ class Site:
         if ledger is None:
             return
         left = ledger.close()
+        for disk in self._disks.values():
+            if isinstance(disk, FaultyDisk):
+                disk.forget()
         if left:
             raise FencepostError(
                 f"host in {self.run_dir}: not all is undone, the next run tries again: {'; '.join(left)}"
