@@ -27,9 +27,10 @@ FSYNC: Final = "fsync"
 ASK: Final = "ask"
 
 SLOW: Final = "slow"
+FULL: Final = "full"
 # By the name of the error (harness/cluster/disk_error.py): the kinds of calls that fail, and with what.
 REFUSED: Final[Mapping[str, tuple[frozenset[str], int]]] = {
-    "full": (frozenset({WRITE, MAKE}), errno.ENOSPC),
+    FULL: (frozenset({WRITE, MAKE}), errno.ENOSPC),
     "write": (frozenset({WRITE}), errno.EIO),
     "flush": (frozenset({FSYNC}), errno.EIO),
     "read": (frozenset({READ}), errno.EIO),
@@ -77,6 +78,8 @@ class FaultRules:
         self._errno = 0
         self._durable: dict[str, int] = {}
         self._lost: set[str] = set()
+        # The next write has room for a half of it.
+        self._half = False
 
     # --- from outside --------------------------------------------------------------------------------------
     def set(self, error: str) -> None:
@@ -87,16 +90,19 @@ class FaultRules:
         self._kinds, self._errno = REFUSED[error]
         self.refused = self.slowed = 0
         self.met = []
+        self._half = error == FULL
 
     def mend(self) -> None:
         """Let the disk do all it is asked again, without the bytes whose fsync failed."""
-        self.error, self._kinds = "", frozenset()
+        self.error, self._kinds, self._half = "", frozenset(), False
         gone = files = 0
         for path in sorted(self._lost):
             try:
-                lost = self._length_of(path) - self._durable.get(path, 0)
+                length = self._length_of(path)
+                # A file that was never opened for writing has nothing to lose.
+                lost = length - self._durable.get(path, length)
                 if lost > 0:
-                    self._cut(path, self._durable.get(path, 0))
+                    self._cut(path, length - lost)
                     gone, files = gone + lost, files + 1
             except FileNotFoundError:
                 continue
@@ -121,11 +127,18 @@ class FaultRules:
         if self.error == SLOW and kind in _SLOWED:
             self.slowed += 1
             self._wait(SLOW_MS / 1000)
-        if kind in self._kinds:
+        if kind in self._kinds and not (self._half and kind == WRITE and size > 1):
             if kind == FSYNC:
                 self._lost.add(path)
             self._note(self._errno, kind, path, size)
             raise OSError(self._errno, os.strerror(self._errno))
+
+    def fits(self, size: int) -> int:
+        """Return how many bytes of a write fit: of the first one on a full disk a half, else all."""
+        if not self._half or size < 2:
+            return size
+        self._half = False
+        return size // 2
 
     def failed(self, error: OSError, kind: str, path: str, size: int = 0) -> None:
         """Note a call that failed below, if it failed for the disk's sake."""

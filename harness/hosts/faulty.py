@@ -4,7 +4,7 @@ A disk that can fail as it is told: the node sees another disk through harness/h
 The harness reads and changes the disk below; the node's data directory is `mounted`. So a power loss works below
 as ever, in this order: pause the node, shut the filesystem down, kill the node, take the FUSE mount away, unmount
 and mount the filesystem, mount FUSE anew.
-A full disk is a really full one where the disk below can be filled; else its writes fail all the same.
+A full disk is full for every write, also for one that the disk below could still take in a block that it has.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
 from harness.cluster.disk_error import SLOW_MS, DiskError
 from harness.hosts.disks import Disk, Owner, PlainDisk, Victim
+from harness.hosts.fault_rules import MET_MAX
 from harness.hosts.faultfs import CONTROL, MEND, SYNCED
 from harness.hosts.node import NodeProcess, child_environment
 from harness.model import PreconditionError, UsageError
@@ -67,7 +68,6 @@ class FaultyDisk:
         self.mounted.mkdir(parents=True)
         self._entry = ledger.note("fuse", mount_point=str(self.mounted), source=self._source)
         self._server = NodeProcess(name=f"disk {folder}", ledger=ledger, log=folder / "log.txt")
-        self._filled = False
         self._mount()
 
     # --- as every disk -------------------------------------------------------------------------------------
@@ -103,40 +103,30 @@ class FaultyDisk:
     # --- errors --------------------------------------------------------------------------------------------
     def state(self) -> str:
         """Return what is wrong with it now, as its process says."""
-        return DiskError.FULL if self._filled else str(self.seen()["error"])
+        return str(self.seen()["error"])
 
     def break_down(self, error: DiskError, victim: Victim) -> str:
         """Let the disk fail so from now on; a slow one is asked something, and must have taken its time."""
-        # The rule is set first, so that what the full disk below refuses is counted from here on.
-        fills = error is DiskError.FULL and self._below.tier == "loop"
-        self._tell("" if fills else error)
-        if fills:
-            seen = self._below.break_down(error, victim)
-            self._filled = True
-            return seen
-        if error is DiskError.SLOW:
-            started = time.monotonic()
-            os.statvfs(self.mounted)
-            took_ms = (time.monotonic() - started) * 1000
-            if not self.seen()["slowed"]:
-                raise PreconditionError(f"disk {self.mounted}: a call was not slowed; expected it to be")
-            return f"every call takes {SLOW_MS} ms longer; one from outside took {took_ms:.1f} ms"
-        return ""
+        del victim
+        self._tell(error)
+        if error is not DiskError.SLOW:
+            return ""
+        started = time.monotonic()
+        os.statvfs(self.mounted)
+        took_ms = (time.monotonic() - started) * 1000
+        if not self.seen()["slowed"]:
+            raise PreconditionError(f"disk {self.mounted}: a call was not slowed; expected it to be")
+        return f"every call takes {SLOW_MS} ms longer; one from outside took {took_ms:.1f} ms"
 
     def mend(self, victim: Victim) -> str:
-        """Let it work again; return what it refused, "" for nothing."""
-        filled = ""
-        if self._filled:
-            filled = self._below.mend(victim)
-            self._filled = False
+        """Let it work again; return what it refused, or how many calls took longer, "" for nothing."""
+        del victim
         self._tell(MEND)
         seen = self.seen()
         self._tell("")
-        what = "; ".join(seen["met"])
-        more = seen["refused"] - sum(": " not in text and " at " in text for text in seen["met"])
-        what += f"; and {more} more" if more > 0 else ""
-        what += f"{seen['slowed']} calls took longer" if seen["slowed"] else ""
-        return f"{what} ({filled})" if what and filled else what
+        told = [*seen["met"], *([f"{seen['slowed']} calls took longer"] if seen["slowed"] else [])]
+        more = seen["refused"] - MET_MAX
+        return "; ".join([*told, *([f"{more} more calls failed"] if more > 0 else [])])
 
     def seen(self) -> dict[str, Any]:
         """Return what is wrong with the disk now, and what it refused since: see FaultRules.seen."""
@@ -190,11 +180,12 @@ def why_no_fuse(folder: Path, ledger: Ledger) -> str:
     """Return why disks cannot be made to fail by FUSE here, "" if they can; tries it once in a process."""
     with _trial_mutex:
         if not _trials:
-            _trials.append(_missing() or _try_once(folder, ledger))
+            _trials.append(missing() or _try_once(folder, ledger))
         return _trials[0]
 
 
-def _missing() -> str:
+def missing() -> str:
+    """Return which part of FUSE is not on this machine, "" if it may work."""
     if not Path("/dev/fuse").exists():
         return "no /dev/fuse; expected the kernel's module fuse"
     if os.geteuid() != 0 and shutil.which("fusermount3") is None:

@@ -22,6 +22,9 @@ class DeadVictim:
     def pause(self) -> str:
         raise AssertionError("a dead process is not paused")
 
+    def resume(self) -> str:
+        raise AssertionError("a dead process is not resumed")
+
     def kill(self) -> str:
         raise AssertionError("a dead process is not killed")
 

@@ -11,7 +11,7 @@ import pytest
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.environment.machines import RealMachines
-from harness.hosts.faulty import _missing
+from harness.hosts.faulty import missing
 from harness.launch import Address
 from harness.model import FencepostError, PreconditionError
 from harness.scenario.file import PARTITION, TOPIC
@@ -19,7 +19,7 @@ from tests.clusters import running
 from tests.nemesis.conftest import IDS, REPLICAS, client_of, ends, heal, inject, make_whole, produce, roles
 
 FAULTS = ("disk-full", "write-error", "flush-error", "read-error", "disk-read-only", "disk-slow")
-NO_FUSE = _missing()
+NO_FUSE = missing()
 
 pytestmark = [
     pytest.mark.slow,
