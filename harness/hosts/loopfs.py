@@ -4,22 +4,14 @@ A disk that really loses power: a loop-mounted ext4 for each node, shut down whi
 FS_IOC_SHUTDOWN without a flush of the journal makes the filesystem lose what it has not written: bytes, sizes,
 names and truncations that no fsync covered. Unmounting and mounting it again replays the journal, as after a real
 power loss.
-
-Safety: the ioctl goes only to a filesystem that differs from its parent's, and whose loop device is backed by a
-file in this run's own folder. Both are checked on the same handle that the ioctl then uses. After a failed mount,
-the mount point is a folder of the machine's own disk, and shutting that down would take the machine down.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import shutil
-import struct
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -34,13 +26,8 @@ from harness.cluster.disk_error import DiskError
 from harness.hosts import loop_faults
 from harness.hosts.disks import Owner, Victim, set_aside, set_owner, sync_filesystem
 from harness.hosts.lost_pages import Contents, contents, lost_between
+from harness.hosts.shutdown import FLUSH_ALL, LOG_FLUSH, NO_LOG_FLUSH, PROBE_FILE, require_own_mount, shut_down
 from harness.model import PreconditionError, UsageError
-
-FS_IOC_SHUTDOWN: Final = 0x8004587D
-# What a shutdown writes before: all that there is; the journal alone; nothing.
-FLUSH_ALL: Final = 0
-LOG_FLUSH: Final = 1
-NO_LOG_FLUSH: Final = 2
 
 # A small journal, and all tables written at once, so that no kernel thread writes any later.
 MKFS: Final = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0")
@@ -48,7 +35,6 @@ MKFS: Final = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=0,
 # filesystem read-only, which is a fault that is asked for (loop_faults.make_read_only).
 MOUNT_OPTIONS: Final = "loop,noatime,commit=900,errors=remount-ro"
 TOOLS: Final = ("mkfs.ext4", "mount", "umount", "losetup", "cp")
-PROBE_FILE: Final = "power-probe"
 
 # Loop filesystems are tried once for each process; holds "" if they work, else the reason why not.
 _trials: Final[list[str]] = []
@@ -168,7 +154,7 @@ class LoopDisk:
 
     def _become_read_only(self, victim: Victim) -> str:
         """Flush and make it read-only while the node does nothing, so that nothing is lost by it."""
-        _require_own_mount(self._mount_point, self._folder)
+        require_own_mount(self._mount_point, self._folder)
         runs = victim.alive()
         if runs:
             victim.pause()
@@ -203,73 +189,6 @@ class LoopDisk:
         backing = mounts.backing_file(self._mount_point.stat().st_dev)
         if backing != self._image:
             raise UsageError(f"mount {self._mount_point}: backed by {backing}; expected {self._image}")
-
-
-def shut_down(mount_point: Path, folder: Path, flags: int = NO_LOG_FLUSH) -> float:
-    """
-    Make the mounted filesystem lose what it has not written, and verify that a write then fails.
-
-    Args:
-        flags: what is written before: NO_LOG_FLUSH, LOG_FLUSH or FLUSH_ALL.
-
-    Returns:
-        Milliseconds that the ioctl took.
-
-    Raises:
-        PreconditionError: It is no loop mount backed by a file in the folder, and nothing was done; or a write
-            still succeeds afterwards.
-    """
-    handle = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _require_own_loop(handle, mount_point, folder)
-        probe = os.open(PROBE_FILE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
-        try:
-            started = time.monotonic()
-            fcntl.ioctl(handle, FS_IOC_SHUTDOWN, struct.pack("I", flags))
-            took_ms = (time.monotonic() - started) * 1000
-            seen = _write_error(probe)
-            if seen != errno.EIO:
-                raise PreconditionError(
-                    f"power loss of {mount_point}: a write after the shutdown gave "
-                    f"{errno.errorcode.get(seen, 'success')}; expected EIO"
-                )
-        finally:
-            os.close(probe)
-    finally:
-        os.close(handle)
-    return took_ms
-
-
-def _write_error(handle: int) -> int:
-    """Write a byte and return the error number; 0 if the write succeeds."""
-    try:
-        os.write(handle, b"x")
-    except OSError as error:
-        return error.errno or 0
-    return 0
-
-
-def _require_own_mount(mount_point: Path, folder: Path) -> None:
-    handle = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _require_own_loop(handle, mount_point, folder)
-    finally:
-        os.close(handle)
-
-
-def _require_own_loop(handle: int, mount_point: Path, folder: Path) -> None:
-    """Raise PreconditionError unless the filesystem is a loop mount of a file in the folder."""
-    device = os.fstat(handle).st_dev
-    if device == mount_point.parent.stat().st_dev:
-        raise PreconditionError(
-            f"power loss of {mount_point}: nothing is mounted there, it is its parent's filesystem; "
-            "expected a loop mount of this run"
-        )
-    backing = mounts.backing_file(device)
-    if backing is None or folder.resolve() not in backing.resolve().parents:
-        raise PreconditionError(
-            f"power loss of {mount_point}: backed by {backing or 'no loop device'}; expected a file in {folder}"
-        )
 
 
 def why_not(folder: Path, ledger: Ledger) -> str:
