@@ -7,16 +7,36 @@ A fault names what it needs (harness/cluster/fault.py). No code outside of a hos
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Ability(StrEnum):
     """
     Something that not every host can do to its nodes.
 
-    CLOCKS: set the clock of one node apart from all others. DISK_ERRORS: have a node's disk report an error that
-    its broker meets. LOST_DISKS: replace a node's disk by an empty one.
+    CLOCKS: set the clock of one node apart from all others. DISK_FULL: let a node's disk run out of space.
+    DISK_ERRORS: have its writes and flushes fail with EIO. DISK_READ_ERRORS: have its reads fail with EIO.
+    DISK_READ_ONLY: have every change of it fail with EROFS. DISK_SLOW: have its calls take longer. LOST_DISKS:
+    replace a node's disk by an empty one. TORN_POWER_LOSS: lose a part of what was not flushed.
     """
 
     CLOCKS = "clocks"
+    DISK_FULL = "disk-full"
     DISK_ERRORS = "disk-errors"
+    DISK_READ_ERRORS = "disk-read-errors"
+    DISK_READ_ONLY = "disk-read-only"
+    DISK_SLOW = "disk-slow"
     LOST_DISKS = "lost-disks"
+    TORN_POWER_LOSS = "torn-power-loss"
+
+
+# Those that a node's disk must have from the start: its calls pass through the harness (harness/hosts/faulty.py).
+OF_DISKS: Final = frozenset(
+    {
+        Ability.DISK_FULL,
+        Ability.DISK_ERRORS,
+        Ability.DISK_READ_ERRORS,
+        Ability.DISK_READ_ONLY,
+        Ability.DISK_SLOW,
+    }
+)

@@ -30,6 +30,7 @@ class Effect(StrEnum):
     CUT_OFF = "cut-off-from-zookeeper"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
+    DISK_SLOW = "disk-slow"
     DOWN = "down"
     POWER_LOST = "power-lost"
     PAGES_LOST = "pages-lost"
@@ -67,7 +68,9 @@ DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
 UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
 LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
-LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
+LASTING: Final = DOWN | {
+    *(Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.DISK_SLOW, Effect.PAUSED),
+}
 
 
 class Band(StrEnum):

@@ -8,6 +8,8 @@ from typing import Final
 # within milliseconds; the limit is generous so that a busy machine does not fail a run.
 CONDITION_WAIT_S_MAX: Final = 40.0
 CONDITION_POLL_S: Final = 0.005
+# How long a broker at work may take to meet an error of its disk: many times its longest rest between two writes.
+DISK_ERROR_S_MAX: Final = 5.0
 
 PROCESS_START_S_MAX: Final = 30.0
 PROCESS_END_S_MAX: Final = 10.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harness.ability import Ability
 from harness.cluster.cluster import Cluster
-from harness.cluster.disk_error import DiskError, fail
+from harness.cluster.disk_error import NEEDS, DiskError
+from harness.cluster.failing_disk import fail
 from harness.cluster.fault import Fault
 from harness.effect import Band, Effect
 from nemesis import kill, restart
@@ -25,5 +25,5 @@ FAULT = Fault(
     band=Band.DOWN,
     weight=0.0,
     by_itself=True,
-    needs=Ability.DISK_ERRORS,
+    needs=NEEDS[DiskError.FULL],
 )

@@ -58,6 +58,8 @@ def running(
     power_tier: str = "watermark",
     settings: Mapping[str, Any] | None = None,
     releases: Mapping[str, str] | None = None,
+    nemeses: Sequence[str] = (),
+    host: str = "local",
 ) -> Iterator[Cluster]:
     """
     Start a cluster with every node running and the first one as controller; close it after the block.
@@ -71,14 +73,16 @@ def running(
         power_tier: the host's power tier.
         settings: broker settings to change.
         releases: node -> its own protocol, as in a rolling upgrade.
+        nemeses: the faults that the cluster's machines must be able to do.
+        host: the host of the nodes.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
     cluster = open_machines(
-        cluster_spec(target, protocol, ids, replicas),
+        cluster_spec(target, protocol, ids, replicas, nemeses=nemeses),
         run_dir,
         History(run_dir / "history.jsonl"),
-        make_host=HOSTS["local"],
+        make_host=HOSTS[host],
         target=target,
         zookeeper=zookeeper,
         power_tier=power_tier,

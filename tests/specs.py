@@ -21,6 +21,7 @@ def cluster_spec(
     settings: Settings | None = None,
     seed: int = 1,
     host: str = "local",
+    nemeses: Sequence[str] = (),
 ) -> RunSpec:
     """Return the spec of a cluster with these nodes (the controller first) and this protocol."""
     scenario = Scenario(
@@ -41,4 +42,5 @@ def cluster_spec(
         rules=target.rules(protocol, changes),
         scenario=scenario,
         draw=Draw(seed=seed, ids=ids, counts={}),
+        nemeses=tuple(nemeses),
     )

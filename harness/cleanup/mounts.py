@@ -81,6 +81,37 @@ def unmount(mount_point: Path, backing: Path) -> str:
     return ""
 
 
+def source_of(mount_point: Path) -> str:
+    """Return the source of the mount at exactly this path, the topmost one; "" if nothing is mounted there."""
+    found = ""
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        before, _, after = line.partition(" - ")
+        if _unescaped(before.split()[4]) == str(mount_point):
+            found = _unescaped(after.split()[1])
+    return found
+
+
+def detach(mount_point: Path, source: str) -> str:
+    """
+    Take a FUSE mount of this source away at once, though it is in use or its process is gone.
+
+    Changes nothing if another filesystem is mounted there.
+
+    Returns:
+        "", or what went wrong.
+    """
+    while (found := source_of(mount_point)) != "":
+        if found != source:
+            return f"{mount_point}: {found} is mounted there; expected {source}"
+        tool = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-u", "-z"]
+        done = subprocess.run(
+            [*tool, str(mount_point)], capture_output=True, text=True, check=False, start_new_session=True
+        )
+        if done.returncode != 0 and source_of(mount_point) == source:
+            return f"{mount_point}: {done.stderr.strip()}; expected to be able to unmount it"
+    return ""
+
+
 def _backing(node: Path) -> Path:
     """Read a loop device's backing file; the kernel appends a suffix once the file has been unlinked."""
     return Path(node.read_text(encoding="utf-8").removesuffix("\n").removesuffix(" (deleted)"))
@@ -89,7 +120,8 @@ def _backing(node: Path) -> Path:
 def _mount_points() -> list[str]:
     """Return the mount points of our namespace; the kernel writes a blank as \\040."""
     lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    return [
-        line.split()[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
-        for line in lines
-    ]
+    return [_unescaped(line.split()[4]) for line in lines]
+
+
+def _unescaped(word: str) -> str:
+    return word.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")

@@ -6,6 +6,7 @@ are idempotent. The resource of an entry may never have existed, because the ent
 
     process    token, mark, since, boot; pid and start once it runs
     mount      mount_point, backing
+    fuse       mount_point, source; its process has an entry of its own
     directory  path: a file or a whole tree, in the run's folder or in the state folder
     container  name, label
     network    name, label
@@ -41,6 +42,11 @@ def _process(fields: Fields) -> str:
 def _mount(fields: Fields) -> str:
     """Unmount the path, if the backing file is mounted there, and free its loop device."""
     return mounts.unmount(Path(fields["mount_point"]), Path(fields["backing"]))
+
+
+def _fuse(fields: Fields) -> str:
+    """Take the FUSE mount away, if it is the one with our source; its process ends with it, or is gone before."""
+    return mounts.detach(Path(fields["mount_point"]), fields["source"])
 
 
 def _directory(fields: Fields) -> str:
@@ -101,6 +107,7 @@ def _chain(fields: Fields) -> str:
 UNDO: Final[dict[str, Callable[[Fields], str]]] = {
     "process": _process,
     "mount": _mount,
+    "fuse": _fuse,
     "directory": _directory,
     "container": _container,
     "network": _network,

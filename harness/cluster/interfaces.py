@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from harness.ability import Ability
+from harness.cluster.disk_error import DiskError
 from harness.cluster.target import PartitionTruth
 from harness.logdir.scan import ReplicaLog
 
@@ -34,12 +35,16 @@ class Machines(Protocol):
 
     Methods that inject a fault return what its probe saw.
 
+    Attributes:
+        disk_error_s: how long a broker at work may take to meet an error of its disk.
+
     Raises:
         PreconditionError: a fault's probe saw that it did not bite.
     """
 
     name: str
     power_tier: str
+    disk_error_s: float
 
     def lacks(self, ability: Ability) -> str:
         """Return why these machines cannot do it, "" if they can."""
@@ -68,14 +73,20 @@ class Machines(Protocol):
     def power_loss(self, name: str) -> str:
         """Kill the process and lose what was not flushed; the disk can be read afterwards."""
 
-    def lose_disk(self, name: str) -> str:
-        """Give the node an empty disk in place of its own; it must be down. Simulated machines alone can."""
+    def torn_power_loss(self, name: str) -> str:
+        """As power_loss, but some pages that were not flushed are there, and zeros in place of others."""
 
-    def break_disk(self, name: str, error: str) -> None:
-        """Have the node's disk report an error, one of DiskError; simulated machines alone can."""
+    def lose_disk(self, name: str) -> str:
+        """Give the node an empty disk in place of its own; it must be down."""
+
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Let the node's disk fail so from now on; return what was seen of it at once, "" for nothing."""
 
     def mend_disk(self, name: str) -> str:
-        """Have the node's disk report no error any more; return what failed meanwhile, "" for nothing."""
+        """Let the node's disk work again; return what it refused meanwhile, "" for nothing."""
+
+    def disk_state(self, name: str) -> str:
+        """Return what is wrong with the node's disk now, as the disk says: one of DiskError, "" for nothing."""
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Delete the newest segment of a replica's log with its index files; the node must be down."""

@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from typing import TypeVar
 
-from harness.ability import Ability
+from harness import limits
+from harness.ability import OF_DISKS, Ability
 from harness.beneath import Folder, RefusedError
 from harness.cleanup import process
 from harness.cleanup.ledger import Ledger
 from harness.cluster.cluster import Cluster
+from harness.cluster.disk_error import DiskError
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
 from harness.environment.printed_lines import PrintedLines
@@ -32,7 +35,9 @@ from harness.logdir.data import DataFolder
 from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
 from harness.run.spec import RunSpec
+from harness.scenario.steps import Inject
 from harness.zookeeper.view import RealZooKeeperView
+from nemesis import NEMESES
 
 T = TypeVar("T")
 
@@ -66,6 +71,8 @@ class RealTime:
 class RealMachines:
     """The nodes of one run on one host; see harness.cluster.interfaces.Machines for every call."""
 
+    disk_error_s = limits.DISK_ERROR_S_MAX
+
     def __init__(
         self,
         *,
@@ -89,6 +96,7 @@ class RealMachines:
         self._printed_lines = printed_lines
         self._target = target
         self._spec = spec
+        self._torn = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -134,18 +142,26 @@ class RealMachines:
         """Kill the node's process and lose all data that was not flushed."""
         return self._host.power_loss(name)
 
-    def lose_disk(self, name: str) -> str:
-        """Refuse: what a run must read at its end is not deleted."""
-        raise PreconditionError(f"{name}: its disk is lost on host {self.name}; expected host sim")
+    def torn_power_loss(self, name: str) -> str:
+        """Kill the node's process and lose what was not flushed, but for pages that the run's seed chooses."""
+        self._torn += 1
+        return self._host.power_loss(name, Random(f"torn {self._spec.seed} {name} {self._torn}"))
 
-    def break_disk(self, name: str, error: str) -> None:
-        """Refuse: a real disk reports an error only if it has one."""
-        raise PreconditionError(f"{name}: disk error {error!r} on host {self.name}; expected host sim")
+    def lose_disk(self, name: str) -> str:
+        """Give a node that is down an empty disk."""
+        return self._host.lose_disk(name)
+
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Let the node's disk fail so from now on; return what was seen of it at once."""
+        return self._host.break_disk(name, error)
+
+    def disk_state(self, name: str) -> str:
+        """Return what is wrong with the node's disk now, as the disk says."""
+        return self._host.disk_state(name)
 
     def mend_disk(self, name: str) -> str:
-        """Do nothing: no disk is broken."""
-        del name
-        return ""
+        """Let the node's disk work again; return what it refused meanwhile."""
+        return self._host.mend_disk(name)
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """
@@ -219,6 +235,13 @@ class RealMachines:
             return None
 
 
+def may_fail(spec: RunSpec) -> bool:
+    """Return True if a run may need a disk that fails: passing every call through the harness costs throughput."""
+    steps = (step.act.fault for step in spec.scenario.steps if isinstance(step.act, Inject))
+    needs = {NEMESES[name].needs for name in (*steps, *spec.faults) if name in NEMESES}
+    return bool(needs & OF_DISKS)
+
+
 def open_machines(
     spec: RunSpec,
     folder: Path,
@@ -267,7 +290,7 @@ def open_machines(
         )
         addresses: dict[str, str] = {}
         for name, broker_id in spec.draw.ids.items():
-            place = host.add_node(name, disk=name in spec.scenario.stores)
+            place = host.add_node(name, disk=name in spec.scenario.stores, fails=may_fail(spec))
             internal = fabric.add_broker(name, broker_id, place.internal_outside)
             link = fabric.add_zookeeper_link(name, zookeeper)
             addresses[name] = str(place.client_outside)

@@ -11,10 +11,12 @@ Every process, mount, container and network is recorded in the ledger before it 
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 from harness.ability import Ability
 from harness.cleanup.ledger import Ledger
+from harness.cluster.disk_error import DiskError
 from harness.launch import Address, Launch, Place
 
 
@@ -58,8 +60,14 @@ class Host(Protocol):
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server; return its address as seen by the harness."""
 
-    def add_node(self, name: str, *, disk: bool) -> Place:
-        """Make a node's disk (one that can lose power if `disk`) and addresses; start nothing yet."""
+    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
+        """
+        Make a node's disk and addresses; start nothing yet.
+
+        Args:
+            disk: The disk can lose power.
+            fails: It can also fail, in every way that this host has; that costs throughput.
+        """
 
     def start(self, name: str, launch: Launch) -> None:
         """Write the launch's files and start the node's process; raise UsageError if it ends at once."""
@@ -82,12 +90,26 @@ class Host(Protocol):
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable, from outside (syncfs)."""
 
-    def power_loss(self, name: str) -> str:
+    def power_loss(self, name: str, torn: Random | None = None) -> str:
         """
         Kill the node's process, and lose the unflushed bytes, sizes, names and truncations of its disk.
 
+        If torn, chance lets some unflushed pages reach the disk, and leaves zeros in place of those before them.
+
         Afterwards the node is down, and its disk is mounted again so that the files can be read.
         """
+
+    def lose_disk(self, name: str) -> str:
+        """Give a node that is down an empty disk; a copy of what it had is kept in the run's folder."""
+
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Let the node's disk fail so from now on; return what was seen; PreconditionError if this one cannot."""
+
+    def disk_state(self, name: str) -> str:
+        """Return what is wrong with the node's disk now, as the disk says: one of DiskError, "" for nothing."""
+
+    def mend_disk(self, name: str) -> str:
+        """Let the node's disk work again; return what it refused meanwhile, "" for nothing."""
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """

@@ -4,6 +4,8 @@ A node's disk: a folder that can be flushed from outside, and can lose power, de
     none       PlainDisk: a folder; it cannot lose power
     watermark  WatermarkDisk: a folder, and a shadow copy of exactly what is durable (needs no root)
     loop       LoopDisk, in loopfs.py: a filesystem of its own, whose unflushed pages are really lost
+
+Over each of the last two a FaultyDisk (faulty.py) may lie, through which the node sees it.
 """
 
 from __future__ import annotations
@@ -16,9 +18,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Final, Protocol, TypeAlias
 
 from harness.beneath import Folder, RefusedError, parts
+from harness.cluster.disk_error import DiskError
+from harness.hosts.lost_pages import contents, keep_pages, lost_between
 from harness.hosts.trees import copy_file, copy_pass, difference, empty
 from harness.model import PreconditionError
 
@@ -38,15 +43,25 @@ class Victim(Protocol):
     def pause(self) -> str:
         """Freeze it."""
 
+    def resume(self) -> str:
+        """Resume it."""
+
     def kill(self) -> str:
         """SIGKILL it."""
 
 
 class Disk(Protocol):
-    """One node's disk; calls from any thread for one disk run one after another."""
+    """
+    One node's disk; calls from any thread for one disk run one after another.
+
+    Attributes:
+        data: the node's data directory, as the harness reads it.
+        mounted: the same, as the node sees it.
+    """
 
     tier: str
     data: Path
+    mounted: Path
 
     def flush(self) -> str:
         """Make everything on it durable."""
@@ -54,8 +69,20 @@ class Disk(Protocol):
     def note_flushed(self, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""
 
-    def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
-        """Kill the victim, call drain, then restore the disk to what is durable."""
+    def power_loss(self, victim: Victim, drain: Callable[[], None], torn: Random | None = None) -> str:
+        """Kill the victim, call drain, then restore the disk to what is durable, and to chosen pages if torn."""
+
+    def lose(self, aside: Path) -> str:
+        """Empty it, durably, after copying what it has to a new folder; the node is down."""
+
+    def break_down(self, error: DiskError, victim: Victim) -> str:
+        """Let it fail so from now on; return what was seen of it; raise PreconditionError if this disk cannot."""
+
+    def state(self) -> str:
+        """Return what is wrong with it now: one of DiskError, "" for nothing."""
+
+    def mend(self, victim: Victim) -> str:
+        """Let it work again; return what it refused, "" for nothing that was counted."""
 
 
 def sync_filesystem(folder: Path) -> str:
@@ -84,7 +111,7 @@ class PlainDisk:
     def __init__(self, data: Path, owner: Owner = None) -> None:
         """Make the folder, owned by the owner."""
         self.tier = "none"
-        self.data = data
+        self.data = self.mounted = data
         data.mkdir(parents=True)
         set_owner(data, owner)
 
@@ -95,12 +122,32 @@ class PlainDisk:
     def note_flushed(self, path: str, length: int) -> None:
         """Do nothing: this disk cannot lose power."""
 
-    def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
+    def power_loss(self, victim: Victim, drain: Callable[[], None], torn: Random | None = None) -> str:
         """Raise PreconditionError: nothing would be lost."""
-        del victim, drain
+        del victim, drain, torn
         raise PreconditionError(
             f"power loss of {self.data}: it is a plain folder; expected a node added with a disk"
         )
+
+    def lose(self, aside: Path) -> str:
+        """Empty the folder."""
+        return set_aside(self.data, aside)
+
+    def state(self) -> str:
+        """Return that nothing is wrong."""
+        return ""
+
+    def break_down(self, error: DiskError, victim: Victim) -> str:
+        """Raise PreconditionError: a folder of the machine's own disk works."""
+        del victim
+        raise PreconditionError(
+            f"disk error {error}: {self.data} is a plain folder; expected a node added with a disk"
+        )
+
+    def mend(self, victim: Victim) -> str:
+        """Do nothing: it always works."""
+        del victim
+        return ""
 
 
 class WatermarkDisk:
@@ -119,7 +166,7 @@ class WatermarkDisk:
     def __init__(self, data: Path, shadow: Path, owner: Owner = None) -> None:
         """Make both folders; the owner owns the data, before and after a power loss."""
         self.tier = "watermark"
-        self.data = data
+        self.data = self.mounted = data
         self._shadow = shadow
         self._owner = owner
         self._mutex = threading.Lock()
@@ -159,19 +206,59 @@ class WatermarkDisk:
                     f"flush of {path!r}: {error}; expected a path below {self.data}"
                 ) from error
 
-    def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
+    def lose(self, aside: Path) -> str:
+        """Empty the folder and its shadow."""
+        with self._mutex:
+            seen = set_aside(self.data, aside)
+            with _opened(self._shadow) as shadow:
+                empty(shadow)
+        return seen
+
+    def state(self) -> str:
+        """Return that nothing is wrong."""
+        return ""
+
+    def break_down(self, error: DiskError, victim: Victim) -> str:
+        """Raise PreconditionError: only a FaultyDisk above makes it fail."""
+        del victim
+        raise PreconditionError(f"disk error {error}: {self.data} has no FUSE over it; expected one")
+
+    def mend(self, victim: Victim) -> str:
+        """Do nothing: it always works."""
+        del victim
+        return ""
+
+    def power_loss(self, victim: Victim, drain: Callable[[], None], torn: Random | None = None) -> str:
         """Kill the victim, then restore the shadow: unflushed bytes, names and truncations are undone."""
         if victim.alive():
             victim.kill()
         drain()
         with self._mutex, _opened(self.data) as data, _opened(self._shadow) as shadow:
             undone_bytes, undone_files = difference(data, shadow)
+            before = contents(data)
             empty(data)
             copy_pass(shadow, data)
-            set_owner(self.data, self._owner)
             if difference(data, shadow) != (0, 0):
                 raise PreconditionError(f"power loss of {self.data}: it differs from its shadow afterwards")
-        return f"killed; {undone_bytes} bytes in {undone_files} files undone (watermark)"
+            if torn is not None:
+                keep_pages(data, before, torn)
+                empty(shadow)
+                copy_pass(data, shadow)
+            set_owner(self.data, self._owner)
+            lost = lost_between(before, contents(data))
+        return f"killed; {undone_bytes} bytes in {undone_files} files undone (watermark); {lost}"
+
+
+def set_aside(data: Path, aside: Path) -> str:
+    """Copy a node's folder to a new one, then empty it; return what was there."""
+    aside.mkdir(parents=True)
+    with _opened(data) as lost, Folder.at(aside) as kept:
+        _, files = copy_pass(lost, kept)
+        empty(lost)
+        left = list(lost.entries())
+    if left:
+        raise PreconditionError(f"lose {data}: {left[0].name} is still there; expected an empty disk")
+    return f"{files} files lost, a copy of them is in {aside.name}; the disk is empty"
 
 
 @contextmanager

@@ -106,9 +106,9 @@ class DockerHost(NodesHost[NodeContainer]):
         address = Address(host=ip, port=ZOOKEEPER_PORT)
         return self._await_zookeeper(address)
 
-    def add_node(self, name: str, *, disk: bool) -> Place:
+    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """Make a node's disk and choose its address; its container is created at its start."""
-        ip = self._add(name, disk=disk)
+        ip = self._add(name, disk=disk, fails=fails)
         client, internal = Address(host=ip, port=CLIENT_PORT), Address(host=ip, port=INTERNAL_PORT)
         return Place(
             data_dir="/data",
@@ -148,10 +148,12 @@ class DockerHost(NodesHost[NodeContainer]):
     def _label(self) -> str:
         return f"{LABEL}={self._site.ledger.token}"
 
-    def _add(self, name: str, *, disk: bool) -> str:
+    def _add(self, name: str, *, disk: bool, fails: bool = False) -> str:
         assert self._images is not None, "open comes first"
         owner: Owner = (NODE_UID, NODE_UID) if os.geteuid() == 0 else None
-        data = self._site.add_disk(name, disk=disk, owner=owner).data
+        # The engine, which is root, cannot mount what another user has mounted by FUSE.
+        fails = fails and os.geteuid() == 0
+        data = self._site.add_disk(name, disk=disk, owner=owner, fails=fails).mounted
         conf = self._site.folder("nodes", name, "conf")
         conf.mkdir(parents=True, exist_ok=True)
         with self._mutex:

@@ -5,6 +5,8 @@ Nodes as processes of this machine, on loopback unless another address of it is 
     RUN/nodes/NAME/log.txt   what the node printed
     RUN/nodes/NAME/data      the data, if the disk cannot lose power
     RUN/nodes/NAME/disk      the disk, if it can lose power: an image and its mount, or a folder and its shadow
+    RUN/nodes/NAME/fuse      what the node sees of the disk, if it can fail
+    RUN/nodes/NAME/lost-N    what was on a disk that it lost
 """
 
 from __future__ import annotations
@@ -78,9 +80,9 @@ class LocalHost(NodesHost[NodeProcess]):
         self.start(ZOOKEEPER, launch)
         return self._await_zookeeper(address)
 
-    def add_node(self, name: str, *, disk: bool) -> Place:
+    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """Make a node's disk and claim its ports."""
-        data = self._site.add_disk(name, disk=disk).data
+        data = self._site.add_disk(name, disk=disk, fails=fails).mounted
         self._add(name)
         client, internal = self._address(), self._address()
         return Place(

@@ -4,42 +4,37 @@ A disk that really loses power: a loop-mounted ext4 for each node, shut down whi
 FS_IOC_SHUTDOWN without a flush of the journal makes the filesystem lose what it has not written: bytes, sizes,
 names and truncations that no fsync covered. Unmounting and mounting it again replays the journal, as after a real
 power loss.
-
-Safety: the ioctl goes only to a filesystem that differs from its parent's, and whose loop device is backed by a
-file in this run's own folder. Both are checked on the same handle that the ioctl then uses. After a failed mount,
-the mount point is a folder of the machine's own disk, and shutting that down would take the machine down.
 """
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import hashlib
 import os
 import shutil
-import struct
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from harness import limits
+from harness.beneath import Folder
 from harness.cleanup import mounts
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.state import state_dir
-from harness.hosts.disks import Owner, Victim, set_owner, sync_filesystem
+from harness.cluster.disk_error import DiskError
+from harness.hosts import loop_faults
+from harness.hosts.disks import Owner, Victim, set_aside, set_owner, sync_filesystem
+from harness.hosts.lost_pages import Contents, contents, lost_between
+from harness.hosts.shutdown import FLUSH_ALL, LOG_FLUSH, NO_LOG_FLUSH, PROBE_FILE, require_own_mount, shut_down
 from harness.model import PreconditionError, UsageError
-
-FS_IOC_SHUTDOWN: Final = 0x8004587D
-NO_LOG_FLUSH: Final = 2
 
 # A small journal, and all tables written at once, so that no kernel thread writes any later.
 MKFS: Final = ("-q", "-F", "-m", "0", "-J", "size=4", "-E", "lazy_itable_init=0,lazy_journal_init=0")
-# By default the journal commits every 5 s, which would make an unflushed truncation durable.
-MOUNT_OPTIONS: Final = "loop,noatime,commit=900"
+# By default the journal commits every 5 s, which would make an unflushed truncation durable. An error makes the
+# filesystem read-only, which is a fault that is asked for (loop_faults.make_read_only).
+MOUNT_OPTIONS: Final = "loop,noatime,commit=900,errors=remount-ro"
 TOOLS: Final = ("mkfs.ext4", "mount", "umount", "losetup", "cp")
-PROBE_FILE: Final = "power-probe"
 
 # Loop filesystems are tried once for each process; holds "" if they work, else the reason why not.
 _trials: Final[list[str]] = []
@@ -61,7 +56,10 @@ class LoopDisk:
         self._image = folder / "disk.img"
         self._mount_point = folder / "mount"
         self._mutex = threading.Lock()
-        self.data = self._mount_point / "data"
+        self.data = self.mounted = self._mount_point / "data"
+        # What is wrong with it, until `mend`.
+        self._broken: DiskError | None = None
+        self._seen = ""
         self._mount_point.mkdir(parents=True)
         ledger.note("directory", path=str(self._image))
         self._ledger = ledger
@@ -80,23 +78,100 @@ class LoopDisk:
     def note_flushed(self, path: str, length: int) -> None:
         """Do nothing: the filesystem itself knows what is durable."""
 
-    def power_loss(self, victim: Victim, drain: Callable[[], None]) -> str:
+    def power_loss(self, victim: Victim, drain: Callable[[], None], torn: Random | None = None) -> str:
         """
         Pause, shut down, kill, unmount and mount, in this order.
 
         Without the pause, the node would see an IO error before it dies. Without the kill, it would keep the
         filesystem in use, and the mount would return the one that is shut down.
+        If torn, some of the unflushed pages are written before, and the journal with it, so that the files have
+        their new length, and zeros where a page is missing.
         """
         with self._mutex:
             if victim.alive():
                 victim.pause()
-            took_ms = shut_down(self._mount_point, self._folder)
+            before = self._contents()
+            pages = 0
+            if torn is not None:
+                with Folder.at(self.data) as data:
+                    pages = loop_faults.sync_pages(data, torn)
+            flags = NO_LOG_FLUSH if torn is None else LOG_FLUSH
+            took_ms = shut_down(self._mount_point, self._folder, flags)
             if victim.alive():
                 victim.kill()
             drain()
-            self.unmount()
-            self._mount()
-        return f"filesystem shut down in {took_ms:.1f} ms, a write then failed with EIO; journal replayed"
+            self._remount()
+            lost = lost_between(before, self._contents())
+        kept = "" if torn is None else f"; {pages} pages and the journal reached the disk before"
+        seen = f"filesystem shut down in {took_ms:.1f} ms, a write then failed with EIO; journal replayed"
+        return f"{seen}{kept}; {lost}"
+
+    def lose(self, aside: Path) -> str:
+        """Empty it, durably."""
+        with self._mutex:
+            seen = set_aside(self.data, aside)
+            sync_filesystem(self._mount_point)
+        return seen
+
+    def state(self) -> str:
+        """Return what was broken and not mended since."""
+        return self._broken or ""
+
+    def break_down(self, error: DiskError, victim: Victim) -> str:
+        """
+        Let it fail so from now on, as this filesystem can by itself.
+
+        A flush that fails is a shutdown that loses what was not flushed, and a write that fails is one that writes
+        everything before; all other calls fail with EIO too, and the node meets the one that it makes first.
+        """
+        with self._mutex:
+            match error:
+                case DiskError.FULL:
+                    self._seen = loop_faults.fill(self._mount_point)
+                case DiskError.WRITE | DiskError.FLUSH:
+                    flags = FLUSH_ALL if error is DiskError.WRITE else NO_LOG_FLUSH
+                    took_ms = shut_down(self._mount_point, self._folder, flags)
+                    self._seen = f"filesystem shut down in {took_ms:.1f} ms, a write then failed with EIO"
+                case DiskError.READ_ONLY:
+                    self._seen = self._become_read_only(victim)
+                case _:
+                    raise PreconditionError(f"disk error {error}: ext4 has none; expected FUSE over it")
+            self._broken = error
+        return self._seen
+
+    def mend(self, victim: Victim) -> str:
+        """Free it if it was full; else unmount and mount it again, for which the node must be down."""
+        del victim
+        with self._mutex:
+            broken, self._broken = self._broken, None
+            if broken is None:
+                return ""
+            if broken is DiskError.FULL:
+                loop_faults.free(self._mount_point)
+            else:
+                self._remount()
+        return self._seen
+
+    def _become_read_only(self, victim: Victim) -> str:
+        """Flush and make it read-only while the node does nothing, so that nothing is lost by it."""
+        require_own_mount(self._mount_point, self._folder)
+        runs = victim.alive()
+        if runs:
+            victim.pause()
+        try:
+            sync_filesystem(self._mount_point)
+            return loop_faults.make_read_only(self._mount_point)
+        finally:
+            if runs:
+                victim.resume()
+
+    def _contents(self) -> Contents:
+        with Folder.at(self.data) as data:
+            return contents(data)
+
+    def _remount(self) -> None:
+        self.unmount()
+        self._mount()
 
     def unmount(self) -> None:
         """Unmount it; raise PreconditionError if a process still uses it."""
@@ -114,62 +189,6 @@ class LoopDisk:
         backing = mounts.backing_file(self._mount_point.stat().st_dev)
         if backing != self._image:
             raise UsageError(f"mount {self._mount_point}: backed by {backing}; expected {self._image}")
-
-
-def shut_down(mount_point: Path, folder: Path) -> float:
-    """
-    Make the mounted filesystem lose what it has not written, and verify that a write then fails.
-
-    Returns:
-        Milliseconds that the ioctl took.
-
-    Raises:
-        PreconditionError: It is no loop mount backed by a file in the folder, and nothing was done; or a write
-            still succeeds afterwards.
-    """
-    handle = os.open(mount_point, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        _require_own_loop(handle, mount_point, folder)
-        probe = os.open(PROBE_FILE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
-        try:
-            started = time.monotonic()
-            fcntl.ioctl(handle, FS_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
-            took_ms = (time.monotonic() - started) * 1000
-            seen = _write_error(probe)
-            if seen != errno.EIO:
-                raise PreconditionError(
-                    f"power loss of {mount_point}: a write after the shutdown gave "
-                    f"{errno.errorcode.get(seen, 'success')}; expected EIO"
-                )
-        finally:
-            os.close(probe)
-    finally:
-        os.close(handle)
-    return took_ms
-
-
-def _write_error(handle: int) -> int:
-    """Write a byte and return the error number; 0 if the write succeeds."""
-    try:
-        os.write(handle, b"x")
-    except OSError as error:
-        return error.errno or 0
-    return 0
-
-
-def _require_own_loop(handle: int, mount_point: Path, folder: Path) -> None:
-    """Raise PreconditionError unless the filesystem is a loop mount of a file in the folder."""
-    device = os.fstat(handle).st_dev
-    if device == mount_point.parent.stat().st_dev:
-        raise PreconditionError(
-            f"power loss of {mount_point}: nothing is mounted there, it is its parent's filesystem; "
-            "expected a loop mount of this run"
-        )
-    backing = mounts.backing_file(device)
-    if backing is None or folder.resolve() not in backing.resolve().parents:
-        raise PreconditionError(
-            f"power loss of {mount_point}: backed by {backing or 'no loop device'}; expected a file in {folder}"
-        )
 
 
 def why_not(folder: Path, ledger: Ledger) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Final, Generic, Protocol, TypeVar
 
 from harness import limits
@@ -15,6 +16,7 @@ from harness.ability import Ability
 from harness.beneath import Folder
 from harness.cleanup.ledger import Ledger, Reaped
 from harness.cleanup.process import until
+from harness.cluster.disk_error import DiskError
 from harness.hosts.site import Site
 from harness.launch import Address
 from harness.model import PreconditionError, UsageError
@@ -61,6 +63,8 @@ class NodesHost(Generic[N]):
         self.power_tier = ""
         self._site = Site(run_dir, power_tier=power_tier, drain=drain)
         self._nodes: dict[str, N] = {}
+        # Node -> how many disks it has lost.
+        self._lost: dict[str, int] = {}
 
     @property
     def reaped(self) -> Reaped:
@@ -82,7 +86,8 @@ class NodesHost(Generic[N]):
 
     def lacks(self, ability: Ability) -> str:
         """Return why this host cannot do it."""
-        return f"host {self.name} has no {ability}; expected host sim"
+        reason = self._site.lacks(ability)
+        return f"host {self.name}: {reason}" if reason else ""
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""
@@ -108,9 +113,29 @@ class NodesHost(Generic[N]):
         """Make everything on the node's disk durable."""
         return self._site.disk(name).flush()
 
-    def power_loss(self, name: str) -> str:
-        """Kill the node's process and undo what was not durable on its disk."""
-        return self._site.disk(name).power_loss(self._node(name), lambda: self._site.drain(name))
+    def power_loss(self, name: str, torn: Random | None = None) -> str:
+        """Kill the node's process and undo what was not durable on its disk, but for some pages if torn."""
+        return self._site.disk(name).power_loss(self._node(name), lambda: self._site.drain(name), torn)
+
+    def lose_disk(self, name: str) -> str:
+        """Give a node that is down an empty disk; what it had is copied beside it."""
+        if self.alive(name):
+            raise PreconditionError(f"lose the disk of {name}: it runs; expected a node that is down")
+        self._lost[name] = self._lost.get(name, 0) + 1
+        aside = self._site.folder("nodes", name, f"lost-{self._lost[name]}")
+        return self._site.disk(name).lose(aside)
+
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Let the node's disk fail so from now on; return what was seen of it at once."""
+        return self._site.disk(name).break_down(error, self._node(name))
+
+    def disk_state(self, name: str) -> str:
+        """Return what is wrong with the node's disk now, as the disk says."""
+        return self._site.disk(name).state()
+
+    def mend_disk(self, name: str) -> str:
+        """Let the node's disk work again; return what it refused meanwhile."""
+        return self._site.disk(name).mend(self._node(name))
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""

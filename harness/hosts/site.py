@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import Final
 
 from harness import limits
+from harness.ability import OF_DISKS, Ability
 from harness.beneath import Folder, RefusedError
 from harness.cleanup.ledger import Ledger, Reaped, reap
 from harness.hosts.disks import Disk, Owner, PlainDisk, WatermarkDisk
+from harness.hosts.faulty import FaultyDisk, why_no_fuse
 from harness.hosts.loopfs import LoopDisk, why_not
 from harness.launch import Launch
 from harness.model import FencepostError, PreconditionError, UsageError
 
 TIERS: Final = ("loop", "watermark")
+# What a loop filesystem can do wrong by itself, without FUSE over it.
+_OF_LOOP: Final = frozenset({Ability.DISK_FULL, Ability.DISK_ERRORS, Ability.DISK_READ_ONLY})
 
 
 class Site:
@@ -75,8 +79,26 @@ class Site:
         """Return the path of a folder of the run, without creating it."""
         return self.run_dir.joinpath(*names)
 
-    def add_disk(self, name: str, *, disk: bool, owner: Owner = None) -> Disk:
-        """Make a node's disk: of the run's power tier if `disk`, else one that cannot lose power."""
+    def lacks(self, ability: Ability) -> str:
+        """Return why nodes' disks here cannot do it, "" if they can."""
+        if ability is Ability.LOST_DISKS:
+            return ""
+        if ability not in OF_DISKS:
+            return f"nothing here does {ability}; expected host sim"
+        if self.power_tier == "loop" and ability in _OF_LOOP:
+            return ""
+        return self._why_no_fuse()
+
+    def _why_no_fuse(self) -> str:
+        return why_no_fuse(self.folder("fuse-trial"), self.ledger)
+
+    def add_disk(self, name: str, *, disk: bool, owner: Owner = None, fails: bool = False) -> Disk:
+        """
+        Make a node's disk: of the run's power tier if `disk`, else one that cannot lose power.
+
+        Args:
+            fails: It shall be able to fail: the node sees it through FUSE, if that can be had here.
+        """
         if name in self._disks:
             raise UsageError(f"node {name}: added before; expected a new name")
         folder = self.folder("nodes", name)
@@ -87,6 +109,8 @@ class Site:
             made = LoopDisk(folder=folder / "disk", ledger=self.ledger, owner=owner)
         else:
             made = WatermarkDisk(folder / "disk" / "data", folder / "disk" / "shadow", owner)
+        if disk and fails and not self._why_no_fuse():
+            made = FaultyDisk(made, folder=folder / "fuse", ledger=self.ledger)
         self._disks[name] = made
         return made
 
@@ -114,6 +138,9 @@ class Site:
         if ledger is None:
             return
         left = ledger.close()
+        for disk in self._disks.values():
+            if isinstance(disk, FaultyDisk):
+                disk.forget()
         if left:
             raise FencepostError(
                 f"host in {self.run_dir}: not all is undone, the next run tries again: {'; '.join(left)}"

@@ -16,10 +16,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Final
 
 from harness.ability import Ability
 from harness.cleanup.ledger import Ledger, Reaped
+from harness.cluster.disk_error import DiskError
 from harness.hosts.local import LocalHost
 from harness.hosts.machine_list import MachineList, read_machines
 from harness.hosts.remote.station import Station
@@ -133,8 +135,9 @@ class SshHost:
         """Start a real ZooKeeper server on this machine; nodes reach it through their links."""
         return self._here.start_zookeeper()
 
-    def add_node(self, name: str, *, disk: bool) -> Place:
-        """Make a node's disk on the next machine, and claim its ports there."""
+    def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
+        """Make a node's disk on the next machine, and claim its ports there; no disk there can fail yet."""
+        del fails  # a fault that needs it is refused at the start
         with self._mutex:
             if not self._stations:
                 raise UsageError(f"host in {self._run_dir}: not open; expected open before any other call")
@@ -171,9 +174,33 @@ class SshHost:
         """Make everything on the node's disk durable."""
         return self._station(name).act("flush", name)
 
-    def power_loss(self, name: str) -> str:
+    def power_loss(self, name: str, torn: Random | None = None) -> str:
         """Kill the node's process and undo what was not durable on its disk."""
+        if torn is not None:
+            raise self._refused(name, Ability.TORN_POWER_LOSS)
         return self._station(name).act("power_loss", name)
+
+    def lose_disk(self, name: str) -> str:
+        """Refuse: not over SSH yet."""
+        raise self._refused(name, Ability.LOST_DISKS)
+
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Refuse: not over SSH yet."""
+        del error
+        raise self._refused(name, Ability.DISK_ERRORS)
+
+    def disk_state(self, name: str) -> str:
+        """Return "": no disk there can fail."""
+        del name
+        return ""
+
+    def mend_disk(self, name: str) -> str:
+        """Do nothing: no disk there can fail."""
+        del name
+        return ""
+
+    def _refused(self, name: str, ability: Ability) -> PreconditionError:
+        return PreconditionError(f"{name}: {self.lacks(ability)}")
 
     def note_flushed(self, name: str, path: str, length: int) -> None:
         """Record that the node itself made the first `length` bytes of a file durable."""

@@ -47,6 +47,7 @@ from targets.broker.files import share_files
 from targets.broker.inbound import Common, Inbound
 from targets.broker.log import LogInDoubtError
 from targets.broker.log.data_dir import DataDir, open_data_dir
+from targets.broker.log.doubt import reason_of
 from targets.broker.peers import Peers
 from targets.broker.wire.versions import client_rows, peer_rows
 from targets.broker.witness import Witness
@@ -230,8 +231,8 @@ class Driver:
                 self._take(self._events.popleft())
         except Exception as error:
             log.exception("the broker cannot go on")
-            self._witness.emit("ended", {"reason": f"{error!r}"})
-            self.stop(f"{error!r}")
+            self._witness.emit("ended", {"reason": reason_of(error)})
+            self.stop(reason_of(error))
         finally:
             self._stepping = False
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
-from harness.cluster.disk_error import DiskError
 from harness.logdir.scan import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
-from targets.simulator.disk_errors import DiskErrors
+from targets.simulator.disk_errors import FLUSHES, WRITES, DiskErrors
 from targets.simulator.log import TORN, ZEROS, Segment, SimLog
 from targets.simulator.records import content_of
 
@@ -30,6 +29,7 @@ HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 CLEAN_MARKER: Final = ".kafka_cleanshutdown"
 TOPIC_ID_FILE: Final = "partition.metadata"
+Epochs: TypeAlias = tuple[tuple[int, int], ...]
 TOPIC_ID_FILE_BYTES: Final = len("version: 0\ntopic_id: \n") + 22
 
 
@@ -57,7 +57,7 @@ class SimDisk:
         """Create an empty log; a deleted one of that name leaves no high watermark."""
         if tp in self.high_watermarks:
             self.write_high_watermarks((of, at) for of, at in self.high_watermarks.items() if of != tp)
-        self.errors.check(DiskError.FULL, f"the creation of {tp}")
+        self.errors.check(WRITES, f"the creation of {tp}")
         log = self.logs[tp] = SimLog(tp, self._segment_bytes, errors=self.errors)
         if topic_id != NO_TOPIC_ID:
             log.adopt(topic_id)
@@ -67,8 +67,8 @@ class SimDisk:
 
     def write_high_watermarks(self, high_watermarks: Iterable[tuple[TopicPartition, int]]) -> None:
         """Replace the high watermark checkpoint, durably."""
-        self.errors.check(DiskError.FULL, f"a write of {HIGH_WATERMARKS_FILE}")
-        self.errors.check(DiskError.FLUSH, f"a flush of {HIGH_WATERMARKS_FILE}")
+        self.errors.check(WRITES, f"a write of {HIGH_WATERMARKS_FILE}")
+        self.errors.check(FLUSHES, f"a flush of {HIGH_WATERMARKS_FILE}")
         self.high_watermarks = dict(high_watermarks)
         if self.on_durable is not None:
             self.on_durable(HIGH_WATERMARKS_FILE, sum(len(f"{tp}") + 4 for tp in self.high_watermarks))
@@ -103,23 +103,32 @@ class SimDisk:
             log.flush()
         return late
 
-    def lose_power(self, chance: Random | None) -> str:
-        """Lose what was not flushed: all of it, or a random part; return what was lost."""
+    def lose_power(self, chance: Random | None, *, torn: bool = False) -> str:
+        """
+        Lose what was not flushed: all of it, or a random part; return what was lost.
+
+        Args:
+            torn: names and sizes become durable, and a log that loses batches ends in a torn one, or in zeros.
+        """
         self._forget_deleted()
         before = {tp: len(log.batches) for tp, log in self.logs.items()}
         for tp, log in list(self.logs.items()):
-            if not (log.directory_durable or (chance is not None and chance.random() < 0.5)):
+            if not (log.directory_durable or torn or (chance is not None and chance.random() < 0.5)):
                 del self.logs[tp]
                 continue
             log.directory_durable = True
             if chance is None:
                 _lose_all(log)
+            elif torn:
+                _lose_pages(log, chance, (TORN, ZEROS), log.epochs, least=1)
             else:
                 _lose_some(log, chance)
             log.changes += 1
         after = {tp: len(log.batches) for tp, log in self.logs.items()}
         undone = sum(before.get(tp, 0) != after.get(tp, 0) for tp in sorted(before.keys() | after.keys()))
-        return f"{sum(before.values())} batches became {sum(after.values())}, {undone} logs changed"
+        damaged = sum(segment.damage_bytes for log in self.logs.values() for segment in log.segments)
+        tail = f", {damaged} bytes torn or zeros" if torn else ""
+        return f"{sum(before.values())} batches became {sum(after.values())}, {undone} logs changed{tail}"
 
     def empty(self) -> int:
         """Become a new disk, with nothing on it; return how many logs the old one had."""
@@ -251,13 +260,20 @@ def _lose_some(log: SimLog, chance: Random) -> None:
         _lose_all(log)
         _settle(log, log.segments, epochs)
         return
+    _lose_pages(log, chance, ("", TORN, ZEROS), epochs)
+
+
+def _lose_pages(
+    log: SimLog, chance: Random, damages: tuple[str, ...], epochs: Epochs | None, *, least: int = 0
+) -> None:
+    """Lose at least so many of each file's unflushed batches, and leave one of these kinds of damage there."""
     for segment in log.segments:
         common = segment.common()
-        survived = chance.randint(common, len(segment.batches))
+        survived = chance.randint(common, max(common, len(segment.batches) - least))
         lost = segment.batches[survived:]
         _become(segment, tuple(segment.batches[:survived]))
         if lost:
-            segment.damage = chance.choice(("", TORN, ZEROS))
+            segment.damage = chance.choice(damages)
             segment.damage_bytes = chance.randint(1, lost[0].size) if segment.damage else 0
     _settle(log, log.segments, epochs)
 

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from harness.cluster.disk_error import DiskError
 from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
-from targets.simulator.disk_errors import DiskErrors
+from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed
 
 # What may follow the last batch of a file after a power loss, or a write that failed half way.
@@ -157,7 +157,7 @@ class SimLog:
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         """Assign offsets and epoch to the batches and append them: (first offset, new log end offset)."""
         first = self._end
-        if self._errors.armed is not None and batches and self._errors.due(DiskError.FULL):
+        if self._errors.armed is not None and batches and self._errors.due(WRITES):
             self._append_part([placed(batches[0], first, leader_epoch)])
         for batch in batches:
             self._append(placed(batch, self._end, leader_epoch))
@@ -178,15 +178,15 @@ class SimLog:
                     f"expected its first offset at or past {expected}, where the log ends"
                 )
             expected = batch.last_offset + 1
-        if self._errors.armed is not None and batches and self._errors.due(DiskError.FULL):
+        if self._errors.armed is not None and batches and self._errors.due(WRITES):
             self._append_part(batches)
         for batch in batches:
             self._append(batch)
         return (batches[0].base_offset if batches else self._end), self._end
 
     def _append_part(self, batches: Sequence[Batch]) -> None:
-        """Append as much as the disk takes, perhaps a part of a batch at the end, and fail."""
-        chance = self._errors.chance
+        """Append as much as the disk takes, perhaps a part of a batch at the end if it is full, and fail."""
+        chance = self._errors.chance if self._errors.armed is DiskError.FULL else None
         fitting = 0 if chance is None else chance.randint(0, len(batches) - 1)
         for batch in batches[:fitting]:
             self._append(batch)
@@ -208,6 +208,7 @@ class SimLog:
         self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool = True
     ) -> tuple[Batch, ...]:
         """Read whole batches from the one that holds `offset`, within max_bytes, or one larger one if allowed."""
+        self._errors.check(READS, f"a read of {self.tp}")
         found: list[Batch] = []
         room = max_bytes
         for segment in self.segments:
@@ -246,6 +247,7 @@ class SimLog:
         if offset < self.segments[0].base_offset:
             self.truncate_fully(offset)
             return self._end
+        self._errors.check(CHANGES, f"a truncation of {self.tp}")
         while self.segments[-1].base_offset > offset:
             self.remove_last_segment()
         active = self.segments[-1]
@@ -257,6 +259,7 @@ class SimLog:
 
     def truncate_fully(self, offset: int) -> None:
         """Remove all batches; the log starts and ends at `offset`."""
+        self._errors.check(CHANGES, f"a truncation of {self.tp}")
         while self.segments:
             self.remove_last_segment()
         self.segments.append(Segment(base_offset=offset))
@@ -271,6 +274,7 @@ class SimLog:
 
     def delete(self) -> None:
         """Delete the replica from the disk, durably."""
+        self._errors.check(CHANGES, f"a deletion of {self.tp}")
         self.deleted = True
         self.changes += 1
 
@@ -284,7 +288,7 @@ class SimLog:
         self._flush_names()
 
     def _flush_file(self, segment: Segment) -> None:
-        if self._errors.armed is not None and self._errors.due(DiskError.FLUSH):
+        if self._errors.armed is not None and self._errors.due(FLUSHES):
             segment.lose_pages(self._errors.chance)
             self.changes += 1
             raise self._errors.error(f"a flush of {self.tp}")
@@ -307,9 +311,9 @@ class SimLog:
 
     def _check(self, what: str, *, flush: bool) -> None:
         """Fail if a file that is replaced whole cannot be written, or be made durable: the old one stays."""
-        self._errors.check(DiskError.FULL, f"a write of {what}")
+        self._errors.check(WRITES, f"a write of {what}")
         if flush:
-            self._errors.check(DiskError.FLUSH, f"a flush of {what}")
+            self._errors.check(FLUSHES, f"a flush of {what}")
 
     def _flush_names(self) -> None:
         for segment in self.segments:

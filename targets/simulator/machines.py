@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from harness.ability import Ability
-from harness.cluster.disk_error import DiskError
+from harness.cluster.disk_error import SLOW_MS, DiskError
 from harness.logdir.scan import ReplicaLog
 from harness.model import PreconditionError
 from targets.broker.core.messages import TopicPartition
@@ -45,6 +45,8 @@ class SimMachines:
         """Use this world's nodes."""
         self.name = "sim"
         self.power_tier = "sim"
+        # Longer than the time between two checkpoints of the high watermarks, which every broker at work writes.
+        self.disk_error_s = 0.12
         self._world = world
         self._disks = frozenset(disks)
 
@@ -97,15 +99,26 @@ class SimMachines:
             raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
         return f"killed; {self._world.nodes[name].lose_power()}"
 
+    def torn_power_loss(self, name: str) -> str:
+        """End the process and lose a part of what was not flushed, with torn batches and zeros behind the rest."""
+        if name not in self._disks:
+            raise PreconditionError(f"power loss of {name}: its disk cannot lose power; expected a replica's")
+        return f"killed; {self._world.nodes[name].lose_power(torn=True)}"
+
     def lose_disk(self, name: str) -> str:
         """Give the node an empty disk in place of its own."""
         if self.alive(name):
             raise PreconditionError(f"lose the disk of {name}: it runs; expected a node that is down")
         return f"{self._world.nodes[name].disk.empty()} logs lost"
 
-    def break_disk(self, name: str, error: str) -> None:
-        """Have one of the node's next writes or flushes fail."""
-        self._world.nodes[name].break_disk(DiskError(error))
+    def break_disk(self, name: str, error: DiskError) -> str:
+        """Have one of the node's next calls fail, or all take longer."""
+        self._world.nodes[name].break_disk(error)
+        return f"every call takes {SLOW_MS} ms longer" if error is DiskError.SLOW else ""
+
+    def disk_state(self, name: str) -> str:
+        """Return what is wrong with the node's disk now."""
+        return self._world.nodes[name].disk.errors.armed or ""
 
     def mend_disk(self, name: str) -> str:
         """Have the node's disk report no error any more; return what failed meanwhile."""

@@ -88,6 +88,8 @@ class Process:
         self._node = node
         self._queue: deque[Event] = deque()
         self._stepping = False
+        # A step whose effects wait for a slow disk; nothing else is done meanwhile.
+        self._late: tuple[Event, Sequence[Effect]] | None = None
         self._resolving: dict[int, tuple[int, str]] = {}
         self._known: dict[int, str] = {}
         self.zookeeper = ZkClient(
@@ -157,11 +159,14 @@ class Process:
     def post(self, event: Event) -> None:
         """Process an event, then the events that its effects cause, in order. Do nothing once ended."""
         self._queue.append(event)
+        self._go_on()
+
+    def _go_on(self) -> None:
         if self._stepping:
             return
         self._stepping = True
         try:
-            while self._queue and self._node.process is self:
+            while self._queue and self._node.process is self and self._late is None:
                 self._take(self._queue.popleft())
         finally:
             self._stepping = False
@@ -181,6 +186,25 @@ class Process:
         world.coverage.note(event, effects)
         if world.trace.detail is Detail.FULL:
             world.trace.note(f"{world.clock.now_ns} {name} {event!r} -> {effects!r}")
+        if taken_ns := self._node.disk.errors.taken_ns():
+            self._late = event, tuple(effects)
+            world.clock.after(taken_ns, ("disk", name, self.life))
+            return
+        self._obey(event, effects)
+
+    def on_disk_done(self) -> None:
+        """Perform the effects of the step that a slow disk held up, then go on."""
+        late, self._late = self._late, None
+        assert late is not None, f"{self._node.name}: nothing waits for the disk"
+        self._stepping = True
+        try:
+            self._obey(*late)
+        finally:
+            self._stepping = False
+        self._go_on()
+
+    def _obey(self, event: Event, effects: Sequence[Effect]) -> None:
+        world, name = self._world, self._node.name
         done = 0
         try:
             for effect in effects:
@@ -275,13 +299,14 @@ class Node:
         self.kill()
         self.disk.close_cleanly({tp: replica.high_watermark for tp, replica in sorted(replicas.items())})
 
-    def lose_power(self) -> str:
+    def lose_power(self, *, torn: bool = False) -> str:
         """End the process and lose what was not flushed, or a random part of it; return what was lost."""
         self.kill()
-        return self.disk.lose_power(self._world.clock.random if self._world.is_random else None)
+        by_chance = self._world.is_random or torn
+        return self.disk.lose_power(self._world.clock.random if by_chance else None, torn=torn)
 
     def break_disk(self, error: DiskError) -> None:
-        """Have one of the next writes or flushes fail."""
+        """Have one of the next calls fail, or all take longer."""
         self.disk.errors.arm(error, self._world.clock.random if self._world.is_random else None)
 
     def end(self, process: Process, reason: str) -> None:
@@ -350,5 +375,7 @@ class Node:
             process.zookeeper.on_late()
         elif what == "flush":
             process.on_flush_due(*rest)
+        elif what == "disk":
+            process.on_disk_done()
         else:
             process.outbounds.on_late(*rest)

@@ -27,7 +27,10 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 
 
 # Faults that no history without effects has: they are younger.
-NEWER = {"disk-full", "flush-error", "lose-disk"}
+NEWER = {
+    *("disk-full", "flush-error", "lose-disk", "write-error", "read-error", "disk-read-only", "disk-slow"),
+    *("mend-disk", "power-loss-torn"),
+}
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in NEWER])

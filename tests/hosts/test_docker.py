@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +13,18 @@ from typing import Any
 import pytest
 
 from harness import limits
+from harness.ability import OF_DISKS
 from harness.cleanup import ledger, mounts
 from harness.cleanup.engine import connect
 from harness.cleanup.ledger import Ledger, runs_dir
 from harness.cleanup.process import until
+from harness.cluster.disk_error import DiskError
 from harness.hosts.docker import LABEL, DockerHost
 from harness.launch import Address, Launch, Runtime
 from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
 from tests.hosts.conftest import MakeHostFixture, node, start_ready
-from tests.hosts.test_reap import TIER, left_of, run_and_kill
+from tests.hosts.test_reap import NO_FUSE, TIER, left_of, run_and_kill
 from tests.kept import keep
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -53,6 +56,21 @@ for address in sys.argv[1:]:
 print("ready", flush=True)
 listener = socket.create_server(("", 9092))
 while True: listener.accept()[0].close()
+"""
+
+
+# Uses its disk in every way, again and again, until a call fails.
+WRITER = """
+import os, time
+log = os.open("/data/log", os.O_RDWR | os.O_CREAT)
+while True:
+    os.pwrite(log, b"x" * 9000, 0)
+    os.pread(log, 9, 0)
+    os.fsync(log)
+    with open("/data/new", "w") as file:
+        file.write("1")
+    os.rename("/data/new", "/data/checkpoint")
+    time.sleep(0.01)
 """
 
 
@@ -235,3 +253,37 @@ def test_engine_that_does_not_answer_is_told_with_how_to_start_one(
     gc.collect()
     monkeypatch.delenv("DOCKER_HOST")
     assert ledger.reap().left == ()
+
+
+FEW = (DiskError.FULL, DiskError.FLUSH)
+ALL = (*FEW, DiskError.WRITE, DiskError.READ, DiskError.READ_ONLY)
+
+
+@pytest.mark.skipif(bool(NO_FUSE) or os.geteuid() != 0, reason=NO_FUSE or "needs root")
+@pytest.mark.parametrize("errors", keep([FEW, ALL], FEW))
+def test_disk_of_a_container_fails_and_is_mended(
+    make_host: MakeHostFixture, errors: tuple[DiskError, ...]
+) -> None:
+    host = make_host("docker", TIER)
+    assert [""] * len(OF_DISKS) == [host.lacks(ability) for ability in OF_DISKS]
+    place = host.add_node("A", disk=True, fails=True)
+    launch = Launch(argv=(place.python, "-c", WRITER))
+    wanted = {
+        DiskError.FULL: r"ENOSPC at \w+, (write of \d+ bytes|make)",
+        DiskError.WRITE: r"EIO at \w+, write of \d+ bytes",
+        DiskError.FLUSH: r"EIO at log, fsync",
+        DiskError.READ: r"EIO at log, read of 9 bytes",
+        DiskError.READ_ONLY: r"EROFS at \w+, (write of \d+ bytes|make|change)",
+    }
+    for error in errors:
+        host.start("A", launch)
+        host.break_disk("A", error)
+        assert until(lambda: not host.alive("A"), limits.PROCESS_END_S_MAX), error
+        assert re.match(wanted[error], host.mend_disk("A")), error
+    host.start("A", launch)
+    assert "every call takes" in host.break_disk("A", DiskError.SLOW)
+    assert "were durable" in host.power_loss("A")
+    host.mend_disk("A")
+    assert "the disk is empty" in host.lose_disk("A")
+    host.start("A", launch)
+    assert until((host.disk("A") / "checkpoint").exists, limits.PROCESS_END_S_MAX)

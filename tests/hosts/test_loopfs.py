@@ -13,7 +13,8 @@ from harness import limits
 from harness.cleanup import mounts
 from harness.cleanup.ledger import Ledger, reap
 from harness.hosts import loopfs
-from harness.hosts.loopfs import LoopDisk, shut_down, why_not
+from harness.hosts.loopfs import LoopDisk, why_not
+from harness.hosts.shutdown import shut_down
 from harness.model import PreconditionError, UsageError
 
 root_only = [

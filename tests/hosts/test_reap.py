@@ -15,8 +15,10 @@ from harness import limits
 from harness.cleanup import ledger, mounts
 from harness.cleanup.ledger import runs_dir
 from harness.cleanup.process import TOKEN_VARIABLE, until
+from harness.hosts.faulty import missing
 from tests.kept import keep
 
+NO_FUSE = missing()
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
@@ -47,13 +49,38 @@ while True:
     print("again", flush=True)
 """
 
+# The same with a disk that is full, one that is read-only and one that is slow, in turn.
+FAILING = """
+import sys
+from pathlib import Path
+from harness.cluster.disk_error import DiskError
+from harness.hosts import HOSTS
+from harness.launch import Launch
+
+kind, run_dir, tier = sys.argv[1:]
+host = HOSTS[kind](Path(run_dir), power_tier=tier)
+host.open()
+place = host.add_node("A", disk=True, fails=True)
+print("added A", flush=True)
+write = "import os, sys, time; fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\\nwhile True: time.sleep(1)"
+host.start("A", Launch(argv=(place.python, "-c", write, place.data_dir + "/log")))
+while True:
+    for error in (DiskError.FULL, DiskError.SLOW, DiskError.READ_ONLY):
+        host.break_disk("A", error)
+        print("broken", error, flush=True)
+        host.mend_disk("A")
+    host.power_loss("A")
+    print("lost", flush=True)
+    host.start("A", Launch(argv=(place.python, "-c", write, place.data_dir + "/log")))
+"""
+
 TIER = "loop" if os.geteuid() == 0 else "watermark"
 
 
-def run_and_kill(kind: str, run_dir: Path, after: str, more_s: float) -> None:
-    """Start the program HARNESS, and kill it more_s after it printed the step."""
+def run_and_kill(kind: str, run_dir: Path, after: str, more_s: float, program: str = HARNESS) -> None:
+    """Start the program, and kill it more_s after it printed the step."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HARNESS, kind, str(run_dir), TIER],
+        [sys.executable, "-c", program, kind, str(run_dir), TIER],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,
@@ -97,6 +124,18 @@ def test_reap_leaves_nothing_of_a_harness_killed_at_any_moment(tmp_path: Path, a
         assert left_of(tmp_path / "run", token) == []
     assert [path.name for path in runs_dir().iterdir() if path.is_dir()] == []
     assert ledger.reap().undone == ()
+
+
+@pytest.mark.skipif(bool(NO_FUSE), reason=NO_FUSE)
+@pytest.mark.parametrize("after", keep(["added A", "broken full", "broken slow", "lost"], "broken full"))
+def test_reap_takes_away_a_disk_that_fails(tmp_path: Path, after: str) -> None:
+    run_and_kill("local", tmp_path / "run", after, 0.0, FAILING)
+    [token] = [path.name for path in runs_dir().iterdir() if path.is_dir()]
+    fuse = tmp_path / "run" / "nodes" / "A" / "fuse" / "data"
+    assert f"fencepost-{token}" == mounts.source_of(fuse)
+    assert () == ledger.reap().left
+    assert [] == left_of(tmp_path / "run", token)
+    assert "" == mounts.source_of(fuse)
 
 
 def test_killed_harness_does_leave_processes_before_reap(tmp_path: Path) -> None:

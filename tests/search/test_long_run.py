@@ -24,20 +24,20 @@ from harness.search.simulated import sim_player, simulate
 from nemesis import NEMESES
 from targets.broker_target import TARGET
 
-WITHOUT_DISK_ERRORS = cast(
+POOR = cast(
     Environment,
     type(
         "Poor",
         (),
-        {"name": "poor", "lacks": lambda _, ability: "no luck" if ability is Ability.DISK_ERRORS else ""},
+        {"name": "poor", "lacks": lambda _, ability: "no luck" if ability is Ability.DISK_FULL else ""},
     )(),
 )
 ACKNOWLEDGED = Produce(topic="log", partition=0, name="m1", value="m1.0", acks=-1, codec="none", offset=0)
 
 
 def test_what_the_host_lacks_is_named_with_its_reason_and_left_out() -> None:
-    kinds, lacking = possible(("all",), WITHOUT_DISK_ERRORS)
-    need = {name for name, fault in NEMESES.items() if fault.needs is Ability.DISK_ERRORS}
+    kinds, lacking = possible(("all",), POOR)
+    need = {name for name, fault in NEMESES.items() if fault.needs is Ability.DISK_FULL}
     assert dict.fromkeys(need, "no luck") == lacking
     assert {"kill", *LINK_MOVES} < set(kinds)
     assert not need & set(kinds)
@@ -45,9 +45,9 @@ def test_what_the_host_lacks_is_named_with_its_reason_and_left_out() -> None:
 
 def test_fault_that_was_chosen_and_is_not_possible_is_refused() -> None:
     with pytest.raises(UsageError, match="fault disk-full: no luck"):
-        possible(("kill", "disk-full"), WITHOUT_DISK_ERRORS)
+        possible(("kill", "disk-full"), POOR)
     with pytest.raises(UsageError, match="it can inject none of hold; expected one at least"):
-        possible(("hold",), WITHOUT_DISK_ERRORS)
+        possible(("hold",), POOR)
 
 
 def test_line_counts_faults_in_force_elections_and_acknowledgements() -> None:

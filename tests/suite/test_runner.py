@@ -148,6 +148,6 @@ def test_suite_is_refused_before_its_first_run_where_machines_lack_what_a_fault_
         begin(tmp_path).play(cast(Environment, environment), [spec])
         assert ["open", "play", "close"] == calls
         return
-    with pytest.raises(UsageError, match="fault disk-full: no disk-errors"):
+    with pytest.raises(UsageError, match="fault disk-full: no disk-full"):
         begin(tmp_path).play(cast(Environment, environment), [spec])
     assert ["open", "close"] == calls

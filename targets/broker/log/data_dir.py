@@ -20,6 +20,7 @@ from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.limits import Limits
 from targets.broker.log import checkpoint
+from targets.broker.log.doubt import noted
 from targets.broker.log.file_log import (
     DELETED_SUFFIX,
     NAME_BYTES_MAX,
@@ -156,7 +157,8 @@ class DataDir:
             self._write(checkpoint.RECOVERY_POINTS_FILE, self._points_on_disk)
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> Durable:
-        length = checkpoint.write_offsets(self.path / name, offsets)
+        with noted(f"a write of {name}"):
+            length = checkpoint.write_offsets(self.path / name, offsets)
         self._on_durable(name, length)
         return name, length
 

@@ -19,15 +19,31 @@ class LogInDoubtError(OSError):
 
 
 @contextmanager
+def noted(what: str) -> Iterator[None]:
+    """Note on a disk's error what it interrupted, for those who read why the broker ended."""
+    try:
+        yield
+    except OSError as error:
+        error.add_note(f"in {what}")
+        raise
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why the broker cannot go on: the error, with what it interrupted."""
+    return " ".join([f"{error!r}", *getattr(error, "__notes__", ())])
+
+
+@contextmanager
 def whole(tp: TopicPartition, what: str) -> Iterator[None]:
     """
     Run a change of a log's files; whatever could be refused was refused before.
 
     Raises:
-        LogInDoubtError: the change raised anything but a disk's error, which comes out as it is.
+        LogInDoubtError: the change raised anything but a disk's error, which comes out as it is, with a note.
     """
     try:
-        yield
+        with noted(f"{what} of {tp}"):
+            yield
     except OSError:
         raise
     except Exception as error:

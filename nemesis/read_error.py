@@ -1,0 +1,29 @@
+"""Let a node's read of a log fail with EIO: what it cannot read it cannot serve, and its broker must end."""
+
+from __future__ import annotations
+
+from harness.cluster.cluster import Cluster
+from harness.cluster.disk_error import NEEDS, DiskError
+from harness.cluster.failing_disk import fail
+from harness.cluster.fault import Fault
+from harness.effect import Band, Effect
+from nemesis import kill, restart
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Break the disk until a read has failed; the probe is that the broker has ended by itself."""
+    return fail(cluster, name, DiskError.READ)
+
+
+FAULT = Fault(
+    name="read-error",
+    doc="let a read of a log fail with EIO; the broker must end",
+    inject=inject,
+    heal=restart.inject,
+    probe=kill.probe,
+    effect=Effect.DOWN,
+    band=Band.DOWN,
+    weight=0.0,
+    by_itself=True,
+    needs=NEEDS[DiskError.READ],
+)
