@@ -27,6 +27,8 @@ class Effect(StrEnum):
     """
 
     PAUSED = "paused"
+    LINKS_IMPAIRED = "links-impaired"
+    PARTITIONED = "partitioned"
     CUT_OFF = "cut-off-from-zookeeper"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
@@ -67,7 +69,9 @@ DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
 UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
 LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
-LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
+# Frames of these nodes' links are lost, late or wait: what is not answered is excused, and nothing else.
+ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED})
+LASTING: Final = DOWN | ON_LINKS | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
 
 
 class Band(StrEnum):

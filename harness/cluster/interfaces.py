@@ -8,7 +8,7 @@ while someone waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from harness.ability import Ability
@@ -121,6 +121,9 @@ class Links(Protocol):
     def cut(self, src: str, dst: str, *, both_ways: bool = False, close: bool = False) -> object:
         """Lose everything sent on the link; with `close` reset its connections, now and later."""
 
+    def cut_links(self, links: Iterable[tuple[str, str]], *, of_1000: int = 1_000, seed: int = 0) -> object:
+        """Lose what is sent on these links; or, by the seed, so many of 1,000 frames, with their connections."""
+
     def delay(self, api: str, src: str, dst: str, direction: str, seconds: float) -> object:
         """Deliver every matching frame later by that time."""
 
@@ -129,6 +132,15 @@ class Links(Protocol):
 
     def heal(self, rule: object) -> None:
         """Undo a cut, a delay or a doubling."""
+
+    def lift(self, rule: object) -> None:
+        """Undo a rule of any kind."""
+
+    def stands(self, rule: object) -> bool:
+        """Return True while a rule of any kind is in force."""
+
+    def affected(self, rule: object) -> Mapping[tuple[str, str], int]:
+        """Return the frames that a rule has taken, by link; 0 for a link where it took connections only."""
 
     def heal_all(self) -> None:
         """Undo every cut, delay and doubling, and release every hold."""

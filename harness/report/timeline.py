@@ -36,6 +36,8 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.POWER_LOST: "power lost",
     Effect.PAGES_LOST: "pages lost",
     Effect.PAUSED: "paused",
+    Effect.LINKS_IMPAIRED: "links impaired",
+    Effect.PARTITIONED: "partitioned",
     Effect.CUT_OFF: "zombie",
     Effect.CLOCK_WRONG: "clock wrong",
     Effect.DISK_GONE: "disk gone",
