@@ -14,9 +14,14 @@ class Ability(StrEnum):
     Something that not every host can do to its nodes.
 
     CLOCKS: set the clock of one node apart from all others. DISK_ERRORS: have a node's disk report an error that
-    its broker meets. LOST_DISKS: replace a node's disk by an empty one.
+    its broker meets. LOST_DISKS: replace a node's disk by an empty one. OWN_ZOOKEEPER: start a ZooKeeper server
+    for one run alone. ENSEMBLE: start three, of which one leads. CLIENT_PROCESSES: let a workload's clients be
+    processes of their own.
     """
 
     CLOCKS = "clocks"
     DISK_ERRORS = "disk-errors"
     LOST_DISKS = "lost-disks"
+    OWN_ZOOKEEPER = "own-zookeeper"
+    ENSEMBLE = "zookeeper-ensemble"
+    CLIENT_PROCESSES = "client-processes"

@@ -6,6 +6,8 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from nemesis import (
+    client_crash,
+    cut_from_zookeeper,
     delete_active_segment,
     depose_controller,
     disk_full,
@@ -31,6 +33,10 @@ from nemesis import (
     slow_link,
     stop,
     zombie,
+    zookeeper_back,
+    zookeeper_late,
+    zookeeper_leader_lost,
+    zookeeper_outage,
 )
 
 NEMESES: Final[dict[str, Fault]] = {
@@ -59,4 +65,10 @@ NEMESES: Final[dict[str, Fault]] = {
     "slow-link": slow_link.FAULT,
     "lossy-link": lossy_link.FAULT,
     "reconnect": reconnect.FAULT,
+    "zookeeper-outage": zookeeper_outage.FAULT,
+    "zookeeper-leader-lost": zookeeper_leader_lost.FAULT,
+    "zookeeper-late": zookeeper_late.FAULT,
+    "cut-from-zookeeper": cut_from_zookeeper.FAULT,
+    "zookeeper-back": zookeeper_back.FAULT,
+    "client-crash": client_crash.FAULT,
 }

@@ -58,6 +58,7 @@ def running(
     power_tier: str = "watermark",
     settings: Mapping[str, Any] | None = None,
     releases: Mapping[str, str] | None = None,
+    own_servers: int = 0,
 ) -> Iterator[Cluster]:
     """
     Start a cluster with every node running and the first one as controller; close it after the block.
@@ -71,6 +72,7 @@ def running(
         power_tier: the host's power tier.
         settings: broker settings to change.
         releases: node -> its own protocol, as in a rolling upgrade.
+        own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
@@ -82,6 +84,7 @@ def running(
         target=target,
         zookeeper=zookeeper,
         power_tier=power_tier,
+        own_servers=own_servers,
     )
     try:
         first, *others = ids

@@ -152,6 +152,31 @@ class Links(Protocol):
         """End all links."""
 
 
+class ZooKeeperServers(Protocol):
+    """
+    The servers of a run's own ZooKeeper, one or three. Methods that inject or undo a fault return what was seen.
+
+    Raises:
+        PreconditionError: what is asked for was not seen in time, or these servers cannot do it.
+    """
+
+    @property
+    def out(self) -> bool:
+        """Whether nobody is answered."""
+
+    def halt(self) -> str:
+        """Stop all servers from answering; no connection ends by it."""
+
+    def lose_leader(self) -> str:
+        """Kill the server that leads the others; return when another leads and answers."""
+
+    def lacking(self) -> str:
+        """Return which servers do not serve, "" if all do."""
+
+    def mend(self) -> str:
+        """Let all servers serve again; return when they do, with what became of the sessions."""
+
+
 class ZooKeeperView(Protocol):
     """What ZooKeeper holds, read without the links under test, and what an operator of ZooKeeper can do."""
 

@@ -43,9 +43,7 @@ def begin(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRu
     Raises:
         PreconditionError: they took none in time; they are lifted.
     """
-    found = FaultInForce(fault=fault, effect=effect, node=node, handle=rules)
-    # Kept first: the rules must be lifted even if the wait is cancelled.
-    cluster.in_force.begin(found)
+    found = _keep(cluster, fault, effect, node, rules)
     bitten = cluster.time.until(lambda: cluster.cancelled or any(_taken(cluster, rules)), BITES_WITHIN_S)
     if not bitten:
         for rule in rules.rules:
@@ -57,6 +55,12 @@ def begin(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRu
     return evidence(cluster, rules)
 
 
+def impose(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRules) -> str:
+    """Keep rules of a link that may be silent for long; what they take is counted when they are lifted."""
+    _keep(cluster, fault, effect, node, rules)
+    return f"in force; {evidence(cluster, rules)} yet"
+
+
 def refuse_twice(cluster: Cluster, fault: str, node: str) -> None:
     """Raise PreconditionError if the fault is in force on the node already."""
     if any((found.fault, found.node) == (fault, node) for found in cluster.in_force):
@@ -66,7 +70,7 @@ def refuse_twice(cluster: Cluster, fault: str, node: str) -> None:
 def probe(cluster: Cluster, node: str) -> str:
     """Return "" while a rule of a fault of the node's links is in force, else that none is."""
     standing = any(
-        cluster.fabric.stands(rule) for found in on_links(cluster, node) for rule in _rules_of(found).rules
+        cluster.fabric.stands(rule) for found in _with_rules(cluster, node) for rule in _rules_of(found).rules
     )
     return "" if standing else "no rule of its links is in force; expected one"
 
@@ -81,22 +85,27 @@ def end(cluster: Cluster, node: str) -> str:
     found = on_links(cluster, node)
     if not found:
         raise PreconditionError(f"reconnect {node}: its links are as they were; expected a fault of them")
-    for each in found:
-        for rule in _rules_of(each).rules:
-            cluster.fabric.lift(rule)
-    seen = "; ".join(f"{each.fault}: {evidence(cluster, _rules_of(each))}" for each in found)
+    seen = "; ".join(lift(cluster, each) for each in found)
     links = [link for each in found for link, _ in _counts(cluster, _rules_of(each))]
     return f"{seen}; {_open_again(cluster, links)}"
 
 
+def lift(cluster: Cluster, found: FaultInForce) -> str:
+    """Lift the rules of one fault; return the frames that they took."""
+    rules = _rules_of(found)
+    for rule in rules.rules:
+        cluster.fabric.lift(rule)
+    return f"{found.fault}: {evidence(cluster, rules)}"
+
+
 def on_links(cluster: Cluster, node: str) -> list[FaultInForce]:
-    """Return the faults in force on a node's links."""
-    return [found for found in cluster.in_force if found.node == node and found.effect in ON_LINKS]
+    """Return the faults in force on a node's links that `reconnect` undoes."""
+    return [found for found in _with_rules(cluster, node) if found.effect in ON_LINKS]
 
 
 def evidence(cluster: Cluster, rules: LinkRules) -> str:
     """Return the frames that the rules took, link by link: `lost: 12 on A -> B, 3 on B -> A`."""
-    counts = [f"{count} on {' -> '.join(link)}" for link, count in _counts(cluster, rules)]
+    counts = [f"{count or 'whole connections'} on {' -> '.join(link)}" for link, count in _counts(cluster, rules)]
     return f"frames {rules.word}: {', '.join(counts) or 'none'}"
 
 
@@ -137,6 +146,17 @@ def across_the_ring(cluster: Cluster, node: str) -> list[Link]:
 
 
 # --- helpers ---------------------------------------------------------------------------------------------------
+def _keep(cluster: Cluster, fault: str, effect: Effect, node: str, rules: LinkRules) -> FaultInForce:
+    """Note rules before anything is waited for: they must be lifted whatever comes."""
+    found = FaultInForce(fault=fault, effect=effect, node=node, handle=rules)
+    cluster.in_force.begin(found)
+    return found
+
+
+def _with_rules(cluster: Cluster, node: str) -> list[FaultInForce]:
+    return [found for found in cluster.in_force if found.node == node and isinstance(found.handle, LinkRules)]
+
+
 def _rules_of(found: FaultInForce) -> LinkRules:
     assert isinstance(found.handle, LinkRules), f"{found.fault} has rules of links"
     return found.handle

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from harness.ability import Ability
 from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
+from harness.environment.own_zookeeper import servers_needed
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.hosts.base import Host
@@ -20,12 +23,22 @@ from harness.random_schedule.timing import REAL, Timing
 from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from nemesis import NEMESES
 from workloads import CLIENTS
+
+# The servers of ZooKeeper that a fault needs for its run alone.
+SERVERS_OF: Final[Mapping[str, int]] = {
+    name: {Ability.OWN_ZOOKEEPER: 1, Ability.ENSEMBLE: 3}[fault.needs]
+    for name, fault in NEMESES.items()
+    if fault.needs in (Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE)
+}
 
 
 class RealEnvironment:
     """
     Real nodes: one ZooKeeper for all clusters, each below its own chroot.
+
+    A run with a fault of ZooKeeper's servers has a ZooKeeper of its own, since the fault would hit all others too.
 
     Args:
         zookeeper: A running ZooKeeper; None: `open` starts one.
@@ -82,6 +95,7 @@ class RealEnvironment:
             target=self._target,
             zookeeper=self._zookeeper,
             power_tier=self._power_tier,
+            own_servers=servers_needed(spec, SERVERS_OF),
         )
 
     def make_client(self, cluster: Cluster) -> Client:

@@ -78,6 +78,8 @@ class NodesHost(Generic[N]):
 
     def lacks(self, ability: Ability) -> str:
         """Return why this host cannot do it."""
+        if ability in (Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES):
+            return ""
         return f"host {self.name} has no {ability}; expected host sim"
 
     def alive(self, name: str) -> bool:
@@ -125,9 +127,9 @@ class NodesHost(Generic[N]):
             raise UsageError(f"node {name!r}: unknown; expected one of {', '.join(self._nodes) or 'none'}")
         return self._nodes[name]
 
-    def _await_zookeeper(self, address: Address) -> Address:
+    def _await_zookeeper(self, address: Address, name: str = ZOOKEEPER) -> Address:
         """Wait until a started ZooKeeper answers; raise UsageError, with its last output, if it does not."""
-        node = self._node(ZOOKEEPER)
+        node = self._node(name)
         ready = until(lambda: server.is_ready(address) or not node.alive(), limits.ZOOKEEPER_START_S_MAX)
         if ready and node.alive():
             return address

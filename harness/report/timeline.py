@@ -36,6 +36,8 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.POWER_LOST: "power lost",
     Effect.PAGES_LOST: "pages lost",
     Effect.PAUSED: "paused",
+    Effect.ZOOKEEPER_LOST: "ZooKeeper lost",
+    Effect.ZOOKEEPER_WEAK: "ZooKeeper weak",
     Effect.LINKS_IMPAIRED: "links impaired",
     Effect.PARTITIONED: "partitioned",
     Effect.CUT_OFF: "zombie",
