@@ -16,7 +16,7 @@ class Ability(StrEnum):
     CLOCKS: set the clock of one node apart from all others. DISK_ERRORS: have a node's disk report an error that
     its broker meets. LOST_DISKS: replace a node's disk by an empty one. OWN_ZOOKEEPER: start a ZooKeeper server
     for one run alone. ENSEMBLE: start three, of which one leads. CLIENT_PROCESSES: let a workload's clients be
-    processes of their own.
+    processes of their own. CLIENT_LINKS: let clients reach brokers through links that can be cut.
     """
 
     CLOCKS = "clocks"
@@ -25,3 +25,4 @@ class Ability(StrEnum):
     OWN_ZOOKEEPER = "own-zookeeper"
     ENSEMBLE = "zookeeper-ensemble"
     CLIENT_PROCESSES = "client-processes"
+    CLIENT_LINKS = "client-links"

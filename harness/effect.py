@@ -32,6 +32,7 @@ class Effect(StrEnum):
     ZOOKEEPER_WEAK = "zookeeper-weak"
     LINKS_IMPAIRED = "links-impaired"
     PARTITIONED = "partitioned"
+    CLIENTS_CUT = "cut-off-from-clients"
     CUT_OFF = "cut-off-from-zookeeper"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
@@ -42,6 +43,7 @@ class Effect(StrEnum):
     SESSION_ENDED = "session-ended"
     OFFICE_LOST = "office-lost"
     LEADER_MOVED = "leader-moved"
+    ANSWER_LOST = "answer-lost"
     LOG_CUT = "log-cut"
     DISK_LOST = "disk-lost"
     NONE = "none"
@@ -73,7 +75,7 @@ UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
 LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
 # Frames of these nodes' links are lost, late or wait: what is not answered is excused, and nothing else.
-ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED})
+ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED, Effect.CLIENTS_CUT})
 # The node does not reach ZooKeeper, or not all of its servers: its session ends by its timeout alone.
 ON_ZOOKEEPER: Final = frozenset({Effect.ZOOKEEPER_LOST, Effect.ZOOKEEPER_WEAK})
 LASTING: Final = (

@@ -20,6 +20,7 @@ from nemesis import (
     lose_disk,
     lossy_link,
     partition_brokers,
+    partition_clients,
     partition_halves,
     partition_isolate,
     partition_one_way,
@@ -36,6 +37,7 @@ from nemesis import (
     zookeeper_back,
     zookeeper_late,
     zookeeper_leader_lost,
+    zookeeper_multi_lost,
     zookeeper_outage,
 )
 
@@ -61,6 +63,7 @@ NEMESES: Final[dict[str, Fault]] = {
     "partition-ring": partition_ring.FAULT,
     "partition-one-way": partition_one_way.FAULT,
     "partition-brokers": partition_brokers.FAULT,
+    "partition-clients": partition_clients.FAULT,
     "jam": jam.FAULT,
     "slow-link": slow_link.FAULT,
     "lossy-link": lossy_link.FAULT,
@@ -68,6 +71,7 @@ NEMESES: Final[dict[str, Fault]] = {
     "zookeeper-outage": zookeeper_outage.FAULT,
     "zookeeper-leader-lost": zookeeper_leader_lost.FAULT,
     "zookeeper-late": zookeeper_late.FAULT,
+    "zookeeper-multi-lost": zookeeper_multi_lost.FAULT,
     "cut-from-zookeeper": cut_from_zookeeper.FAULT,
     "zookeeper-back": zookeeper_back.FAULT,
     "client-crash": client_crash.FAULT,

@@ -59,6 +59,7 @@ def running(
     settings: Mapping[str, Any] | None = None,
     releases: Mapping[str, str] | None = None,
     own_servers: int = 0,
+    client_links: bool = False,
 ) -> Iterator[Cluster]:
     """
     Start a cluster with every node running and the first one as controller; close it after the block.
@@ -73,6 +74,7 @@ def running(
         settings: broker settings to change.
         releases: node -> its own protocol, as in a rolling upgrade.
         own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
+        client_links: whether clients reach brokers through the fabric.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
@@ -85,6 +87,7 @@ def running(
         zookeeper=zookeeper,
         power_tier=power_tier,
         own_servers=own_servers,
+        client_links=client_links,
     )
     try:
         first, *others = ids

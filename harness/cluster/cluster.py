@@ -169,7 +169,8 @@ class Cluster:
         self._exited.discard(name)
         self.host.boot(name)
         self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
-        if name in self.addresses:  # a broker may register before it listens
+        # A broker may register before it listens; of one that clients do not reach nobody can tell.
+        if name in self.addresses and name not in self.in_force.nodes({Effect.CLIENTS_CUT}):
             self._await_alive(name, lambda: probe.serves(self.addresses[name]), "serving")
         session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
@@ -208,10 +209,11 @@ class Cluster:
         """
         Return the addresses of the nodes that run, the leader's first, since others may learn later who leads.
 
-        Paused nodes and zombies are left out unless no other node runs.
+        Paused nodes, zombies and those that clients do not reach are left out unless no other node runs.
         """
         running = [name for name in self.ids if name not in self.down]
-        able = [name for name in running if name not in self.paused and name not in self.zombies]
+        away = self.in_force.nodes({Effect.PAUSED, Effect.CUT_OFF, Effect.CLIENTS_CUT})
+        able = [name for name in running if name not in away]
         # Clients ask at any time, and go on while ZooKeeper does not answer.
         try:
             leader = self.leader()

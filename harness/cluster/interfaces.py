@@ -105,15 +105,27 @@ class Links(Protocol):
     """
     The links between nodes, and from each node to ZooKeeper, which is named "zookeeper".
 
-    A link is (src, dst) in the direction of its requests. `direction` is "request" or "answer". `cut`, `delay` and
-    `double` return the rule that `heal` takes.
+    All clients together are "clients", whose links only a cut that names them takes. A link is (src, dst) in the
+    direction of its requests. `direction` is "request" or "answer". `cut`, `delay` and `double` return the rule
+    that `heal` takes.
     """
 
-    def hold(self, api: str, src: str, dst: str, direction: str, from_offset: int | None = None) -> Held:
-        """Hold every matching frame from now on, and all behind it; `from_offset` matches only later fetches."""
+    def hold(
+        self, api: str, src: str, dst: str, direction: str, from_offset: int | None = None, *, multi: bool = False
+    ) -> Held:
+        """
+        Hold every matching frame from now on, and all behind it.
+
+        Args:
+            from_offset: only fetches from there on.
+            multi: only ZooKeeper's multis.
+        """
 
     def release(self, hold: Held) -> None:
         """End a hold and deliver its frames, in order."""
+
+    def drop(self, hold: Held) -> None:
+        """End a hold, lose its frames, and reset their connections."""
 
     def release_all(self) -> None:
         """Release every hold, oldest first."""

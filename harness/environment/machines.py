@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -217,6 +218,7 @@ def open_machines(
     zookeeper: Address,
     power_tier: str | None,
     own_servers: int = 0,
+    client_links: bool = False,
 ) -> Cluster:
     """
     Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
@@ -224,6 +226,7 @@ def open_machines(
     Args:
         zookeeper: The server that the run shares with others.
         own_servers: How many it starts for itself instead, 1 or 3; 0 for none.
+        client_links: Whether clients reach brokers through the fabric, so that they can be cut off.
 
     Raises:
         UsageError: The machine lacks something; everything is closed again, the history too.
@@ -270,6 +273,8 @@ def open_machines(
             place = host.add_node(name, disk=name in spec.scenario.stores)
             internal = fabric.add_broker(name, broker_id, place.internal_outside)
             links = [str(fabric.add_zookeeper_link(name, address)) for address in (upstream, *others)]
+            if client_links:
+                place = replace(place, client_outside=fabric.add_client_link(name, place.client_outside))
             addresses[name] = str(place.client_outside)
             machines.specs[name] = NodeSpec(
                 name=name,

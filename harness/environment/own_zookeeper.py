@@ -13,8 +13,6 @@ from harness import limits
 from harness.cleanup.process import until
 from harness.hosts.base import Host
 from harness.model import PreconditionError
-from harness.run.spec import RunSpec
-from harness.scenario.steps import Inject
 from harness.zookeeper.server import Server, mode_of, sessions_at
 from harness.zookeeper.view import RealZooKeeperView
 
@@ -108,17 +106,6 @@ class OwnZooKeeper:
         kept = before.keys() & now.keys()
         moved = sum(before[session] != now[session] for session in kept)
         return f"{len(kept)} of {len(before)} sessions kept, {moved} on another server"
-
-
-def servers_needed(spec: RunSpec, faults: Mapping[str, int]) -> int:
-    """
-    Return how many ZooKeeper servers a run needs of its own: 0 if it may share one.
-
-    Args:
-        faults: the number that each fault needs.
-    """
-    named = {*spec.faults, *(step.act.fault for step in spec.scenario.steps if isinstance(step.act, Inject))}
-    return max((faults.get(name, 0) for name in named), default=0)
 
 
 def _shown(modes: Mapping[str, str]) -> str:

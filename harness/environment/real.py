@@ -13,7 +13,6 @@ from harness.cluster.client import Client
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import Target
 from harness.environment.machines import RealMachines, open_machines
-from harness.environment.own_zookeeper import servers_needed
 from harness.history.file import History
 from harness.hosts import HOSTS, MakeHost
 from harness.hosts.base import Host
@@ -23,15 +22,12 @@ from harness.random_schedule.timing import REAL, Timing
 from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.scenario.steps import Inject
 from nemesis import NEMESES
 from workloads import CLIENTS
 
-# The servers of ZooKeeper that a fault needs for its run alone.
-SERVERS_OF: Final[Mapping[str, int]] = {
-    name: {Ability.OWN_ZOOKEEPER: 1, Ability.ENSEMBLE: 3}[fault.needs]
-    for name, fault in NEMESES.items()
-    if fault.needs in (Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE)
-}
+# The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.
+SERVERS: Final[Mapping[Ability, int]] = {Ability.OWN_ZOOKEEPER: 1, Ability.ENSEMBLE: 3}
 
 
 class RealEnvironment:
@@ -87,6 +83,7 @@ class RealEnvironment:
         if self._zookeeper is None:
             history.close()
             raise UsageError(f"environment {self.name}: no ZooKeeper; expected open before open_cluster")
+        needs = needs_of(spec)
         return open_machines(
             spec,
             folder,
@@ -95,7 +92,8 @@ class RealEnvironment:
             target=self._target,
             zookeeper=self._zookeeper,
             power_tier=self._power_tier,
-            own_servers=servers_needed(spec, SERVERS_OF),
+            own_servers=max((SERVERS.get(each, 0) for each in needs), default=0),
+            client_links=Ability.CLIENT_LINKS in needs,
         )
 
     def make_client(self, cluster: Cluster) -> Client:
@@ -120,6 +118,13 @@ class RealEnvironment:
         """Stop ZooKeeper; safe to call twice."""
         if self._shared is not None:
             self._shared.close()
+
+
+def needs_of(spec: RunSpec) -> frozenset[Ability]:
+    """Return what the faults of a run's schedule need."""
+    steps = (step.act.fault for step in spec.scenario.steps if isinstance(step.act, Inject))
+    named = {NEMESES[name].needs for name in (*spec.faults, *steps) if name in NEMESES}
+    return frozenset(each for each in named if each is not None)
 
 
 def make_environment(name: str, *, target: Target, power_tier: str | None, ports: range | None) -> Environment:

@@ -20,6 +20,10 @@ from harness.model import UsageError
 from harness.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
+# What needs nothing of a machine but what each run needs.
+_EVERYWHERE: Final = frozenset(
+    {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS}
+)
 
 
 class Node(Protocol):
@@ -78,7 +82,7 @@ class NodesHost(Generic[N]):
 
     def lacks(self, ability: Ability) -> str:
         """Return why this host cannot do it."""
-        if ability in (Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES):
+        if ability in _EVERYWHERE:
             return ""
         return f"host {self.name} has no {ability}; expected host sim"
 

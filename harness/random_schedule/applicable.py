@@ -79,7 +79,9 @@ def _why_unheard(fault: Fault, cluster: Cluster) -> str:
 # A fault that heals one of these waits until the node is registered anew.
 _REGISTERING: Final = DOWN | {Effect.CUT_OFF}
 # A fault of these effects asks ZooKeeper for it.
-_ASKING: Final = frozenset({Effect.SESSION_ENDED, Effect.OFFICE_LOST, Effect.LEADER_MOVED, Effect.CUT_OFF})
+_ASKING: Final = frozenset(
+    {Effect.SESSION_ENDED, Effect.OFFICE_LOST, Effect.LEADER_MOVED, Effect.CUT_OFF, Effect.ANSWER_LOST}
+)
 
 
 def _runs(cluster: Cluster, name: str) -> str:
@@ -188,6 +190,7 @@ _OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.CUT_OFF: _may_become_zombie,
     Effect.LEADER_MOVED: _may_be_elected,
     Effect.OFFICE_LOST: _is_controller,
+    Effect.ANSWER_LOST: _is_controller,
     Effect.LOG_CUT: _always,
     Effect.DISK_LOST: _is_down,
 }

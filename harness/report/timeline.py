@@ -40,6 +40,7 @@ _STATES: Final[Mapping[Effect, str]] = {
     Effect.ZOOKEEPER_WEAK: "ZooKeeper weak",
     Effect.LINKS_IMPAIRED: "links impaired",
     Effect.PARTITIONED: "partitioned",
+    Effect.CLIENTS_CUT: "no clients",
     Effect.CUT_OFF: "zombie",
     Effect.CLOCK_WRONG: "clock wrong",
     Effect.DISK_GONE: "disk gone",

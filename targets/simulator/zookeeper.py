@@ -18,7 +18,7 @@ from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core.zookeeper import ZkCreate, ZkMulti, ZkOp, ZkResult
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.network import Network
-from targets.simulator.pipe import ANSWERS, Frame, Pipe
+from targets.simulator.pipe import ANSWERS, MULTI, Frame, Pipe
 from targets.simulator.tree import Tree
 
 # Large, as real session ids are, so that small numbers are never taken for one.
@@ -173,7 +173,8 @@ class ZooKeeper:
         if lost is not None:
             self._network.reset(pipe, "the connection is lost after a write")
         elif not (ending is not None and ends and ending.silent):
-            self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
+            number = MULTI if any(isinstance(op, ZkMulti) for op in ops) else -1
+            self._network.send(pipe, ANSWERS, (DONE, tag, first, results), tag=number)
         if ending is not None and ends:
             del self.ending[session.owner]
             self._end_by(ending, pipe, session)

@@ -28,7 +28,7 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 
 # Faults that no history without effects has: they are younger.
 NEWER = {"disk-full", "flush-error", "lose-disk"}
-NEWER |= {"client-crash"}
+NEWER |= {"client-crash", "zookeeper-multi-lost"}
 NEWER |= {name for name, fault in NEMESES.items() if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER)}
 
 

@@ -81,6 +81,19 @@ def test_zookeeper_is_late_for_a_controller_that_elects() -> None:
     assert "zookeeper-late: frames late: 7 on C -> zookeeper; open again: C -> zookeeper" == seen(ops, "reconnect")
 
 
+@pytest.mark.parametrize("protocol", ["kip101", "kip380"])
+def test_controller_whose_write_was_done_and_not_answered_finds_out(protocol: str) -> None:
+    result, ops = played("multi", f"{M1}zookeeper-multi-lost C\nawait leader = B\n{M2}", protocol)
+    assert Verdict.VALID is result.verdict, result.anomalies
+    expected = "the answer to a multi of C was lost with its connection; B leads"
+    assert seen(ops, "zookeeper-multi-lost").endswith(expected)
+
+
+def test_answer_is_lost_only_to_a_controller() -> None:
+    _, ops = played("multi", f"{M1}zookeeper-multi-lost A\n")
+    assert "zookeeper-multi-lost A: not the controller; expected C" == refused(ops, "zookeeper-multi-lost")
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_in_force_at_the_end_is_healed_before_the_final_reads(fault: str) -> None:
     result, ops = played("end", f"{M1}{fault} A\n{M2}")
@@ -114,6 +127,16 @@ def test_real_broker_that_is_cut_from_zookeeper_keeps_its_session(cluster: Clust
     produce(cluster, 1)
     assert f"{follower} is registered in session 0x{session:x}" in heal("cut-from-zookeeper", cluster, follower)
     await_whole(cluster)
+
+
+@pytest.mark.slow
+def test_real_controller_whose_write_was_done_and_not_answered_finds_out(cluster: Cluster) -> None:
+    _, follower = roles(cluster)
+    controller = str(cluster.zookeeper_view.controller())
+    probe = inject("zookeeper-multi-lost", cluster, controller)
+    assert f"the answer to a multi of {controller} was lost with its connection; {follower} leads" in probe
+    await_whole(cluster)
+    produce(cluster, 1)
 
 
 @pytest.mark.slow

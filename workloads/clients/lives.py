@@ -4,7 +4,7 @@ One client in a process of its own, life after life: started, killed while it wo
 It is killed because of what was seen, never because of a time: its plan says after how many acknowledged records,
 or polls with records, and then, once it has asked anew, so many ops of the whole history later as the seed draws.
 So a kill hits a request before it is sent, under way, or answered and not yet reported. A fault may ask for one
-more, which comes with the next request.
+more, which comes while a request is under way.
 
 Each life is another process of the history: what the one before has begun may still happen. A consumer begins
 where the last life had recorded its reading to end, by assignment.
@@ -90,7 +90,7 @@ class Lives:
 
     def crash(self) -> str:
         """
-        Have its process killed once its next request is under way; return what was seen.
+        Have its process killed once a request of it is under way; return what was seen.
 
         Raises:
             PreconditionError: it made no request in time.
@@ -187,6 +187,10 @@ class Lives:
             ready = {handle for handle, _ in poll.poll(limits.CLIENT_LOOK_S * 1000)}
             if alarm.fileno() in ready and alarm.clear() and not told:
                 return True
+            if self._asked_to_crash.is_set() and log.is_asking and not told:
+                self._asked_to_crash.clear()
+                alarm.clear()
+                return True
             if ours.fileno() not in ready:
                 continue
             if not (data := _heard(ours)):
@@ -195,10 +199,6 @@ class Lives:
                 if op.type is OpType.INVOKE:
                     self._works.set()
                     _say(ours, RECORDED)
-                    if self._asked_to_crash.is_set() and not told:
-                        self._asked_to_crash.clear()
-                        alarm.clear()
-                        return True
                     if log.acknowledged >= enough and not told and not alarm.is_set:
                         alarm.set(index + later)
 

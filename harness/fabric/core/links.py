@@ -35,7 +35,18 @@ from harness.fabric.core.effects import (
     rule_fields,
 )
 from harness.fabric.core.lanes import Connection, Frame, Lane
-from harness.fabric.core.rules import ALL_OF_1000, Cut, Delay, Double, Hold, Link, Rules, Seen, link_matches
+from harness.fabric.core.rules import (
+    ALL_OF_1000,
+    CLIENTS,
+    Cut,
+    Delay,
+    Double,
+    Hold,
+    Link,
+    Rules,
+    Seen,
+    link_matches,
+)
 from harness.fabric.limits import DOUBLED_ANSWERS_MAX
 
 
@@ -70,7 +81,7 @@ class LinkCore:
         if delay is not None and frame.came_ns + delay.delay_ns > now_ns:
             return _delay(frame, seen, delay)
         loss = rules.loss_of(connection.link)
-        if loss is not None and loss.takes_next():
+        if loss is not None and not frame.copy and loss.takes_next():
             return self._lose(connection, lane, frame, loss)
         if delay is not None:
             delay.late[seen.link] = delay.late.get(seen.link, 0) + 1
@@ -82,6 +93,17 @@ class LinkCore:
         connection.awaited += ((seen.correlation, False), (seen.correlation, True))
         lane.frames.appendleft(replace(frame, copy=True, hold=None))
         return Record(events.Doubled(**frame_fields(seen))), Pass(frame)
+
+    def judge_client(self, connection: Connection, lane: Lane, node: str) -> Sequence[Effect]:
+        """Decide what happens to a lane's first frame between a client and a node: cuts alone are for these."""
+        cut = self.rules.cut_of((CLIENTS, node))
+        if cut is None:
+            return (Pass(lane.frames.popleft()),)
+        if lane.frames[0].end:
+            return ()
+        cut.lost[CLIENTS, node] = cut.lost.get((CLIENTS, node), 0) + 1
+        connection.torn = True
+        return (*_bite(cut, (CLIENTS, node)), Lose(lane.frames.popleft()))
 
     def _lose(self, connection: Connection, lane: Lane, frame: Frame, cut: Cut) -> list[Effect]:
         cut.lost[connection.link] = cut.lost.get(connection.link, 0) + 1

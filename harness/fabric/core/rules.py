@@ -2,7 +2,8 @@
 Rules of links: which frames are held, delayed, doubled or lost, and the patterns that rules match with.
 
 A link is (from, to) in the direction of its requests: the answers to A's requests to B are on link (A, B) too.
-"*" matches any name, "?" is an unknown source.
+"*" matches any node and ZooKeeper, "?" is an unknown source. "clients" are all clients of the run together, whose
+links a rule takes only if it names them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ Link: TypeAlias = tuple[str, str]
 ANY: Final = "*"
 UNKNOWN: Final = "?"
 ZOOKEEPER: Final = "zookeeper"
+CLIENTS: Final = "clients"
 ZOOKEEPER_API: Final = "ZooKeeper"
 NS_PER_S: Final = 1_000_000_000
 ALL_OF_1000: Final = 1_000
@@ -38,6 +40,7 @@ class Seen:
             () for all other apis. An answer has those of its request. A topic may be an id (Fetch v13+).
         correlation: The request's correlation id, also of an answer. -1: the frame has none, or cannot be sent
             twice; no rule doubles it.
+        multi: It is a multi of ZooKeeper, or the answer to one: several operations, all done or none.
     """
 
     link: Link
@@ -46,6 +49,7 @@ class Seen:
     version: int = -1
     offsets: tuple[tuple[str, int], ...] = ()
     correlation: int = -1
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,7 @@ class Pattern:
     Attributes:
         from_offset: Match only Fetch frames with a fetch offset of at least this.
         topic: Match only Fetch frames about this topic; from_offset then applies to this topic alone.
+        multi: Match only ZooKeeper's multis.
     """
 
     api: str
@@ -75,12 +80,13 @@ class Pattern:
     direction: Direction
     from_offset: int | None = None
     topic: str | None = None
+    multi: bool = False
 
     def matches(self, seen: Seen) -> bool:
         """Return True if the pattern matches this frame."""
         if seen.direction is not self.direction or self.api not in (ANY, seen.api):
             return False
-        if not link_matches((self.src, self.dst), seen.link):
+        if not link_matches((self.src, self.dst), seen.link) or (self.multi and not seen.multi):
             return False
         if self.from_offset is None and self.topic is None:
             return True
@@ -252,4 +258,6 @@ def affected(rule: object) -> dict[Link, int]:
 
 def link_matches(asked: Link, link: Link) -> bool:
     """Return True if the link `asked`, in which either end may be "*", matches the other link."""
+    if link[0] == CLIENTS != asked[0]:
+        return False
     return asked[0] in (ANY, link[0]) and asked[1] in (ANY, link[1])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from harness.fabric.core.effects import Effect
@@ -20,6 +21,7 @@ from harness.fabric.core.links import LinkCore
 from harness.fabric.core.rules import (
     ALL_OF_1000,
     ANY,
+    CLIENTS,
     Cut,
     Delay,
     Direction,
@@ -80,9 +82,16 @@ class LinkVerbs(ABC, Generic[H]):
         from_offset: int | None = None,
         *,
         topic: str | None = None,
+        multi: bool = False,
     ) -> H:
-        """Stop every matching frame from now on, and all behind it; a Fetch's answer matches by its request."""
-        hold = self.make_hold(self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic))
+        """
+        Stop every matching frame from now on, and all behind it; a Fetch's answer matches by its request.
+
+        Args:
+            multi: only ZooKeeper's multis, and what is behind them.
+        """
+        pattern = self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic)
+        hold = self.make_hold(replace(pattern, multi=multi))
         self._step(lambda: self.core.place(hold))
         return hold
 
@@ -214,4 +223,4 @@ class LinkVerbs(ABC, Generic[H]):
 
     def _check_ends(self, *names: str) -> None:
         for name in names:
-            pick("node", {ANY: ANY, **self._ends}, name)
+            pick("node", {ANY: ANY, CLIENTS: CLIENTS, **self._ends}, name)
