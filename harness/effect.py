@@ -22,11 +22,17 @@ class Effect(StrEnum):
     The effect of a fault on a node.
 
     The first group lasts until it is undone, in this order: a paused process does nothing, so it cannot register
-    when its link is healed; a node can register at its start only if it is not cut off, and needs its clock and
-    its disk. The other effects are momentary. A fault with no effect (NONE) proves nothing if it bites.
+    when its link is healed; ZooKeeper must answer before anybody registers, or is asked for anything; a node can
+    register at its start only if it is not cut off, and needs its clock and its disk. The other effects are
+    momentary. A fault with no effect (NONE) proves nothing if it bites.
     """
 
     PAUSED = "paused"
+    ZOOKEEPER_LOST = "zookeeper-lost"
+    ZOOKEEPER_WEAK = "zookeeper-weak"
+    LINKS_IMPAIRED = "links-impaired"
+    PARTITIONED = "partitioned"
+    CLIENTS_CUT = "cut-off-from-clients"
     CUT_OFF = "cut-off-from-zookeeper"
     CLOCK_WRONG = "clock-wrong"
     DISK_GONE = "disk-gone"
@@ -38,6 +44,7 @@ class Effect(StrEnum):
     SESSION_ENDED = "session-ended"
     OFFICE_LOST = "office-lost"
     LEADER_MOVED = "leader-moved"
+    ANSWER_LOST = "answer-lost"
     LOG_CUT = "log-cut"
     DISK_LOST = "disk-lost"
     NONE = "none"
@@ -68,9 +75,16 @@ DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
 UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
 LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
-LASTING: Final = DOWN | {
-    *(Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.DISK_SLOW, Effect.PAUSED),
-}
+# Frames of these nodes' links are lost, late or wait: what is not answered is excused, and nothing else.
+ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED, Effect.CLIENTS_CUT})
+# The node does not reach ZooKeeper, or not all of its servers: its session ends by its timeout alone.
+ON_ZOOKEEPER: Final = frozenset({Effect.ZOOKEEPER_LOST, Effect.ZOOKEEPER_WEAK})
+LASTING: Final = (
+    DOWN
+    | ON_LINKS
+    | ON_ZOOKEEPER
+    | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.DISK_SLOW, Effect.PAUSED}
+)
 
 
 class Band(StrEnum):

@@ -60,6 +60,8 @@ def running(
     releases: Mapping[str, str] | None = None,
     nemeses: Sequence[str] = (),
     host: str = "local",
+    own_servers: int = 0,
+    client_links: bool = False,
 ) -> Iterator[Cluster]:
     """
     Start a cluster with every node running and the first one as controller; close it after the block.
@@ -75,6 +77,8 @@ def running(
         releases: node -> its own protocol, as in a rolling upgrade.
         nemeses: the faults that the cluster's machines must be able to do.
         host: the host of the nodes.
+        own_servers: how many servers its own ZooKeeper has; 0 for the one at `zookeeper`.
+        client_links: whether clients reach brokers through the fabric.
     """
     run_dir.mkdir(parents=True)
     target = Tuned(settings or {}, releases or {})
@@ -86,6 +90,8 @@ def running(
         target=target,
         zookeeper=zookeeper,
         power_tier=power_tier,
+        own_servers=own_servers,
+        client_links=client_links,
     )
     try:
         first, *others = ids

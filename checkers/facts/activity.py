@@ -91,7 +91,8 @@ class _Rule:
     def takes(self, frame: _Rule) -> bool:
         """Return True if the frame matches this rule and is the first one that does."""
         fits = all(mine in (_ANY, theirs) for mine, theirs in zip(self.link, frame.link, strict=True))
-        named = (self.kind, self.api, self.direction) == (frame.kind, frame.api, frame.direction)
+        named = (self.kind, self.direction) == (frame.kind, frame.direction)
+        named = named and self.api in (_ANY, frame.api)
         return named and fits and not self.bit
 
     @property

@@ -26,6 +26,7 @@ from checkers.facts.isr import isr_of_command, isr_states
 from checkers.facts.known_gaps import joined_before_return, returned_unseen, returned_with_all
 from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import UNKNOWN
+from checkers.facts.silences import unheard
 from checkers.facts.view import at, names_of, setup_of
 from harness.effect import nature_of
 from harness.events import (
@@ -262,7 +263,11 @@ def _serves(case: Case, node: str, index: int) -> bool:
 
 
 def _away(ops: Sequence[Op], node: str, index: int) -> bool:
-    """Return True if a fault ended the node's session, and the node has not registered since."""
+    """Return True if a fault ended the node's session, or let it end, and the node has not registered since."""
+    if unheard(ops, node, -1, index):
+        shown = [seen for op, seen in events_of(ops, Registrations) if op.index < index]
+        if shown and node not in shown[-1].nodes:
+            return True
     left = [
         op.index
         for op, fault in events_of(ops, Injection)

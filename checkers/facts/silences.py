@@ -1,4 +1,4 @@
-"""When a rule of the fabric made late what nodes and ZooKeeper tell each other."""
+"""When a rule of the fabric, or a fault of ZooKeeper, made late what nodes and ZooKeeper tell each other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from checkers.facts.fact import fact
-from harness.events import Delay, Heal, Hold, Release
-from harness.model import Op, events_of
+from harness.effect import ON_ZOOKEEPER, nature_of
+from harness.events import Delay, Heal, Hold, Injection, Release
+from harness.model import Op, OpType, events_of
 
 ZOOKEEPER: Final = "ZooKeeper"
 
@@ -22,7 +23,31 @@ class Silence(NamedTuple):
 
 @fact
 def silences(ops: Sequence[Op]) -> list[Silence]:
-    """Return the times in which a rule of the fabric made late what a node and ZooKeeper tell each other."""
+    """Return the times in which what a node and ZooKeeper tell each other was made late."""
+    return [*_by_rules(ops), *(Silence(node, begun, end.time_ns) for node, begun, end in _unheard(ops))]
+
+
+def unheard(ops: Sequence[Op], node: str, first: int, last: int) -> bool:
+    """Return True if a fault kept a node and ZooKeeper apart at some time between two indexes."""
+    return any(each == node and begun < last and end.index > first for each, begun, end in _unheard(ops))
+
+
+@fact
+def _unheard(ops: Sequence[Op]) -> list[tuple[str, int, Op]]:
+    """Return (node, index of the fault's beginning, op of its end) for each fault of ZooKeeper."""
+    begun: dict[str, int] = {}
+    found: list[tuple[str, int, Op]] = []
+    for op, fault in events_of(ops, Injection):
+        nature = nature_of(op)
+        for node in fault.nodes:
+            if nature.effect in ON_ZOOKEEPER:
+                begun.setdefault(node, op.index)
+            elif nature.heals & ON_ZOOKEEPER and op.type is not OpType.INVOKE and node in begun:
+                found.append((node, begun.pop(node), op))
+    return found + [(node, since, ops[-1]) for node, since in begun.items()]
+
+
+def _by_rules(ops: Sequence[Op]) -> list[Silence]:
     ends: list[tuple[Op, Release | Heal]] = [*events_of(ops, Release), *events_of(ops, Heal)]
     return [
         Silence(

@@ -29,7 +29,7 @@ def foreign_commands(ops: Sequence[Op]) -> Iterator[Anomaly]:
     if not shown:
         return
     ever = {node.node for _, node in shown}
-    shifted = any(rule.api == _API for kind in _SHIFTS for _, rule in events_of(ops, kind))
+    shifted = any(rule.api in (_API, "*") for kind in _SHIFTS for _, rule in events_of(ops, kind))
     heard: dict[str, tuple[int, Op, str]] = {}  # node -> its newest controller's place in `shown`, command, name
     place, margin = -1, margin_ns(ops)
     for op, command in given:

@@ -24,6 +24,7 @@ from checkers.facts.moments import (
     whole,
 )
 from checkers.facts.reach import epoch_starts, reach
+from checkers.facts.silences import unheard
 from checkers.facts.view import at, names_of, setup_of
 from checkers.rules.lagging import lagging
 from harness.events import (
@@ -213,7 +214,9 @@ def _unreported(ops: Sequence[Op]) -> Iterator[Anomaly]:
 
 
 def _cut_off(ops: Sequence[Op], node: str, since: Op) -> bool:
-    """Return True if a link between the node and ZooKeeper was cut, held or delayed at some time since the op."""
+    """Return True if what the node and ZooKeeper tell each other was lost or late at some time since the op."""
+    if unheard(ops, node, since.index, ops[-1].index):
+        return True
     undone = [(op.index, _rule_of(rule)) for kind in (Heal, Release) for op, rule in events_of(ops, kind)]
     return any(
         "zookeeper" in rule.link

@@ -8,6 +8,7 @@ from typing import Final
 
 from checkers.facts.moments import Moment, anomaly, margin_ns, moments, states
 from checkers.facts.view import at, setup_of
+from harness.effect import ON_ZOOKEEPER, nature_of
 from harness.events import Cut, Delay, Double, Follower, Hold, Injection, IsrChanged, Leader, Started, World
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
@@ -119,5 +120,7 @@ def _late(  # noqa: PLR0917
 def _zookeeper_hurt(ops: Sequence[Op]) -> bool:
     """Return True if a fault of ZooKeeper or of a link to it may have delayed a write."""
     if any(world.zookeeper_faults_bit for _, world in events_of(ops, World)):
+        return True
+    if any(nature_of(op).effect in ON_ZOOKEEPER for op, _ in events_of(ops, Injection)):
         return True
     return any(_ZOOKEEPER in rule.link for kind in (Cut, Hold, Delay, Double) for _, rule in events_of(ops, kind))

@@ -144,8 +144,10 @@ def _takes(rule: LinkRule | Cut, seen: OfLink) -> bool:
         return False
     if isinstance(rule, Cut) or not isinstance(seen, OfFrame):
         return True
-    return (rule.api, rule.direction) == (seen.api, seen.direction) and (
-        rule.from_offset is None or (seen.offset is not None and seen.offset >= rule.from_offset)
+    return (
+        rule.api in (_ANY, seen.api)
+        and rule.direction == seen.direction
+        and (rule.from_offset is None or (seen.offset is not None and seen.offset >= rule.from_offset))
     )
 
 

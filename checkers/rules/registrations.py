@@ -16,7 +16,7 @@ from checkers.facts.fact import fact
 from checkers.facts.moments import anomaly, margin_ns, states
 from checkers.facts.outages import outages
 from checkers.facts.view import at, setup_of
-from harness.effect import Effect, nature_of
+from harness.effect import ON_ZOOKEEPER, Effect, nature_of
 from harness.events import (
     ControllerNode,
     ControllerOffice,
@@ -40,7 +40,7 @@ _NAMED_MAX: Final = 5
 _SLOW: Final = 4
 # Effects under which a node may register, and not live or be connected to report it.
 _KEEPS: Final = frozenset(
-    {effect for effect in Effect if effect.leaves_zookeeper} | {Effect.PAUSED, Effect.DISK_GONE}
+    {effect for effect in Effect if effect.leaves_zookeeper} | {Effect.PAUSED, Effect.DISK_GONE} | ON_ZOOKEEPER
 )
 
 KINDS: Final = (

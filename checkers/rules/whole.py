@@ -46,7 +46,7 @@ _Asked: TypeAlias = tuple[object, ...]
 # The first of them say what is wrong with a history; thousands of sentences say no more.
 _NAMED_MAX: Final = 5
 # Ends of links that are no nodes.
-_ENDS: Final = frozenset({"*", "zookeeper"})
+_ENDS: Final = frozenset({"*", "zookeeper", "clients"})
 # Sources of ops that the run waits for, so that none may come after its end.
 _BEFORE_END: Final = frozenset({Source.CLIENT, Source.NEMESIS, Source.LOG})
 # Events in which null is no node, rather than a node that is not of the run.

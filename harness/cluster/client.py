@@ -30,6 +30,16 @@ class Workload(Protocol):
     def stop(self) -> None:
         """Let each consumer end after the poll that it waits for, and each producer as `stop_producing` does."""
 
+    def crash(self) -> str:
+        """
+        Kill the process of one client while a request of it is under way; return what was seen.
+
+        It is the client that was killed least often, the first of them by name. Another process goes on for it.
+
+        Raises:
+            PreconditionError: no client has a process of its own, or none asks for anything in time.
+        """
+
     @property
     def produced(self) -> bool:
         """Whether every producer and churner has ended, so that every record has its outcome."""

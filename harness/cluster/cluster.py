@@ -16,8 +16,9 @@ from typing import Final
 from harness import limits
 from harness.cluster import probe
 from harness.cluster.churned import ChurnedTopics
+from harness.cluster.client import Workload
 from harness.cluster.in_force import InForce
-from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperView
+from harness.cluster.interfaces import Links, Machines, Time, ZooKeeperServers, ZooKeeperView
 from harness.cluster.partition import Partition
 from harness.cluster.target import OLD_REGISTRATION, REFUSED, PartitionTruth, Target
 from harness.effect import DOWN, Effect
@@ -51,6 +52,8 @@ class Cluster:
         further: the partitions besides the one of topic and partition, each with its replicas.
         partitions: all of them, the main one first.
         churners: the clients that create and delete topics of their own.
+        workload: the clients of the run's workload while they work, None before, or if there is none.
+        zookeeper: the servers of ZooKeeper, if they are this run's own; None if it shares them with others.
         churned: those topics; their partitions are no part of `partitions`.
         watched: all partitions, those of churned topics among them.
         before_down: node's name -> its session and the version of the partition's state, just before a fault took
@@ -76,6 +79,8 @@ class Cluster:
     cancelled: bool = False
     further: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     churners: tuple[ChurnPlan, ...] = ()
+    zookeeper: ZooKeeperServers | None = None
+    workload: Workload | None = None
     partitions: tuple[Partition, ...] = field(init=False)
     churned: ChurnedTopics = field(init=False)
     watched: tuple[Partition, ...] = field(init=False)
@@ -164,7 +169,8 @@ class Cluster:
         self._exited.discard(name)
         self.host.boot(name)
         self._await_alive(name, lambda: self.zookeeper_view.registered(name) not in (0, old), "registered anew")
-        if name in self.addresses:  # a broker may register before it listens
+        # A broker may register before it listens; of one that clients do not reach nobody can tell.
+        if name in self.addresses and name not in self.in_force.nodes({Effect.CLIENTS_CUT}):
             self._await_alive(name, lambda: probe.serves(self.addresses[name]), "serving")
         session = self.zookeeper_view.registered(name)
         before = f", {'after the end of' if refused else 'taken over from'} 0x{old:x}" if old else ""
@@ -182,7 +188,13 @@ class Cluster:
         return "it said: " + " | ".join(lines[-3:])
 
     def _state_in_zookeeper(self, name: str) -> tuple[int, int]:
-        """Return a node's session and the version of the partition's state, for the condition `unseen`."""
+        """
+        Return a node's session and the version of the partition's state, for the condition `unseen`.
+
+        Nobody knows them while ZooKeeper does not answer.
+        """
+        if self.zookeeper is not None and self.zookeeper.out:
+            return 0, -1
         truth = self.truth()
         return self.zookeeper_view.registered(name), truth.version if truth else -1
 
@@ -197,11 +209,16 @@ class Cluster:
         """
         Return the addresses of the nodes that run, the leader's first, since others may learn later who leads.
 
-        Paused nodes and zombies are left out unless no other node runs.
+        Paused nodes, zombies and those that clients do not reach are left out unless no other node runs.
         """
         running = [name for name in self.ids if name not in self.down]
-        able = [name for name in running if name not in self.paused and name not in self.zombies]
-        leader = self.leader()
+        away = self.in_force.nodes({Effect.PAUSED, Effect.CUT_OFF, Effect.CLIENTS_CUT})
+        able = [name for name in running if name not in away]
+        # Clients ask at any time, and go on while ZooKeeper does not answer.
+        try:
+            leader = self.leader()
+        except PreconditionError:
+            leader = None
         return [self.addresses[name] for name in sorted(able or running, key=lambda name: name != leader)]
 
     def address_of(self, name: str) -> str:

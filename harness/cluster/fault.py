@@ -36,6 +36,7 @@ class Fault:
         band: how timelines shade it.
         weight: how often random schedules draw it, relative to other moves, if no profile names it
             (harness/random_schedule/profile.py); 0 for a fault that is never drawn.
+        everywhere: it hits all nodes of the run, whichever a step names: ZooKeeper is lost to all, say.
         by_itself: the process does it, so a paused one cannot.
         needs: what a machine must be able to do for it, None for what every machine can. Where a machine cannot, a
             command that names the fault is refused, and a random schedule skips it; both say why.
@@ -52,6 +53,7 @@ class Fault:
     weight: float = 1.0
     by_itself: bool = False
     needs: Ability | None = None
+    everywhere: bool = False
 
     @property
     def nature(self) -> Nature:
@@ -66,17 +68,20 @@ def inject(cluster: Cluster, faults: Mapping[str, Fault], fault: Fault, node: st
     Raises:
         PreconditionError: the fault did not bite, or a fault that it undoes is still in force.
     """
+    hit = tuple(cluster.ids) if fault.everywhere else (node,)
     seen = fault.inject(cluster, node)
     if fault.probe is not None and (instead := fault.probe(cluster, node)):
         raise PreconditionError(f"{fault.name} {node}: {instead} ({seen})")
     if fault.heal is not None:
-        cluster.in_force.begin(FaultInForce(fault=fault.name, effect=fault.effect, node=node))
+        for name in hit:
+            cluster.in_force.begin(FaultInForce(fault=fault.name, effect=fault.effect, node=name))
     if fault.effect.is_down:
         cluster.host.drain(node)  # the history must have the dead process's events before any later op
     for undone in cluster.in_force:
-        if undone.node == node and undone.effect in fault.heals:
+        if undone.node in hit and undone.effect in fault.heals:
             _prove_healed(cluster, faults, undone, seen)
-    cluster.in_force.end(node, fault.heals)
+    for name in hit:
+        cluster.in_force.end(name, fault.heals)
     return seen
 
 

@@ -8,7 +8,7 @@ while someone waits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from harness.ability import Ability
@@ -116,21 +116,36 @@ class Links(Protocol):
     """
     The links between nodes, and from each node to ZooKeeper, which is named "zookeeper".
 
-    A link is (src, dst) in the direction of its requests. `direction` is "request" or "answer". `cut`, `delay` and
-    `double` return the rule that `heal` takes.
+    All clients together are "clients", whose links only a cut that names them takes. A link is (src, dst) in the
+    direction of its requests. `direction` is "request" or "answer". `cut`, `delay` and `double` return the rule
+    that `heal` takes.
     """
 
-    def hold(self, api: str, src: str, dst: str, direction: str, from_offset: int | None = None) -> Held:
-        """Hold every matching frame from now on, and all behind it; `from_offset` matches only later fetches."""
+    def hold(
+        self, api: str, src: str, dst: str, direction: str, from_offset: int | None = None, *, multi: bool = False
+    ) -> Held:
+        """
+        Hold every matching frame from now on, and all behind it.
+
+        Args:
+            from_offset: only fetches from there on.
+            multi: only ZooKeeper's multis.
+        """
 
     def release(self, hold: Held) -> None:
         """End a hold and deliver its frames, in order."""
+
+    def drop(self, hold: Held) -> None:
+        """End a hold, lose its frames, and reset their connections."""
 
     def release_all(self) -> None:
         """Release every hold, oldest first."""
 
     def cut(self, src: str, dst: str, *, both_ways: bool = False, close: bool = False) -> object:
         """Lose everything sent on the link; with `close` reset its connections, now and later."""
+
+    def cut_links(self, links: Iterable[tuple[str, str]], *, of_1000: int = 1_000, seed: int = 0) -> object:
+        """Lose what is sent on these links; or, by the seed, so many of 1,000 frames, with their connections."""
 
     def delay(self, api: str, src: str, dst: str, direction: str, seconds: float) -> object:
         """Deliver every matching frame later by that time."""
@@ -141,6 +156,15 @@ class Links(Protocol):
     def heal(self, rule: object) -> None:
         """Undo a cut, a delay or a doubling."""
 
+    def lift(self, rule: object) -> None:
+        """Undo a rule of any kind."""
+
+    def stands(self, rule: object) -> bool:
+        """Return True while a rule of any kind is in force."""
+
+    def affected(self, rule: object) -> Mapping[tuple[str, str], int]:
+        """Return the frames that a rule has taken, by link; 0 for a link where it took connections only."""
+
     def heal_all(self) -> None:
         """Undo every cut, delay and doubling, and release every hold."""
 
@@ -149,6 +173,31 @@ class Links(Protocol):
 
     def close(self) -> None:
         """End all links."""
+
+
+class ZooKeeperServers(Protocol):
+    """
+    The servers of a run's own ZooKeeper, one or three. Methods that inject or undo a fault return what was seen.
+
+    Raises:
+        PreconditionError: what is asked for was not seen in time, or these servers cannot do it.
+    """
+
+    @property
+    def out(self) -> bool:
+        """Whether nobody is answered."""
+
+    def halt(self) -> str:
+        """Stop all servers from answering; no connection ends by it."""
+
+    def lose_leader(self) -> str:
+        """Kill the server that leads the others; return when another leads and answers."""
+
+    def lacking(self) -> str:
+        """Return which servers do not serve, "" if all do."""
+
+    def mend(self) -> str:
+        """Let all servers serve again; return when they do, with what became of the sessions."""
 
 
 class ZooKeeperView(Protocol):

@@ -70,7 +70,7 @@ class NodeSpec:
     The configuration of a node to launch.
 
     Attributes:
-        zookeeper: host:port/chroot, through the fabric.
+        zookeeper: host:port/chroot, through the fabric; host:port,host:port/chroot for several servers.
         collector: where the node sends its events.
         secret: what the node shows to the collector; other users must not see it.
         settings: the scenario's settings, which the target translates into its own configuration.

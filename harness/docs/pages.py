@@ -120,6 +120,17 @@ def nemeses() -> str:
         f"{', '.join(f'`{effect}`' for effect in Effect if effect.lasts)}.\n"
         "Each healing is verified; a fault that cannot be healed makes the run unknown, and a node that does not "
         "come back makes it a hang.",
+        "The evidence is in the history, with the injection and with the heal. Faults of links quote the fabric's "
+        "count of frames, link by link:\n"
+        "`reconnect` says, for example, `partition-isolate: frames lost: 12 on B -> A, 3 on C -> A; open again: "
+        "B -> A`.\n"
+        "`lossy-link` loses a frame with its connection: TCP sends a lost packet again, so brokers see a loss as "
+        "a reset.\n"
+        "Faults of ZooKeeper say which server led and what became of the sessions: `zookeeper-2 led, pid 4711 "
+        "ended by SIGKILL; now zookeeper-1 follower, zookeeper-2 gone, zookeeper-3 leader; 3 of 3 sessions kept, "
+        "2 on another server`.\n"
+        "`zookeeper-late` is on a link that may be silent: its heal says how many frames were late.\n"
+        "[hosts.md](hosts.md#zookeeper) says which runs have a ZooKeeper of their own.",
         "Links have steps of their own: see [scenarios.md](scenarios.md#what-it-does-to-links).",
     )
 

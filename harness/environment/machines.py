@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TypeVar
@@ -23,6 +24,7 @@ from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
+from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
 from harness.events import Event
 from harness.fabric.fabric import Fabric
@@ -251,9 +253,16 @@ def open_machines(
     target: Target,
     zookeeper: Address,
     power_tier: str | None,
+    own_servers: int = 0,
+    client_links: bool = False,
 ) -> Cluster:
     """
     Open the cluster of a run: host, collector, fabric, disks; no node runs yet.
+
+    Args:
+        zookeeper: The server that the run shares with others.
+        own_servers: How many it starts for itself instead, 1 or 3; 0 for none.
+        client_links: Whether clients reach brokers through the fabric, so that they can be cut off.
 
     Raises:
         UsageError: The machine lacks something; everything is closed again, the history too.
@@ -278,8 +287,15 @@ def open_machines(
         made.callback(fabric.close)
         fabric.start()
         chroot = f"/{folder.parent.name}-{folder.name}"
+        own = host.start_own_zookeeper(own_servers) if own_servers else ()
+        upstream, *others = [server.address for server in own] or [zookeeper]
         zookeeper_view = RealZooKeeperView(
-            zookeeper=zookeeper, chroot=chroot, target=target, ids=spec.draw.ids, history=history
+            zookeeper=upstream,
+            others=others,
+            chroot=chroot,
+            target=target,
+            ids=spec.draw.ids,
+            history=history,
         )
         made.callback(zookeeper_view.close)
         printed_lines = (
@@ -292,14 +308,16 @@ def open_machines(
         for name, broker_id in spec.draw.ids.items():
             place = host.add_node(name, disk=name in spec.scenario.stores, fails=may_fail(spec))
             internal = fabric.add_broker(name, broker_id, place.internal_outside)
-            link = fabric.add_zookeeper_link(name, zookeeper)
+            links = [str(fabric.add_zookeeper_link(name, address)) for address in (upstream, *others)]
+            if client_links:
+                place = replace(place, client_outside=fabric.add_client_link(name, place.client_outside))
             addresses[name] = str(place.client_outside)
             machines.specs[name] = NodeSpec(
                 name=name,
                 broker_id=broker_id,
                 place=place,
                 advertised_internal=internal,
-                zookeeper=f"{link}{chroot}",
+                zookeeper=f"{','.join(links)}{chroot}",
                 collector=collector.address,
                 settings=spec.scenario.settings,
                 secret=collector.secret_of(name),
@@ -322,6 +340,7 @@ def open_machines(
         history=history,
         fabric=fabric,
         zookeeper_view=zookeeper_view,
+        zookeeper=OwnZooKeeper(host, own, zookeeper_view) if own else None,
         time=RealTime(host.require_all),
         addresses=addresses,
     )

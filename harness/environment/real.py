@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from harness.ability import Ability
 from harness.cluster.client import Client
@@ -20,12 +22,19 @@ from harness.random_schedule.timing import REAL, Timing
 from harness.registry import pick
 from harness.run.environment import Environment
 from harness.run.spec import RunSpec
+from harness.scenario.steps import Inject
+from nemesis import NEMESES
 from workloads import CLIENTS
+
+# The servers of ZooKeeper that a run needs for itself alone, for a fault that needs one of these.
+SERVERS: Final[Mapping[Ability, int]] = {Ability.OWN_ZOOKEEPER: 1, Ability.ENSEMBLE: 3}
 
 
 class RealEnvironment:
     """
     Real nodes: one ZooKeeper for all clusters, each below its own chroot.
+
+    A run with a fault of ZooKeeper's servers has a ZooKeeper of its own, since the fault would hit all others too.
 
     Args:
         zookeeper: A running ZooKeeper; None: `open` starts one.
@@ -74,6 +83,7 @@ class RealEnvironment:
         if self._zookeeper is None:
             history.close()
             raise UsageError(f"environment {self.name}: no ZooKeeper; expected open before open_cluster")
+        needs = needs_of(spec)
         return open_machines(
             spec,
             folder,
@@ -82,6 +92,8 @@ class RealEnvironment:
             target=self._target,
             zookeeper=self._zookeeper,
             power_tier=self._power_tier,
+            own_servers=max((SERVERS.get(each, 0) for each in needs), default=0),
+            client_links=Ability.CLIENT_LINKS in needs,
         )
 
     def make_client(self, cluster: Cluster) -> Client:
@@ -106,6 +118,13 @@ class RealEnvironment:
         """Stop ZooKeeper; safe to call twice."""
         if self._shared is not None:
             self._shared.close()
+
+
+def needs_of(spec: RunSpec) -> frozenset[Ability]:
+    """Return what the faults of a run's schedule need."""
+    steps = (step.act.fault for step in spec.scenario.steps if isinstance(step.act, Inject))
+    named = {NEMESES[name].needs for name in (*spec.faults, *steps) if name in NEMESES}
+    return frozenset(each for each in named if each is not None)
 
 
 def make_environment(

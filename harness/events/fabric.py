@@ -54,6 +54,9 @@ class Cut(OfLink):
     """Everything on the link is lost from now on."""
 
     close: bool = field(metadata=key("its connections are also reset"))
+    share: float | None = field(
+        default=None, metadata=key("only this share of the frames is lost, each with its connection")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

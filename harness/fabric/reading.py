@@ -11,6 +11,7 @@ Source:  client ids of Kafka's fetchers (0.11 on: `broker-<id>-fetcher-<n>`) and
 from __future__ import annotations
 
 import re
+import struct
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Final, Protocol, TypeAlias
 
 from harness.fabric.bodies import FetchBody, epoch_answers, epoch_questions, fetch_body
 from harness.fabric.commands import Command, Commands, LeaderAndIsrAnswer, leader_and_isr, leader_and_isr_answer
-from harness.fabric.core.rules import UNKNOWN, ZOOKEEPER_API, Direction, Link, Seen
+from harness.fabric.core.rules import CLIENTS, UNKNOWN, ZOOKEEPER_API, Direction, Link, Seen
 from harness.fabric.frames import (
     FETCH,
     LEADER_AND_ISR,
@@ -33,6 +34,10 @@ from harness.fabric.frames import (
 )
 from harness.fabric.limits import PENDING_REQUESTS_MAX
 from harness.fabric.witness import Answers, Commanded, CommandResult, Fetched, Note, Questions, Witness
+
+# The head of ZooKeeper's requests, and the type of a multi.
+_ZOOKEEPER_HEAD: Final = struct.Struct(">ii")
+_MULTI: Final = 14
 
 BROKER_CLIENT: Final = re.compile(r"broker-(\d+)(?:-.*)?|(\d+)", re.DOTALL)
 
@@ -57,23 +62,67 @@ class Reading(Protocol):
 
 
 class ZooKeeperReading:
-    """The frames of a broker's ZooKeeper link, which differ by direction alone."""
+    """
+    The frames of a broker's ZooKeeper link, which differ by direction, and by being multis or not.
+
+    Source:  zookeeper.jute: a request begins with xid and type, its answer with xid; the first of each direction,
+             which begin a session, have neither.
+    """
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self._request = Seen(link=link, api=ZOOKEEPER_API, direction=Direction.REQUEST)
         self._answer = Seen(link=link, api=ZOOKEEPER_API, direction=Direction.ANSWER)
+        self._begun = {Direction.REQUEST: False, Direction.ANSWER: False}
+        self._multis: deque[int] = deque(maxlen=PENDING_REQUESTS_MAX)
 
     def sent_again(self, correlation: int) -> None:
         """Raise AssertionError: a ZooKeeper server would accept the copy of a packet as a new packet."""
         raise AssertionError(f"ZooKeeper packet {correlation} was sent again; expected no packet to have a number")
 
+    def request(self, frame: bytes) -> Read:
+        """Return a packet to ZooKeeper."""
+        if self._is_first(Direction.REQUEST) or len(frame) < LENGTH.size + _ZOOKEEPER_HEAD.size:
+            return self._request, None
+        xid, kind = _ZOOKEEPER_HEAD.unpack_from(frame, LENGTH.size)
+        if kind != _MULTI:
+            return self._request, None
+        self._multis.append(xid)
+        return replace(self._request, multi=True), None
+
+    def answer(self, frame: bytes) -> Read:
+        """Return a packet from ZooKeeper."""
+        if self._is_first(Direction.ANSWER) or len(frame) < 2 * LENGTH.size:
+            return self._answer, None
+        (xid,) = LENGTH.unpack_from(frame, LENGTH.size)
+        if xid not in self._multis:
+            return self._answer, None
+        self._multis.remove(xid)
+        return replace(self._answer, multi=True), None
+
+    def _is_first(self, direction: Direction) -> bool:
+        first, self._begun[direction] = not self._begun[direction], True
+        return first
+
+
+class ClientReading:
+    """The frames between clients and a broker, which no rule tells apart but by their direction."""
+
+    def __init__(self, node: str) -> None:
+        self.link = (CLIENTS, node)
+        self._request = Seen(link=self.link, api=UNKNOWN, direction=Direction.REQUEST)
+        self._answer = Seen(link=self.link, api=UNKNOWN, direction=Direction.ANSWER)
+
+    def sent_again(self, correlation: int) -> None:
+        """Raise AssertionError: a copy of a client's request would be another request."""
+        raise AssertionError(f"request {correlation} was sent again; expected no client's request to be doubled")
+
     def request(self, frame: bytes) -> Read:  # noqa: ARG002
-        """Return a packet to ZooKeeper, without reading it."""
+        """Return a request, without reading it."""
         return self._request, None
 
     def answer(self, frame: bytes) -> Read:  # noqa: ARG002
-        """Return a packet from ZooKeeper, without reading it."""
+        """Return an answer, without reading it."""
         return self._answer, None
 
 

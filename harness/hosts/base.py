@@ -18,6 +18,7 @@ from harness.ability import Ability
 from harness.cleanup.ledger import Ledger
 from harness.cluster.disk_error import DiskError
 from harness.launch import Address, Launch, Place
+from harness.zookeeper.server import Server
 
 
 class Host(Protocol):
@@ -59,6 +60,9 @@ class Host(Protocol):
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server; return its address as seen by the harness."""
+
+    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
+        """Start a ZooKeeper for this run alone, of one server or of three; return when all of them serve."""
 
     def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """

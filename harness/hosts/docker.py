@@ -30,8 +30,11 @@ from harness.hosts.site import write_files
 from harness.launch import Address, Launch, Place, Runtime
 from harness.model import UsageError
 from harness.zookeeper import server
+from harness.zookeeper.server import Server
 
 ZOOKEEPER_PORT: Final = 2181
+PEERS_PORT: Final = 2888
+ELECTION_PORT: Final = 3888
 CLIENT_PORT: Final = 9092
 INTERNAL_PORT: Final = 9093
 NODE_UID: Final = 10001
@@ -105,6 +108,33 @@ class DockerHost(NodesHost[NodeContainer]):
         self.start(ZOOKEEPER, launch)
         address = Address(host=ip, port=ZOOKEEPER_PORT)
         return self._await_zookeeper(address)
+
+    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
+        """Start a ZooKeeper of the run's own, a container for each server; return when all of them serve."""
+        names = [f"{ZOOKEEPER}-{number}" for number in range(1, servers + 1)]
+        addresses = [self._add(name, disk=False) for name in names]
+        members = [
+            server.Member(number=number, peers=Address(host=ip, port=PEERS_PORT), election_port=ELECTION_PORT)
+            for number, ip in enumerate(addresses, start=1)
+        ]
+        launch = server.launch(
+            java=JAVA,
+            jars=[ZOOKEEPER_JARS],
+            conf_dir="/conf",
+            data_dir="/data",
+            address=Address(host="0.0.0.0", port=ZOOKEEPER_PORT),
+            ensemble=members if servers > 1 else (),
+        )
+        made = [
+            Server(name=name, address=Address(host=ip, port=ZOOKEEPER_PORT), launch=launch)
+            for name, ip in zip(names, addresses, strict=True)
+        ]
+        for number, each in enumerate(made, start=1):
+            (self._site.disk(each.name).data / server.MY_ID).write_text(f"{number}\n", encoding="ascii")
+            self.start(each.name, launch)
+        for each in made:
+            self._await_zookeeper(each.address, each.name)
+        return tuple(made)
 
     def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """Make a node's disk and choose its address; its container is created at its start."""

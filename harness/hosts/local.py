@@ -24,6 +24,7 @@ from harness.java import find_java
 from harness.launch import Address, Launch, Place
 from harness.model import UsageError
 from harness.zookeeper import server
+from harness.zookeeper.server import Server
 
 LOOPBACK: Final = "127.0.0.1"
 # The project's root, on the PYTHONPATH of nodes.
@@ -79,6 +80,33 @@ class LocalHost(NodesHost[NodeProcess]):
         self._add(ZOOKEEPER)
         self.start(ZOOKEEPER, launch)
         return self._await_zookeeper(address)
+
+    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
+        """Start a ZooKeeper of the run's own; return when all of its servers serve."""
+        java, jars = find_java(), server.find_jars()
+        members = [
+            server.Member(number=number, peers=self._address(), election_port=self._address().port)
+            for number in range(1, servers + 1)
+        ]
+        made: list[Server] = []
+        for member in members:
+            name, address = f"{ZOOKEEPER}-{member.number}", self._address()
+            data = self._site.add_disk(name, disk=False).data
+            (data / server.MY_ID).write_text(f"{member.number}\n", encoding="ascii")
+            launch = server.launch(
+                java=str(java.executable),
+                jars=[str(jar) for jar in jars],
+                conf_dir=str(self._site.folder("nodes", name, "conf")),
+                data_dir=str(data),
+                address=address,
+                ensemble=members if servers > 1 else (),
+            )
+            self._add(name)
+            self.start(name, launch)
+            made.append(Server(name=name, address=address, launch=launch))
+        for each in made:
+            self._await_zookeeper(each.address, each.name)
+        return tuple(made)
 
     def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """Make a node's disk and claim its ports."""

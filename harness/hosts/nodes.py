@@ -23,6 +23,10 @@ from harness.model import PreconditionError, UsageError
 from harness.zookeeper import server
 
 ZOOKEEPER: Final = "zookeeper"
+# What needs nothing of a machine but what each run needs.
+EVERYWHERE: Final = frozenset(
+    {Ability.OWN_ZOOKEEPER, Ability.ENSEMBLE, Ability.CLIENT_PROCESSES, Ability.CLIENT_LINKS}
+)
 
 
 class Node(Protocol):
@@ -86,6 +90,8 @@ class NodesHost(Generic[N]):
 
     def lacks(self, ability: Ability) -> str:
         """Return why this host cannot do it."""
+        if ability in EVERYWHERE:
+            return ""
         reason = self._site.lacks(ability)
         return f"host {self.name}: {reason}" if reason else ""
 
@@ -164,9 +170,9 @@ class NodesHost(Generic[N]):
             raise UsageError(f"node {name!r}: unknown; expected one of {', '.join(self._nodes) or 'none'}")
         return self._nodes[name]
 
-    def _await_zookeeper(self, address: Address) -> Address:
+    def _await_zookeeper(self, address: Address, name: str = ZOOKEEPER) -> Address:
         """Wait until a started ZooKeeper answers; raise UsageError, with its last output, if it does not."""
-        node = self._node(ZOOKEEPER)
+        node = self._node(name)
         ready = until(lambda: server.is_ready(address) or not node.alive(), limits.ZOOKEEPER_START_S_MAX)
         if ready and node.alive():
             return address

@@ -24,10 +24,12 @@ from harness.cleanup.ledger import Ledger, Reaped
 from harness.cluster.disk_error import DiskError
 from harness.hosts.local import LocalHost
 from harness.hosts.machine_list import MachineList, read_machines
+from harness.hosts.nodes import EVERYWHERE
 from harness.hosts.remote.station import Station
 from harness.hosts.site import TIERS
 from harness.launch import Address, Launch, Place
 from harness.model import FencepostError, PreconditionError, UsageError
+from harness.zookeeper.server import Server
 
 # Names the list of machines where no option does.
 VARIABLE: Final = "FENCEPOST_HOSTS"
@@ -81,6 +83,8 @@ class SshHost:
         self._drain = drain
         self._ports = ports
         self._file = machines
+        # The servers of the run's own ZooKeeper, which are here.
+        self._own: frozenset[str] = frozenset()
         self._list: MachineList | None = None
         # What is of the run on this machine: its folder, its ledger, ZooKeeper.
         self._here = LocalHost(run_dir, power_tier=WATERMARK)
@@ -128,12 +132,20 @@ class SshHost:
         return self._list.listen
 
     def lacks(self, ability: Ability) -> str:
-        """Return why this host cannot do it."""
+        """Return why this host cannot do it; what needs nothing of a node's machine it can."""
+        if ability in EVERYWHERE:
+            return ""
         return f"host ssh has no {ability} yet; expected host local, docker or sim"
 
     def start_zookeeper(self) -> Address:
         """Start a real ZooKeeper server on this machine; nodes reach it through their links."""
         return self._here.start_zookeeper()
+
+    def start_own_zookeeper(self, servers: int) -> tuple[Server, ...]:
+        """Start a ZooKeeper of the run's own on this machine; return when all of its servers serve."""
+        made = self._here.start_own_zookeeper(servers)
+        self._own = frozenset(each.name for each in made)
+        return made
 
     def add_node(self, name: str, *, disk: bool, fails: bool = False) -> Place:
         """Make a node's disk on the next machine, and claim its ports there; no disk there can fail yet."""
@@ -148,14 +160,21 @@ class SshHost:
 
     def start(self, name: str, launch: Launch) -> None:
         """Start the node's process."""
+        if name in self._own:
+            self._here.start(name, launch)
+            return
         self._station(name).start(name, launch)
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""
+        if name in self._own:
+            return self._here.alive(name)
         return self._station(name).alive(name)
 
     def kill(self, name: str) -> str:
         """SIGKILL the node's process; return when it has ended."""
+        if name in self._own:
+            return self._here.kill(name)
         return self._station(name).act("kill", name)
 
     def stop(self, name: str) -> str:
@@ -164,10 +183,14 @@ class SshHost:
 
     def pause(self, name: str) -> str:
         """Freeze the node's process; return when the kernel reports it as stopped."""
+        if name in self._own:
+            return self._here.pause(name)
         return self._station(name).act("pause", name)
 
     def resume(self, name: str) -> str:
         """Resume a paused node; return when it runs."""
+        if name in self._own:
+            return self._here.resume(name)
         return self._station(name).act("resume", name)
 
     def flush(self, name: str) -> str:

@@ -6,12 +6,13 @@ An inapplicable step is skipped, and the history records why. An applicable step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from harness.ability import Ability
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
-from harness.effect import DOWN, Effect
+from harness.effect import DOWN, ON_ZOOKEEPER, Effect
 from harness.fabric.core.rules import ZOOKEEPER
 from harness.model import UsageError
 from harness.scenario.link_steps import LinkSteps
@@ -40,8 +41,11 @@ def why_not(
             fault = faults[name]
             if fault.needs is not None and (reason := cluster.host.lacks(fault.needs)):
                 return reason
+            if out := _why_unheard(fault, cluster):
+                return out
             with cluster.naming(place):
-                if fault.heals & _REGISTERING and (late := [n for n in nodes if links.holds_back(n, ZOOKEEPER)]):
+                awaited = _awaited(fault, cluster, nodes)
+                if late := [name for name in awaited if links.holds_back(name, ZOOKEEPER)]:
                     return f"what {late[0]} and ZooKeeper tell each other is held"
                 if alike and fault.effect is Effect.LEADER_MOVED and (reason := _why_no_election(cluster)):
                     return reason
@@ -57,8 +61,27 @@ def why_not(
     return ""
 
 
+def _awaited(fault: Fault, cluster: Cluster, nodes: Sequence[str]) -> Sequence[str]:
+    """Return the nodes of which a fault waits until they are registered, or reach ZooKeeper again."""
+    if fault.heals & ON_ZOOKEEPER:
+        return sorted(cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}))
+    return nodes if fault.heals & _REGISTERING else ()
+
+
+def _why_unheard(fault: Fault, cluster: Cluster) -> str:
+    """Return that ZooKeeper answers nobody, if a fault needs it: those of processes, disks and links do not."""
+    if cluster.zookeeper is None or not cluster.zookeeper.out or fault.heals & ON_ZOOKEEPER:
+        return ""
+    needs = fault.effect in _ASKING or bool(fault.heals & _REGISTERING) or fault.needs is Ability.ENSEMBLE
+    return "ZooKeeper answers nobody" if needs else ""
+
+
 # A fault that heals one of these waits until the node is registered anew.
 _REGISTERING: Final = DOWN | {Effect.CUT_OFF}
+# A fault of these effects asks ZooKeeper for it.
+_ASKING: Final = frozenset(
+    {Effect.SESSION_ENDED, Effect.OFFICE_LOST, Effect.LEADER_MOVED, Effect.CUT_OFF, Effect.ANSWER_LOST}
+)
 
 
 def _runs(cluster: Cluster, name: str) -> str:
@@ -84,12 +107,15 @@ def _may_become_zombie(cluster: Cluster, name: str) -> str:
 def _may_restart(cluster: Cluster, name: str) -> str:
     if name not in cluster.down:
         return f"{name} is not down"
-    return f"{name} is cut from ZooKeeper" if name in cluster.zombies else ""
+    cut = name in cluster.zombies or name in cluster.in_force.nodes({Effect.ZOOKEEPER_LOST})
+    return f"{name} is cut from ZooKeeper" if cut else ""
 
 
 def _may_return(cluster: Cluster, name: str) -> str:
     if name not in cluster.zombies:
         return f"{name} is not a zombie"
+    if name in cluster.in_force.nodes({Effect.ZOOKEEPER_LOST}):
+        return f"{name} is cut from ZooKeeper by another fault too"
     return f"{name} is paused" if name in cluster.paused else ""
 
 
@@ -164,6 +190,7 @@ _OF_EFFECT: Final[Mapping[Effect, _WhyNot]] = {
     Effect.CUT_OFF: _may_become_zombie,
     Effect.LEADER_MOVED: _may_be_elected,
     Effect.OFFICE_LOST: _is_controller,
+    Effect.ANSWER_LOST: _is_controller,
     Effect.LOG_CUT: _always,
     Effect.DISK_LOST: _is_down,
 }

@@ -201,7 +201,7 @@ class _Drawing:
         match fault.effect:
             case Effect.SESSION_ENDED:
                 return list(self._machines)
-            case Effect.OFFICE_LOST:
+            case Effect.OFFICE_LOST | Effect.ANSWER_LOST:
                 return [self._controller, *self._machines]
             case Effect.LOG_CUT | Effect.DISK_LOST:
                 return self._predicted.under(DOWN)

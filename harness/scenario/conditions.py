@@ -64,7 +64,13 @@ class Conditions:
         self._epoch = -1
 
     def turn(self) -> None:
-        """Remember the current epoch, before the next step that is not an `await` or `require`."""
+        """
+        Remember the current epoch, before the next step that is not an `await` or `require`.
+
+        While ZooKeeper is out, it is the one before: nothing changes in it.
+        """
+        if self._cluster.zookeeper is not None and self._cluster.zookeeper.out:
+            return
         truth = self._cluster.truth()
         self._epoch = -1 if truth is None else truth.leader_epoch
 

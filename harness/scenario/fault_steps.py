@@ -48,13 +48,19 @@ class FaultSteps:
             return replace(act, nodes=aimed(act.aim, self.cluster, self.faults[act.fault], chance))
 
     def inject(self, fault: Fault, nodes: Sequence[str]) -> None:
-        """Inject a fault into all nodes at once, so that a power loss of two brokers hits both together."""
+        """
+        Inject a fault into all nodes at once, so that a power loss of two brokers hits both together.
+
+        One that is everywhere is injected once, and recorded as hitting all nodes of the run.
+        """
+        asked = nodes[:1] if fault.everywhere else nodes
+        hit = tuple(self.cluster.ids) if fault.everywhere else tuple(nodes)
 
         def act() -> str:
-            probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), nodes)
+            probes = self.cluster.time.together(lambda name: inject(self.cluster, self.faults, fault, name), asked)
             return "; ".join(probes)
 
-        self._record(Injection(name=fault.name, nodes=tuple(nodes), **fault.nature.as_fields()), act)
+        self._record(Injection(name=fault.name, nodes=hit, **fault.nature.as_fields()), act)
 
     def heal_all(self) -> list[tuple[FaultInForce, FencepostError]]:
         """Undo every fault in force; return the faults that could not be undone, each with its error."""

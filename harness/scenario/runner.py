@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from harness import events
+from harness.ability import Ability
 from harness.cluster.client import Client, Workload
 from harness.cluster.cluster import Cluster
 from harness.cluster.fault import Fault
@@ -163,7 +164,14 @@ class Play:
             cluster.await_(partial(_is_ready, partition), partition.lacking)
         if self.scenario.clients:
             nodes = {name: cluster.address_of(name) for name in cluster.ids}
-            self._workload = self.client.begin_workload(self.scenario.clients, self.draw.seed, nodes=nodes)
+            crashes = any(self.faults[name].needs is Ability.CLIENT_PROCESSES for name in self._injected())
+            clients = self.scenario.clients.killable() if crashes else self.scenario.clients
+            self._workload = self.client.begin_workload(clients, self.draw.seed, nodes=nodes)
+            cluster.workload = self._workload
+
+    def _injected(self) -> set[str]:
+        """Return the faults that the steps name."""
+        return {step.act.fault for step in self.scenario.steps if isinstance(step.act, Inject)}
 
     def _topics(self) -> dict[str, list[list[int]]]:
         """Return each topic's broker ids, partition by partition from 0 on."""

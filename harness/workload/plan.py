@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from harness.limits import WORKLOAD_KILL_AFTER_MAX
 from harness.model import UsageError
 
 ACKS_ALL: Final = -1
@@ -183,6 +184,26 @@ class Clients:
     def libraries(self) -> tuple[Library, ...]:
         """The libraries that plans name, each once."""
         return tuple(dict.fromkeys(each.client for each in self._both if each.client is not None))
+
+    def killable(self) -> Clients:
+        """
+        Return these clients, each in a process of its own that can be killed at any time.
+
+        A client that stands on Kafka's Java library stays as it is: its library is a process already, which would
+        outlive it.
+        """
+        never = (WORKLOAD_KILL_AFTER_MAX, WORKLOAD_KILL_AFTER_MAX)
+        return replace(
+            self,
+            producers=tuple(
+                each if each.kill_after or each.client is Library.JAVA else replace(each, kill_after=never)
+                for each in self.producers
+            ),
+            consumers=tuple(
+                each if each.kill_after or each.client is Library.JAVA else replace(each, kill_after=never)
+                for each in self.consumers
+            ),
+        )
 
     def without(self, libraries: Collection[Library]) -> Clients:
         """Return these clients without those whose plans name one of the libraries."""

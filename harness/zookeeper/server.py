@@ -1,5 +1,5 @@
 """
-Launch a real ZooKeeper 3.9 server from the jars inside pyspark.
+Launch a real ZooKeeper 3.9 server, or one of an ensemble, from the jars inside pyspark.
 
 Ticks are short so that sessions can be short too (by default 2 to 20 ticks, here 0.4 to 120 s). Nothing is forced
 to disk, because ZooKeeper is not the system under test and its disk loses no power.
@@ -8,8 +8,10 @@ to disk, because ZooKeeper is not the system under test and its disk loses no po
 from __future__ import annotations
 
 import importlib.util
+import re
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -33,9 +35,18 @@ JARS: Final = (
 # A server that is still starting may accept a connection and never answer it.
 READY_WAIT_S_MAX: Final = 0.5
 
+MODE: Final = re.compile(r"^Mode: (standalone|leader|follower)$", re.MULTILINE)
+SESSION: Final = re.compile(r"\bsid=0x([0-9a-f]+)")
+
 TICK_MS: Final = 200
 SESSION_MS_MIN: Final = 400
 SESSION_MS_MAX: Final = 120_000
+
+# Ticks in which a server must reach the leader, and may be behind it: generous, since machines are busy.
+INIT_TICKS: Final = 100
+SYNC_TICKS: Final = 15
+# A server of an ensemble holds little, and there are three.
+HEAPS: Final = {False: "-Xmx256m", True: "-Xmx96m"}
 
 CONFIGURATION: Final = """\
 dataDir={data_dir}
@@ -48,6 +59,43 @@ maxClientCnxns=0
 admin.enableServer=false
 4lw.commands.whitelist=*
 """
+ENSEMBLE: Final = """\
+initLimit={init_ticks}
+syncLimit={sync_ticks}
+quorumListenOnAllIPs=true
+"""
+# The file in the data directory that says which of the servers this one is.
+MY_ID: Final = "myid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """
+    One server of an ensemble, as the others see it.
+
+    Attributes:
+        number: its id, from 1 on; of two with the same transactions the one of the higher id leads.
+        peers: where followers connect to it while it leads.
+        election_port: where they vote.
+    """
+
+    number: int
+    peers: Address
+    election_port: int
+
+    @property
+    def line(self) -> str:
+        """Its line in every server's configuration."""
+        return f"server.{self.number}={self.peers}:{self.election_port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that was started: its name on the host, its address for the harness, and how to start it again."""
+
+    name: str
+    address: Address
+    launch: Launch
 
 
 def find_jars() -> tuple[Path, ...]:
@@ -70,20 +118,41 @@ def find_jars() -> tuple[Path, ...]:
     return tuple(found)
 
 
-def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, address: Address) -> Launch:
+def launch(
+    *,
+    java: str,
+    jars: Sequence[str],
+    conf_dir: str,
+    data_dir: str,
+    address: Address,
+    ensemble: Sequence[Member] = (),
+) -> Launch:
     """
-    Return the command line and the configuration file of a standalone server that listens on the address.
+    Return the command line and the configuration file of a server that listens on the address.
 
     All paths are as the server sees them.
 
     Args:
         conf_dir: The folder into which the launch's files will be written.
+        ensemble: All servers, this one among them; its id is in the file MY_ID of the data directory. () for a
+            server that stands alone.
     """
+    configuration = CONFIGURATION.format(
+        data_dir=data_dir,
+        port=address.port,
+        host=address.host,
+        tick_ms=TICK_MS,
+        session_ms_min=SESSION_MS_MIN,
+        session_ms_max=SESSION_MS_MAX,
+    )
+    if ensemble:
+        configuration += ENSEMBLE.format(init_ticks=INIT_TICKS, sync_ticks=SYNC_TICKS)
+        configuration += "".join(f"{member.line}\n" for member in ensemble)
     return Launch(
         runtime=Runtime.JAVA,
         argv=(
             java,
-            "-Xmx256m",
+            HEAPS[bool(ensemble)],
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             # In KiB; by default the server preallocates 64 MiB for its log.
@@ -95,16 +164,7 @@ def launch(*, java: str, jars: Sequence[str], conf_dir: str, data_dir: str, addr
             "org.apache.zookeeper.server.quorum.QuorumPeerMain",
             f"{conf_dir}/zoo.cfg",
         ),
-        files={
-            "zoo.cfg": CONFIGURATION.format(
-                data_dir=data_dir,
-                port=address.port,
-                host=address.host,
-                tick_ms=TICK_MS,
-                session_ms_min=SESSION_MS_MIN,
-                session_ms_max=SESSION_MS_MAX,
-            )
-        },
+        files={"zoo.cfg": configuration},
     )
 
 
@@ -124,8 +184,26 @@ def ask(address: Address, word: str, wait_s_max: float = limits.ZOOKEEPER_SOCKET
 
 
 def is_ready(address: Address) -> bool:
-    """Return True if the server serves requests: `srvr` then names a mode; `ruok` answers imok too early."""
+    """Return True if the server serves requests."""
+    return bool(mode_of(address))
+
+
+def mode_of(address: Address) -> str:
+    """
+    Return what a server is: "standalone", "leader" or "follower"; "" if it serves nobody.
+
+    `srvr` names a mode only once it serves; `ruok` answers imok too early.
+    """
     try:
-        return "Mode: standalone" in ask(address, "srvr", READY_WAIT_S_MAX)
+        found = MODE.search(ask(address, "srvr", READY_WAIT_S_MAX))
     except OSError:
-        return False
+        return ""
+    return found[1] if found else ""
+
+
+def sessions_at(address: Address) -> frozenset[int]:
+    """Return the sessions that are connected to a server now, by `cons`; none if it does not answer."""
+    try:
+        return frozenset(int(each, 16) for each in SESSION.findall(ask(address, "cons", READY_WAIT_S_MAX)))
+    except OSError:
+        return frozenset()

@@ -17,11 +17,13 @@ from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.protocol.states import KazooState, ZnodeStat
 
 from harness import limits
+from harness.cleanup.process import until
 from harness.cluster.target import PartitionTruth, Target
 from harness.events import ControllerNode, Event, OfPartition, Registrations
 from harness.history.file import History
 from harness.launch import Address
 from harness.model import HistoryError, OpType, PreconditionError
+from harness.zookeeper.server import mode_of
 from harness.zookeeper.sessions import close_session, owner_of
 
 _log = logging.getLogger("fencepost.zookeeper_view")
@@ -39,6 +41,8 @@ class RealZooKeeperView:
     Callers of this class know nodes by their names only, not by broker ids.
 
     Args:
+        zookeeper: A server; the first one of an ensemble.
+        others: The ensemble's other servers.
         ids: Broker ids by node name.
 
     Raises:
@@ -46,9 +50,19 @@ class RealZooKeeperView:
     """
 
     def __init__(
-        self, *, zookeeper: Address, chroot: str, target: Target, ids: Mapping[str, int], history: History
+        self,
+        *,
+        zookeeper: Address,
+        others: Sequence[Address] = (),
+        chroot: str,
+        target: Target,
+        ids: Mapping[str, int],
+        history: History,
     ) -> None:
         self._address = zookeeper
+        self._servers = (zookeeper, *others)
+        # Why ZooKeeper is known to answer nobody, "" while it should answer.
+        self._silent = ""
         self._chroot = chroot
         self._target = target
         self._ids = ids
@@ -61,12 +75,13 @@ class RealZooKeeperView:
         self._lock = threading.RLock()  # who listens to the history may read
         self._giving_up: threading.Timer | None = None
         self._ending = threading.Lock()
-        root = _connect(str(zookeeper))
+        hosts = ",".join(map(str, self._servers))
+        root = _connect(hosts)
         try:
             root.ensure_path_async(chroot).get(timeout=limits.ZOOKEEPER_START_S_MAX)
         finally:
             _disconnect(root)
-        self._client = _connect(f"{zookeeper}{chroot}")
+        self._client = _connect(f"{hosts}{chroot}")
         self._client.add_listener(self._state_changed)
 
     def _state_changed(self, state: str) -> None:
@@ -78,10 +93,51 @@ class RealZooKeeperView:
         if self._giving_up is not None:
             self._giving_up.cancel()
             self._giving_up = None
-        if state in {KazooState.SUSPENDED, KazooState.LOST}:
+        if state in {KazooState.SUSPENDED, KazooState.LOST} and not self._silent:
             self._giving_up = threading.Timer(limits.ZOOKEEPER_LOST_S_MAX, self._end)
             self._giving_up.daemon = True
             self._giving_up.start()
+
+    @property
+    def session(self) -> int:
+        """The harness's own session, 0 while it has none."""
+        return int(self._client.client_id[0]) & SESSION_MASK if self._client.client_id else 0
+
+    def expect_silence(self, why: str) -> None:
+        """
+        Know that ZooKeeper answers nobody from now on, because of a fault: no connection is given up for that.
+
+        Until `await_answer` every call raises PreconditionError at once.
+        """
+        self._silent = why
+        if self._giving_up is not None:
+            self._giving_up.cancel()
+            self._giving_up = None
+
+    def await_answer(self) -> None:
+        """Return once ZooKeeper answers again; raise PreconditionError if it does not in time."""
+
+        def answers() -> bool:
+            try:
+                self._client.exists_async("/").get(timeout=limits.ZOOKEEPER_SOCKET_S_MAX)
+            except (KazooException, self._client.handler.timeout_exception):
+                return False
+            return True
+
+        if not until(answers, limits.CONDITION_WAIT_S_MAX):
+            raise PreconditionError(f"ZooKeeper at {self._address}: no answer; expected one, as its servers serve")
+        self._silent = ""
+
+    def _require_answer(self) -> None:
+        if self._silent:
+            raise PreconditionError(f"ZooKeeper answers nobody: {self._silent}; expected one that serves")
+
+    def _serving(self) -> Address:
+        """Return a server that serves; of a lone one nobody asks."""
+        self._require_answer()
+        if len(self._servers) == 1:
+            return self._address
+        return next((each for each in self._servers if mode_of(each)), self._address)
 
     def _end(self) -> None:
         with self._ending:
@@ -186,6 +242,7 @@ class RealZooKeeperView:
         return 0 if found is None else int(found[1].ephemeralOwner) & SESSION_MASK
 
     def _read(self, path: str) -> tuple[bytes, ZnodeStat] | None:
+        self._require_answer()
         try:
             data, stat = self._client.get(path)
         except NoNodeError:
@@ -199,10 +256,11 @@ class RealZooKeeperView:
     def expire(self, name: str) -> str:
         """End the session that owns the node's registration; return what was observed, as one line."""
         path = f"{self._chroot}{self._target.registration_path(self._ids[name])}"
-        session = owner_of(self._address, path)
+        server = self._serving()
+        session = owner_of(server, path)
         if session is None:
             raise PreconditionError(f"expire {name}: no session owns {path}; expected a registration to end")
-        took_ms = close_session(self._address, session)
+        took_ms = close_session(server, session)
         if self.registered(name) == session:
             raise PreconditionError(f"expire {name}: session 0x{session:x} still owns {path}")
         return f"session 0x{session:x} closed in {took_ms:.0f} ms, {path} gone"
@@ -236,6 +294,7 @@ class RealZooKeeperView:
 
     def write(self, path: str, data: bytes) -> None:
         """Set a node's data; create the node and its parents if they are missing."""
+        self._require_answer()
         # Create the node with its data: a watcher would take an empty node for the request. Try again, because
         # the node may be deleted between the two calls.
         for _ in range(_WRITES_MAX):
@@ -252,6 +311,7 @@ class RealZooKeeperView:
 
     def delete(self, path: str) -> bool:
         """Delete a node; return False if there is none."""
+        self._require_answer()
         try:
             self._client.delete(path)
         except NoNodeError:

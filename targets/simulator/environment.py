@@ -35,7 +35,7 @@ from targets.simulator.administrator import Administrator
 from targets.simulator.client import SimClient
 from targets.simulator.disk import SEGMENT_BYTES
 from targets.simulator.generations import GenerationOracle
-from targets.simulator.machines import SimMachines, SimTime
+from targets.simulator.machines import SimMachines, SimTime, why_lacking
 from targets.simulator.node_clock import random_clocks
 from targets.simulator.oracles import Oracles
 from targets.simulator.session_ends import SessionEnds
@@ -50,6 +50,7 @@ from targets.simulator.zookeeper_faults import (
     random_together,
     random_world,
 )
+from targets.simulator.zookeeper_servers import SimZooKeeperServers
 from targets.simulator.zookeeper_view import SimZooKeeperView
 
 SIMULATOR = "simulator"
@@ -86,9 +87,8 @@ class SimEnvironment:
         """Start nothing: each world has a ZooKeeper of its own."""
 
     def lacks(self, ability: Ability) -> str:
-        """Return "": simulated machines can do everything."""
-        del ability
-        return ""
+        """Return why simulated machines cannot do it, "" if they can."""
+        return why_lacking(ability)
 
     def open_cluster(self, spec: RunSpec, folder: Path, history: History) -> Cluster:
         """Create a world; no node runs yet."""
@@ -194,6 +194,7 @@ def cluster_of(world: World, spec: RunSpec, history: History, target: Target) ->
         history=history,
         fabric=world.links,
         zookeeper_view=SimZooKeeperView(world, target),
+        zookeeper=SimZooKeeperServers(world),
         time=SimTime(world),
     )
     history.listeners.append(cluster.listen)

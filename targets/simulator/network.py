@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.fabric.core.effects import Effect, Held, Later, Lose, Over, Pass, Record, Reset, Wake
 from harness.fabric.core.links import LinkCore
+from harness.fabric.core.rules import CLIENTS
 from targets.broker.core.messages import Request
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.pipe import ANSWERS, DIRECTIONS, REQUESTS, End, Frame, Pipe
@@ -148,12 +149,17 @@ class Network:
         lane.planned_ns = -1
         if not lane.frames:
             return
-        if pipe.outside or self.core.rules.idle:  # most frames: the core would pass them
+        if self.core.rules.idle or (pipe.outside and not self.core.rules.cuts):  # the core would pass them
             frame = lane.frames.popleft()
             assert isinstance(frame, Frame)
             self._arrive(pipe, direction, frame)
             return
-        for effect in self.core.judge(pipe, lane, self._clock.now_ns):
+        judged = (
+            self.core.judge_client(pipe, lane, pipe.dst)
+            if pipe.outside
+            else self.core.judge(pipe, lane, self._clock.now_ns)
+        )
+        for effect in judged:
             match effect:
                 case Pass(frame=Frame() as frame):
                     self._arrive(pipe, direction, frame)
@@ -196,7 +202,10 @@ class Network:
                     raise AssertionError(f"{effect}: expected an effect that is of no lane")
 
     def _wake(self) -> None:
-        """Judge every waiting first frame again."""
+        """Judge every waiting first frame again; a client's connection that lost frames is reset."""
+        for pipe in list(self.pipes.values()):
+            if pipe.outside and pipe.torn and not pipe.over and not self.core.rules.cut_of((CLIENTS, pipe.dst)):
+                self.reset(pipe, "its connection has lost bytes to a cut")
         for pipe in self.pipes.values():
             for direction, lane in enumerate(pipe.lanes):
                 if lane.frames and lane.frames[0].came_ns <= self._clock.now_ns and not pipe.over:

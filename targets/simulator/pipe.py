@@ -21,7 +21,10 @@ from targets.broker.core.messages import (
     StopReplicaRequest,
 )
 
-__all__ = ["ANSWERS", "API_OF", "DIRECTIONS", "REQUESTS", "End", "Frame", "Lane", "Pipe"]
+# The tag of ZooKeeper's answers to multis.
+MULTI: Final = -2
+
+__all__ = ["ANSWERS", "API_OF", "DIRECTIONS", "MULTI", "REQUESTS", "End", "Frame", "Lane", "Pipe"]
 
 API_OF: Final[dict[type[Request], str]] = {
     ProduceRequest: "Produce",
@@ -44,7 +47,7 @@ class Frame(lanes.Frame):
     Attributes:
         body: The receiver's business.
         request: The request that it is or answers; None on a link to ZooKeeper.
-        tag: The sender's number of the request, -1 for an unnumbered frame.
+        tag: The sender's number of the request, -1 for an unnumbered frame, MULTI for the answer to a multi.
     """
 
     link: Link
@@ -57,7 +60,7 @@ class Frame(lanes.Frame):
     def seen(self) -> Seen:
         """Return what rules see of it, built only when rules exist: an answer is described by its request."""
         if self.request is None:
-            return Seen(link=self.link, api=ZOOKEEPER_API, direction=self.direction)
+            return Seen(link=self.link, api=ZOOKEEPER_API, direction=self.direction, multi=self.tag == MULTI)
         offsets: tuple[tuple[str, int], ...] = ()
         if isinstance(self.request, FetchRequest):
             offsets = tuple((part.tp.topic, part.fetch_offset) for part in self.request.partitions)
@@ -90,7 +93,7 @@ class Pipe(Connection):
     One connection; its link is (the side that opened it, the side that accepted it).
 
     Attributes:
-        outside: True for a client's connection, to which no rule applies.
+        outside: True for a client's connection, to which only a cut of clients applies.
         last_offsets: The last fetch offset that the witness recorded, by partition.
     """
 

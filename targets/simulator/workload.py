@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
+from harness.model import PreconditionError
 from harness.workload.plan import Clients, Place
 from harness.workload.script import ChurnScript, ConsumerScript, ProducerScript
 from targets.broker.core.messages import TopicPartition
@@ -46,6 +47,10 @@ class SimWorkload:
             producer.stopping = True
         for churner in self._churners:
             churner.stopping = True
+
+    def crash(self) -> str:
+        """Refuse: these clients are no processes."""
+        raise PreconditionError("client-crash: clients of host sim are no processes; expected real nodes")
 
     def stop(self) -> None:
         """Let every client end after what it waits for."""

@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from harness.fabric.core.rules import ZOOKEEPER
 from targets.broker.core.zookeeper import ZkCreate, ZkMulti, ZkOp, ZkResult
 from targets.simulator.clock import NS_PER_MS, Clock
 from targets.simulator.network import Network
-from targets.simulator.pipe import ANSWERS, Frame, Pipe
+from targets.simulator.pipe import ANSWERS, MULTI, Frame, Pipe
 from targets.simulator.tree import Tree
 
 # Large, as real session ids are, so that small numbers are never taken for one.
@@ -82,6 +83,8 @@ class ZooKeeper:
             so that the node cannot know.
         ending: by node, what ends its session or connection; a part of a split ask counts as an ask.
         on_ending: called with the node and its session when that ends so.
+        out: whether its servers are frozen: what arrives waits, and no session ends.
+        electing: whether its servers have no leader: nobody is connected, and no session ends.
         ended: the number of ended sessions.
         dropped: the number of connections that ended within an ask.
     """
@@ -92,6 +95,8 @@ class ZooKeeper:
         self.losing: dict[str, bool] = {}
         self.ending: dict[str, Ending] = {}
         self.on_ending: Callable[[str, int], None] = lambda _name, _session: None
+        self.out = False
+        self.electing = False
         self.ended = 0
         self.dropped = 0
         self._clock = clock
@@ -99,15 +104,20 @@ class ZooKeeper:
         self._timeout_ns = session_timeout_ms * NS_PER_MS
         self._given = 0
         self._of_pipe: dict[int, int] = {}
+        # What arrived while it was out, in order: a frame, or None for the end of a connection.
+        self._waiting: list[tuple[Pipe, Frame | None]] = []
 
     @property
     def listening(self) -> bool:
-        """Return True: it always runs."""
-        return True
+        """Return True if it accepts connections: a frozen server's kernel does, one without a leader does not."""
+        return not self.electing
 
     # --- from clients ----------------------------------------------------------------------------------------
     def on_frame(self, pipe: Pipe, _direction: int, frame: Frame) -> None:
-        """Process a client's frame."""
+        """Process a client's frame, or let it wait."""
+        if self.out:
+            self._waiting.append((pipe, frame))
+            return
         what, *rest = frame.body
         if what == CONNECT:
             self._connect(pipe, *rest)
@@ -125,6 +135,9 @@ class ZooKeeper:
 
     def on_end(self, pipe: Pipe) -> None:
         """Keep the session; the connection's watches go."""
+        if self.out:
+            self._waiting.append((pipe, None))
+            return
         number = self._of_pipe.pop(pipe.number, 0)
         self.tree.forget(pipe.number)
         if number in self.sessions and self.sessions[number].pipe == pipe.number:
@@ -160,7 +173,8 @@ class ZooKeeper:
         if lost is not None:
             self._network.reset(pipe, "the connection is lost after a write")
         elif not (ending is not None and ends and ending.silent):
-            self._network.send(pipe, ANSWERS, (DONE, tag, first, results))
+            number = MULTI if any(isinstance(op, ZkMulti) for op in ops) else -1
+            self._network.send(pipe, ANSWERS, (DONE, tag, first, results), tag=number)
         if ending is not None and ends:
             del self.ending[session.owner]
             self._end_by(ending, pipe, session)
@@ -185,11 +199,44 @@ class ZooKeeper:
         session = self.sessions.get(number)
         if session is None:
             return
+        if self.out or self.electing:  # its time stands still
+            session.heard_ns = self._clock.now_ns
         until = session.heard_ns + self._timeout_ns
         if until <= self._clock.now_ns:
             self._end(session)
         else:
             self._clock.at(until, ("session", number))
+
+    # --- outages ---------------------------------------------------------------------------------------------
+    def halt(self) -> None:
+        """Freeze the servers: their connections stay open, and nobody is answered."""
+        self.out = True
+
+    def go_on(self) -> None:
+        """Let the servers go on, with all that arrived; a new leader gives each session its whole time."""
+        self.out = False
+        self._renew()
+        waiting, self._waiting = self._waiting, []
+        for pipe, frame in waiting:
+            if frame is None:
+                self.on_end(pipe)
+            elif not pipe.over:
+                self.on_frame(pipe, 0, frame)
+
+    def lose_leader(self) -> None:
+        """End all connections, as servers without a leader do, and serve nobody until `lead_again`."""
+        self.electing = True
+        for pipe in [pipe for pipe in self._network.pipes.values() if pipe.dst == ZOOKEEPER and not pipe.over]:
+            self._network.reset(pipe, "ZooKeeper has no leader")
+
+    def lead_again(self) -> None:
+        """Serve again: a new leader has the sessions of the old one, and gives each its whole time."""
+        self.electing = False
+        self._renew()
+
+    def _renew(self) -> None:
+        for session in self.sessions.values():
+            session.heard_ns = self._clock.now_ns
 
     def expire(self, number: int) -> None:
         """End a session from outside, as a client that knows its id and password can."""

@@ -95,6 +95,7 @@ class SimZooKeeperView:
 
     def expire(self, name: str) -> str:
         """End the session that holds a node's registration."""
+        self._require_answer("expire")
         session = self.registered(name)
         if not session:
             raise PreconditionError(f"expire {name}: it is not registered; expected a registration to end")
@@ -103,6 +104,7 @@ class SimZooKeeperView:
 
     def depose(self) -> str:
         """Delete the controller's node, so that it loses office without failing."""
+        self._require_answer("depose")
         path, holder = self._target.controller_path(), self.controller()
         session = self._world.zookeeper.session_of(path)
         if not self.delete(path):
@@ -111,7 +113,13 @@ class SimZooKeeperView:
 
     def elect(self, topic: str, partition: int, name: str) -> str:
         """Request the election of an ISR member from the controller, without a failure."""
+        self._require_answer("elect")
         return self._target.elect(self, topic, partition, self._world.ids[name])
+
+    def _require_answer(self, what: str) -> None:
+        """Raise PreconditionError while ZooKeeper answers nobody, an operator neither."""
+        if self._world.zookeeper.out or self._world.zookeeper.electing:
+            raise PreconditionError(f"{what}: ZooKeeper answers nobody; expected one that serves")
 
     def close(self) -> None:
         """Do nothing: it has no connection."""

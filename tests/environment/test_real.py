@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from harness.ability import Ability
 from harness.environment import ENVIRONMENTS
-from harness.environment.real import RealEnvironment
+from harness.environment.real import RealEnvironment, needs_of
 from harness.events import Done
 from harness.history.file import History
 from harness.hosts import HOSTS
 from harness.model import HistoryError, OpType, UsageError
 from harness.registry import load
 from harness.run.environment import MakeEnvironment
+from harness.run.spec import RunSpec
+from harness.scenario.file import Step
 from targets.broker_target import TARGET
+from tests.scenario.words import step
 from tests.specs import cluster_spec
 
 
@@ -44,3 +49,17 @@ def test_unknown_client_is_refused(tmp_path: Path) -> None:
     environment = RealEnvironment("local", make_host=HOSTS["local"], target=TARGET, client="telnet")
     with pytest.raises(UsageError, match="unknown client 'telnet': expected one of"):
         environment.make_client(cast(Any, None))
+
+
+def test_run_gets_servers_and_links_of_its_own_only_for_faults_that_need_them() -> None:
+    assert frozenset() == needs_of(spec_of("kill A", "partition-isolate A"))
+    assert {Ability.ENSEMBLE} == needs_of(spec_of("kill A", "zookeeper-leader-lost A"))
+    assert {Ability.OWN_ZOOKEEPER} == needs_of(spec_of("zookeeper-outage A"))
+    assert {Ability.CLIENT_LINKS} == needs_of(spec_of("partition-clients A"))
+
+
+def spec_of(*steps: str) -> RunSpec:
+    """Return the spec of a run with these steps."""
+    spec = cluster_spec(TARGET, "hw", {}, [])
+    acts = tuple(Step(line=line, act=step(text)) for line, text in enumerate(steps))
+    return replace(spec, scenario=replace(spec.scenario, steps=acts))

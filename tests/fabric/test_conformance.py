@@ -19,10 +19,11 @@ Step: TypeAlias = tuple[Any, ...]
 # The correlation ids of the frames that arrived at B and at A.
 Arrived: TypeAlias = tuple[list[int], list[int]]
 
+SEED: Final = 1
 TP: Final = TopicPartition("t", 0)
 FETCH: Final = ("Fetch", "A", "B")
 QUESTION: Final = ("OffsetForLeaderEpoch", "A", "B")
-LIFTS: Final = ("release", "drop", "heal")
+LIFTS: Final = ("release", "drop", "heal", "lift")
 
 # dial | fetch CORRELATION OFFSET | question CORRELATION | answer CORRELATION | VERB NAME ARGUMENTS
 SCRIPT: Final[tuple[Step, ...]] = (
@@ -93,6 +94,18 @@ SCRIPT: Final[tuple[Step, ...]] = (
     ("heal", "c"),
     ("dial",),
     ("fetch", 16, 11),
+    # A cut of a set of links, lifted; then one that takes a share of the frames: by this seed the third.
+    ("cut_links", "c", (("A", "B"), ("B", "A"))),
+    ("fetch", 17, 12),
+    ("lift", "c"),
+    ("dial",),
+    ("share", "s", (("A", "B"),), 500),
+    ("fetch", 18, 12),
+    ("answer", 18),
+    ("fetch", 19, 13),
+    ("dial",),
+    ("fetch", 20, 13),
+    ("lift", "s"),
     ("heal_all", "n"),
 )
 
@@ -103,6 +116,8 @@ def act(links: LinkVerbs[Any], made: dict[str, Any], verb: str, name: str, *argu
         getattr(links, verb)(made[name])
     elif verb == "cut":
         made[name] = links.cut(*arguments[:2], close=bool(arguments[2:]))
+    elif verb == "share":
+        made[name] = links.cut_links(arguments[0], of_1000=arguments[1], seed=SEED)
     else:
         made[name] = getattr(links, verb)(*arguments)
 

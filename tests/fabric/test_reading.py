@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -212,3 +213,18 @@ def test_zookeeper_frames_are_told_apart_by_direction_alone() -> None:
     reading = ZooKeeperReading(("A", "zookeeper"))
     seen = [reading.request(b"")[0], reading.answer(b"")[0]]
     assert [("ZooKeeper", "request"), ("ZooKeeper", "answer")] == [(s.api, s.direction.value) for s in seen]
+
+
+def test_multi_of_zookeeper_and_its_answer_are_told_from_other_packets() -> None:
+    """Source: zookeeper.jute: a request is xid, type, body; its answer begins with xid; a connect has neither."""
+    reading = ZooKeeperReading(("A", "zookeeper"))
+    asked = [reading.request(packet(*head))[0].multi for head in ((0, 14), (1, 14), (2, 4), (-2, 11), (3, 14))]
+    assert [False, True, False, False, True] == asked
+    told = [reading.answer(packet(*head))[0].multi for head in ((1, 0), (1, 0), (2, 0), (-2, 0), (3, 0), (3, 0))]
+    assert [False, True, False, False, True, False] == told
+    assert not reading.request(b"\0\0\0\4\0\0\0\1")[0].multi
+
+
+def packet(xid: int, kind: int) -> bytes:
+    """Return a packet of ZooKeeper's that begins with these numbers."""
+    return struct.pack(">iii", 8, xid, kind)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.effect import DOWN, RENAMED_FAULTS, Band, Effect, Nature, nature_of
+from harness.effect import DOWN, ON_LINKS, ON_ZOOKEEPER, RENAMED_FAULTS, Band, Effect, Nature, nature_of
 from harness.events import Injection
 from harness.events.codec import encode
 from harness.model import HistoryError, Op, OpType, Source
@@ -29,8 +29,9 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 # Faults that no history without effects has: they are younger.
 NEWER = {
     *("disk-full", "flush-error", "lose-disk", "write-error", "read-error", "disk-read-only", "disk-slow"),
-    *("mend-disk", "power-loss-torn"),
+    *("mend-disk", "power-loss-torn", "client-crash", "zookeeper-multi-lost"),
 }
+NEWER |= {name for name, fault in NEMESES.items() if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER)}
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in NEWER])

@@ -10,6 +10,7 @@ import pytest
 
 from harness.cluster import fault as faults
 from harness.cluster.cluster import Cluster
+from harness.effect import ON_LINKS
 from harness.launch import Address
 from harness.scenario.file import PARTITION, TOPIC
 from nemesis import NEMESES
@@ -65,6 +66,8 @@ def heal(fault: str, cluster: Cluster, node: str) -> str:
 def make_whole(cluster: Cluster) -> Cluster:
     """Heal every fault in force, then wait until both replicas are in sync and their logs end alike."""
     cluster.fabric.heal_all()
+    for node in sorted(cluster.in_force.nodes(ON_LINKS)):
+        inject("reconnect", cluster, node)
     for node in sorted(cluster.zombies):
         heal("zombie", cluster, node)
     for node in sorted(cluster.paused):

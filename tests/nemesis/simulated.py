@@ -20,16 +20,17 @@ source   a test
 nodes    A B replicas, C controller
 records  m1 2, m2 1, m3 1
 {settings}
+{head}
 {steps}
 expect kip380, hw, kip101: none
 """
 
 
 def played(
-    name: str, steps: str, protocol: str = "kip380", *, settings: str = ""
+    name: str, steps: str, protocol: str = "kip380", *, settings: str = "", head: str = ""
 ) -> tuple[RunResult, Sequence[Op]]:
     """Return the result and the history of a written scenario of two replicas, A leading first."""
-    text = _FILE.format(settings=f"settings {settings}" if settings else "", steps=steps)
+    text = _FILE.format(settings=f"settings {settings}" if settings else "", head=head, steps=steps)
     scenario = parse(name, text, name, NEMESES)
     spec = RunSpec(
         target=TARGET.name,

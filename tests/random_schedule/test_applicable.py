@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.effect import Effect
 from harness.model import UsageError
 from harness.random_schedule.applicable import why_not
 from nemesis import NEMESES
@@ -28,9 +29,14 @@ class Links:
         raise UsageError("no such hold")
 
 
+OUT = SimpleNamespace(out=True)
+
+
 def cluster(**state: Any) -> Any:
     """Return a cluster: A leads, B is in the ISR, C is not but is controller; a registered node has session 1."""
-    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, **state}
+    found: dict[str, Any] = {"down": set(), "paused": set(), "zombies": {}, "zookeeper": None, **state}
+    cut = found.pop("cut", frozenset())
+    found["in_force"] = SimpleNamespace(nodes=lambda effects: cut if Effect.ZOOKEEPER_LOST in effects else ())
     found["leader"] = lambda: "A"
     isr, controller, ids = found.pop("in_sync", "AB"), found.pop("office", "C"), "ABCD"
     session = found.pop("office_session", 1)
@@ -39,6 +45,7 @@ def cluster(**state: Any) -> Any:
     found["zookeeper_view"] = SimpleNamespace(
         registered=lambda name: int(name not in gone), controller=lambda: controller, office=lambda: session
     )
+    found.setdefault("host", SimpleNamespace(lacks=lambda _: ""))
     found["naming"] = lambda _: nullcontext()
     found["named"] = SimpleNamespace(leader=found["leader"], isr=found["isr"], replicas=found["replicas"])
     return SimpleNamespace(**found)
@@ -63,6 +70,10 @@ def cluster(**state: Any) -> Any:
     ("hold requests Fetch A -> *", {}),
     ("produce m1 acks=all meanwhile", {"down": {"A", "B", "C"}}),
     ("pass 3ms", {"down": {"A"}}),
+    ("kill A", {"zookeeper": OUT}),
+    ("partition-isolate A", {"zookeeper": OUT}),
+    ("zookeeper-back A", {"zookeeper": OUT, "cut": {"A", "B", "C"}}),
+    ("zookeeper-back A", {"cut": {"A"}}),
 ])  # fmt: skip
 def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     assert "" == why_not(read(step), cluster(**state), Links(), NEMESES)
@@ -73,6 +84,16 @@ def test_step_makes_sense(step: str, state: dict[str, Any]) -> None:
     ("power-loss A B", {"down": {"B"}}, "B is down"),
     ("restart A", {}, "A is not down"),
     ("restart A", {"down": {"A"}, "zombies": {"A": None}}, "A is cut from ZooKeeper"),
+    ("restart A", {"down": {"A"}, "cut": {"A"}}, "A is cut from ZooKeeper"),
+    ("restart A", {"down": {"A"}, "zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("elect B", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("expire A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("zombie A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("zookeeper-leader-lost A", {"zookeeper": OUT}, "ZooKeeper answers nobody"),
+    ("zookeeper-outage A", {"cut": {"A"}}, "A is zookeeper-lost already"),
+    ("zookeeper-back A", {}, "A is not zookeeper-lost, zookeeper-weak"),
+    ("zookeeper-back A", {"cut": {"A", "D"}}, "what D and ZooKeeper tell each other is held"),
+    ("return A", {"zombies": {"A": None}, "cut": {"A"}}, "A is cut from ZooKeeper by another fault too"),
     ("restart D", {"down": {"D"}}, "what D and ZooKeeper tell each other is held"),
     ("pause A", {"paused": {"A"}}, "A is paused"),
     ("pause A", {"down": {"A"}}, "A is down"),

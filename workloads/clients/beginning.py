@@ -91,6 +91,7 @@ def begin(
             **{plan.name: churn(plan) for plan in clients.churners},
         },
         consumers={plan.name: work(plan) for plan in clients.consumers},
+        mortals=lives,
     )
     for each in lives:
         each.await_work()

@@ -3,7 +3,8 @@ One client in a process of its own, life after life: started, killed while it wo
 
 It is killed because of what was seen, never because of a time: its plan says after how many acknowledged records,
 or polls with records, and then, once it has asked anew, so many ops of the whole history later as the seed draws.
-So a kill hits a request before it is sent, under way, or answered and not yet reported.
+So a kill hits a request before it is sent, under way, or answered and not yet reported. A fault may ask for one
+more, which comes while a request is under way.
 
 Each life is another process of the history: what the one before has begun may still happen. A consumer begins
 where the last life had recorded its reading to end, by assignment.
@@ -37,6 +38,8 @@ from workloads.clients.wire import LEAVE, RECORDED, Role
 
 # So many ops of the history, at most, after an invoke of the client it is killed.
 OPS_LATER_MAX: Final = 40
+# Clients at work ask several times in a second.
+CRASHES_WITHIN_S: Final = 10.0
 _CHUNK: Final = 65_536
 _SIGKILLED: Final = f"signal {signal.SIGKILL:d}"
 
@@ -75,6 +78,33 @@ class Lives:
         self._ledger = ledger
         self._chance = Random(f"kills {plan.name} {seed}")
         self._works = threading.Event()
+        self._asked_to_crash = threading.Event()
+        self._changed = threading.Condition()
+        self._last = ""
+        self.kills = 0
+
+    @property
+    def name(self) -> str:
+        """The client's name in the workload."""
+        return self._plan.name
+
+    def crash(self) -> str:
+        """
+        Have its process killed once a request of it is under way; return what was seen.
+
+        Raises:
+            PreconditionError: it made no request in time.
+        """
+        with self._changed:
+            before = self.kills
+            self._asked_to_crash.set()
+            killed = self._changed.wait_for(lambda: self.kills > before, CRASHES_WITHIN_S)
+            self._asked_to_crash.clear()
+            if not killed:
+                raise PreconditionError(
+                    f"client {self.name}: no request within {CRASHES_WITHIN_S:g} s; expected one to kill it by"
+                )
+            return self._last
 
     def run(self, leave: threading.Event) -> None:
         """
@@ -157,6 +187,10 @@ class Lives:
             ready = {handle for handle, _ in poll.poll(limits.CLIENT_LOOK_S * 1000)}
             if alarm.fileno() in ready and alarm.clear() and not told:
                 return True
+            if self._asked_to_crash.is_set() and log.is_asking and not told:
+                self._asked_to_crash.clear()
+                alarm.clear()
+                return True
             if ours.fileno() not in ready:
                 continue
             if not (data := _heard(ours)):
@@ -188,14 +222,20 @@ class Lives:
         while data := _heard(ours):
             for _ in self._record(log.take(data)):
                 pass
+        left_open = 0
         for type_, event in log.end(killed=True):
             self._history.record(self._process, type_, event)
+            left_open += 1
         if why:
             killed = ClientKilled(name=asked.name, pid=asked.pid, error=why)
             self._history.record(self._process, OpType.FAIL, killed)
             raise PreconditionError(f"client {self._plan.name}, {self._process}: {why}")
         killed = ClientKilled(name=asked.name, pid=asked.pid, probe=f"{probe}, waited for: {how}")
         self._history.record(self._process, OpType.OK, killed)
+        with self._changed:
+            self.kills += 1
+            self._last = f"{self.name} as {self._process}: {killed.probe}, {left_open} of its ops open"
+            self._changed.notify_all()
 
     def _ended(self, child: NodeProcess, log: LifeLog, leave: threading.Event) -> None:
         """Take the end of a process that was not killed by us; raise if it was not to end, or not like that."""

@@ -8,14 +8,29 @@ as whole, and the runner's next op raises the error.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from harness.history.file import History
-from harness.model import HistoryError
+from harness.model import HistoryError, PreconditionError
 
 # What a client does until the event is set; it waits for nothing that lasts much longer.
 Work: TypeAlias = Callable[[threading.Event], None]
+
+
+class Mortal(Protocol):
+    """A client in a process of its own."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the workload."""
+
+    @property
+    def kills(self) -> int:
+        """How often it was killed."""
+
+    def crash(self) -> str:
+        """Kill it while a request is under way; raise PreconditionError if it makes none in time."""
 
 
 class Threads:
@@ -24,10 +39,18 @@ class Threads:
 
     Args:
         producers, consumers: a client's name -> its work.
+        mortals: the clients that have processes of their own.
     """
 
-    def __init__(self, history: History, producers: Mapping[str, Work], consumers: Mapping[str, Work]) -> None:
+    def __init__(
+        self,
+        history: History,
+        producers: Mapping[str, Work],
+        consumers: Mapping[str, Work],
+        mortals: Sequence[Mortal] = (),
+    ) -> None:
         self._history = history
+        self._mortals = tuple(mortals)
         self._no_more, self._leave = threading.Event(), threading.Event()
         self._producers = [self._thread(name, work, self._no_more) for name, work in producers.items()]
         self._consumers = [self._thread(name, work, self._leave) for name, work in consumers.items()]
@@ -42,6 +65,12 @@ class Threads:
         """Let each consumer end after the poll that it waits for, and each producer as `stop_producing` does."""
         self._no_more.set()
         self._leave.set()
+
+    def crash(self) -> str:
+        """Kill the process of the client that was killed least often; see harness.cluster.client.Workload."""
+        if not self._mortals:
+            raise PreconditionError("client-crash: no client has a process of its own; expected one at work")
+        return min(self._mortals, key=lambda each: (each.kills, each.name)).crash()
 
     @property
     def produced(self) -> bool:

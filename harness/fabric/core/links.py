@@ -6,7 +6,8 @@ rules or connections change. Every step returns effects, which the driver carrie
 (harness/fabric/proxy.py) drives the core with sockets, the simulator (targets/simulator/network.py) in virtual
 time.
 
-    cut      the frame is lost; a connection that lost frames is reset when the cut heals; the end of a side waits
+    cut      the frame is lost; a connection that lost frames is reset when the cut heals; the end of a side waits;
+             one that takes a share of the frames comes last, and resets the connection of each
     hold     the frame, and all behind it, stops until the hold is released or dropped
     delay    the frame, and all behind it, stops until the delay after its arrival is over
     double   the request is forwarded twice; its second answer is dropped before any rule sees it
@@ -34,7 +35,18 @@ from harness.fabric.core.effects import (
     rule_fields,
 )
 from harness.fabric.core.lanes import Connection, Frame, Lane
-from harness.fabric.core.rules import Cut, Delay, Double, Hold, Link, Rules, Seen, link_matches
+from harness.fabric.core.rules import (
+    ALL_OF_1000,
+    CLIENTS,
+    Cut,
+    Delay,
+    Double,
+    Hold,
+    Link,
+    Rules,
+    Seen,
+    link_matches,
+)
 from harness.fabric.limits import DOUBLED_ANSWERS_MAX
 
 
@@ -68,6 +80,11 @@ class LinkCore:
         delay = rules.delay_of(seen)
         if delay is not None and frame.came_ns + delay.delay_ns > now_ns:
             return _delay(frame, seen, delay)
+        loss = rules.loss_of(connection.link)
+        if loss is not None and not frame.copy and loss.takes_next():
+            return self._lose(connection, lane, frame, loss)
+        if delay is not None:
+            delay.late[seen.link] = delay.late.get(seen.link, 0) + 1
         lane.frames.popleft()
         double = None if frame.copy or seen.correlation < 0 else rules.double_of(seen)
         if double is None or len(connection.awaited) >= DOUBLED_ANSWERS_MAX:
@@ -77,8 +94,19 @@ class LinkCore:
         lane.frames.appendleft(replace(frame, copy=True, hold=None))
         return Record(events.Doubled(**frame_fields(seen))), Pass(frame)
 
+    def judge_client(self, connection: Connection, lane: Lane, node: str) -> Sequence[Effect]:
+        """Decide what happens to a lane's first frame between a client and a node: cuts alone are for these."""
+        cut = self.rules.cut_of((CLIENTS, node))
+        if cut is None:
+            return (Pass(lane.frames.popleft()),)
+        if lane.frames[0].end:
+            return ()
+        cut.lost[CLIENTS, node] = cut.lost.get((CLIENTS, node), 0) + 1
+        connection.torn = True
+        return (*_bite(cut, (CLIENTS, node)), Lose(lane.frames.popleft()))
+
     def _lose(self, connection: Connection, lane: Lane, frame: Frame, cut: Cut) -> list[Effect]:
-        cut.frames_lost += 1
+        cut.lost[connection.link] = cut.lost.get(connection.link, 0) + 1
         connection.torn = True
         lost: list[Effect] = [*_bite(cut, connection.link)]
         if cut.close:
@@ -124,8 +152,10 @@ class LinkCore:
                 return [Record(events.Double(**rule_fields(rule.pattern)))]
             case Cut():
                 self.rules.cuts.append(rule)
-                effects: list[Effect] = [Record(events.Cut(link=link, close=rule.close)) for link in rule.links]
-                for connection in self._under(rule) if rule.close else ():
+                share = None if rule.takes_all else rule.of_1000 / ALL_OF_1000
+                cuts = (events.Cut(link=link, close=rule.close, share=share) for link in rule.links)
+                effects: list[Effect] = [*map(Record, cuts)]
+                for connection in self._under(rule) if rule.close and rule.takes_all else ():
                     effects += _bite(rule, connection.link)
                     effects += self.reset(connection, "its link is cut")
                 return effects

@@ -2,7 +2,8 @@
 Rules of links: which frames are held, delayed, doubled or lost, and the patterns that rules match with.
 
 A link is (from, to) in the direction of its requests: the answers to A's requests to B are on link (A, B) too.
-"*" matches any name, "?" is an unknown source.
+"*" matches any node and ZooKeeper, "?" is an unknown source. "clients" are all clients of the run together, whose
+links a rule takes only if it names them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ Link: TypeAlias = tuple[str, str]
 ANY: Final = "*"
 UNKNOWN: Final = "?"
 ZOOKEEPER: Final = "zookeeper"
+CLIENTS: Final = "clients"
 ZOOKEEPER_API: Final = "ZooKeeper"
 NS_PER_S: Final = 1_000_000_000
+ALL_OF_1000: Final = 1_000
 
 
 class Direction(StrEnum):
@@ -37,6 +40,7 @@ class Seen:
             () for all other apis. An answer has those of its request. A topic may be an id (Fetch v13+).
         correlation: The request's correlation id, also of an answer. -1: the frame has none, or cannot be sent
             twice; no rule doubles it.
+        multi: It is a multi of ZooKeeper, or the answer to one: several operations, all done or none.
     """
 
     link: Link
@@ -45,6 +49,7 @@ class Seen:
     version: int = -1
     offsets: tuple[tuple[str, int], ...] = ()
     correlation: int = -1
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,7 @@ class Pattern:
     Attributes:
         from_offset: Match only Fetch frames with a fetch offset of at least this.
         topic: Match only Fetch frames about this topic; from_offset then applies to this topic alone.
+        multi: Match only ZooKeeper's multis.
     """
 
     api: str
@@ -74,12 +80,13 @@ class Pattern:
     direction: Direction
     from_offset: int | None = None
     topic: str | None = None
+    multi: bool = False
 
     def matches(self, seen: Seen) -> bool:
         """Return True if the pattern matches this frame."""
         if seen.direction is not self.direction or self.api not in (ANY, seen.api):
             return False
-        if not link_matches((self.src, self.dst), seen.link):
+        if not link_matches((self.src, self.dst), seen.link) or (self.multi and not seen.multi):
             return False
         if self.from_offset is None and self.topic is None:
             return True
@@ -97,14 +104,36 @@ class Cut:
     """
     Frames on these links are lost, and with `close` their connections are reset.
 
+    A cut that takes only a share loses a frame with its connection, since TCP would send a lost frame again.
+
     Attributes:
+        of_1000: How many of a thousand frames it takes.
+        seed: What decides which ones; it changes with each frame.
+        lost: The frames that it took, by link.
         bitten: The links on which it took a frame or a connection.
     """
 
     links: tuple[Link, ...]
     close: bool
-    frames_lost: int = 0
+    of_1000: int = ALL_OF_1000
+    seed: int = 0
+    lost: dict[Link, int] = field(default_factory=dict)
     bitten: set[Link] = field(default_factory=set)
+
+    @property
+    def frames_lost(self) -> int:
+        """The frames that it took on all links."""
+        return sum(self.lost.values())
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it takes every frame."""
+        return self.of_1000 >= ALL_OF_1000
+
+    def takes_next(self) -> bool:
+        """Decide the fate of one more frame, by a linear congruence (the constants of POSIX's example rand)."""
+        self.seed = (self.seed * 1103515245 + 12345) % (1 << 31)
+        return (self.seed >> 16) % ALL_OF_1000 < self.of_1000
 
     def covers(self, link: Link) -> bool:
         """Return True if the cut takes this link's frames."""
@@ -118,11 +147,13 @@ class Delay:
 
     Attributes:
         bitten: The links on which it took a frame.
+        late: The frames that it let go on after its time, by link.
     """
 
     pattern: Pattern
     seconds: float
     bitten: set[Link] = field(default_factory=set)
+    late: dict[Link, int] = field(default_factory=dict)
 
     @property
     def delay_ns(self) -> int:
@@ -187,9 +218,17 @@ class Rules:
         """Whether no rule is in force, so that every frame passes."""
         return not (self.holds or self.cuts or self.delays or self.doubles)
 
+    def has(self, rule: object) -> bool:
+        """Return True if the rule is in force."""
+        return any(rule is each for each in (*self.holds, *self.delays, *self.cuts, *self.doubles))
+
     def cut_of(self, link: Link) -> Cut | None:
-        """Return the first cut that takes the link's frames."""
-        return next((cut for cut in self.cuts if cut.covers(link)), None)
+        """Return the first cut that takes all of the link's frames."""
+        return next((cut for cut in self.cuts if cut.takes_all and cut.covers(link)), None)
+
+    def loss_of(self, link: Link) -> Cut | None:
+        """Return the first cut that takes a share of the link's frames."""
+        return next((cut for cut in self.cuts if not cut.takes_all and cut.covers(link)), None)
 
     def hold_of(self, seen: Seen) -> Hold | None:
         """Return the first hold that stops the frame."""
@@ -204,6 +243,21 @@ class Rules:
         return next((double for double in self.doubles if double.pattern.matches(seen)), None)
 
 
+def affected(rule: object) -> dict[Link, int]:
+    """Return the frames that a rule has taken so far, by link; a link has 0 if it took only connections there."""
+    match rule:
+        case Cut():
+            return {link: rule.lost.get(link, 0) for link in sorted(rule.bitten)}
+        case Delay():
+            return dict(sorted(rule.late.items()))
+        case Hold():
+            links = [frame.link for frame in rule.held]
+            return {link: links.count(link) for link in sorted(set(links))}
+    return {}
+
+
 def link_matches(asked: Link, link: Link) -> bool:
     """Return True if the link `asked`, in which either end may be "*", matches the other link."""
+    if link[0] == CLIENTS != asked[0]:
+        return False
     return asked[0] in (ANY, link[0]) and asked[1] in (ANY, link[1])

@@ -3,6 +3,7 @@ The calls that scenarios, nemeses and random schedules make on links; the same f
 
     a frame waits      hold, then release (frames go on, in order) or drop (frames lost, connection reset)
     a frame is lost    cut, then heal; a connection that lost bytes is reset when its cut heals
+                       cut_links for a set of links, or for a share of their frames
     a frame is late    delay, then heal
     a request is sent twice, and the second answer dropped    double, then heal
     a connection ends  close_links
@@ -12,11 +13,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
 from harness.fabric.core.effects import Effect
 from harness.fabric.core.links import LinkCore
-from harness.fabric.core.rules import ANY, Cut, Delay, Direction, Double, Hold, Pattern
+from harness.fabric.core.rules import (
+    ALL_OF_1000,
+    ANY,
+    CLIENTS,
+    Cut,
+    Delay,
+    Direction,
+    Double,
+    Hold,
+    Link,
+    Pattern,
+    affected,
+)
 from harness.model import UsageError
 from harness.registry import pick
 
@@ -68,9 +82,16 @@ class LinkVerbs(ABC, Generic[H]):
         from_offset: int | None = None,
         *,
         topic: str | None = None,
+        multi: bool = False,
     ) -> H:
-        """Stop every matching frame from now on, and all behind it; a Fetch's answer matches by its request."""
-        hold = self.make_hold(self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic))
+        """
+        Stop every matching frame from now on, and all behind it; a Fetch's answer matches by its request.
+
+        Args:
+            multi: only ZooKeeper's multis, and what is behind them.
+        """
+        pattern = self._pattern(api, src, dst, direction, from_offset=from_offset, topic=topic)
+        hold = self.make_hold(replace(pattern, multi=multi))
         self._step(lambda: self.core.place(hold))
         return hold
 
@@ -98,6 +119,20 @@ class LinkVerbs(ABC, Generic[H]):
         self._step(lambda: self.core.place(cut))
         return cut
 
+    def cut_links(self, links: Iterable[Link], *, of_1000: int = ALL_OF_1000, seed: int = 0) -> Cut:
+        """
+        Lose what is sent on these links: all of it silently, or a share of the frames, each with its connection.
+
+        Args:
+            seed: decides which frames a share takes.
+        """
+        found = tuple(links)
+        for link in found:
+            self._check_ends(*link)
+        cut = Cut(links=found, close=of_1000 < ALL_OF_1000, of_1000=of_1000, seed=seed)
+        self._step(lambda: self.core.place(cut))
+        return cut
+
     def delay(self, api: str, src: str, dst: str, direction: str, seconds: float) -> Delay:
         """Forward every matching frame this much later than it came; frames behind it do not overtake it."""
         delay = Delay(pattern=self._pattern(api, src, dst, direction), seconds=seconds)
@@ -113,6 +148,18 @@ class LinkVerbs(ABC, Generic[H]):
     def heal(self, rule: object) -> None:
         """Undo a cut, a delay or a doubling; connections that lost bytes to a cut are reset."""
         self._step(lambda: self.core.heal(rule))
+
+    def lift(self, rule: object) -> None:
+        """Undo a rule of any kind: release a hold, heal any other."""
+        self._step(lambda: self.core.release(rule) if isinstance(rule, Hold) else self.core.heal(rule))
+
+    def stands(self, rule: object) -> bool:
+        """Return True while a rule is in force."""
+        return self.run(lambda: self.core.rules.has(rule))
+
+    def affected(self, rule: object) -> Mapping[Link, int]:
+        """Return the frames that a rule has taken so far, by link; 0 for a link where it took connections only."""
+        return self.run(lambda: affected(rule))
 
     def heal_all(self) -> None:
         """Undo every cut, delay and doubling, and release every hold."""
@@ -176,4 +223,4 @@ class LinkVerbs(ABC, Generic[H]):
 
     def _check_ends(self, *names: str) -> None:
         for name in names:
-            pick("node", {ANY: ANY, **self._ends}, name)
+            pick("node", {ANY: ANY, CLIENTS: CLIENTS, **self._ends}, name)

@@ -34,6 +34,13 @@ rules = st.one_of(
     st.builds(Delay, pattern=patterns, seconds=st.sampled_from((0.5, 1.0, 2.0))),
     st.builds(Double, pattern=requests),
     st.builds(Cut, links=st.tuples(st.tuples(ends, ends)), close=st.booleans()),
+    st.builds(
+        Cut,
+        links=st.tuples(st.tuples(ends, ends)),
+        close=st.just(True),
+        of_1000=st.just(300),
+        seed=st.integers(0, 99),
+    ),
 )
 acts = st.one_of(
     st.tuples(st.just("ask"), places, apis, st.integers(0, 3)),
@@ -92,7 +99,7 @@ class Play(Bench):
     def check_lanes(self) -> None:
         """Check that every waiting frame is stopped by a hold, a delay or a cut."""
         for connection in self.connections:
-            cut = any(cut.covers(connection.link) for cut in self.core.rules.cuts)
+            cut = self.core.rules.cut_of(connection.link) is not None
             assert not (connection.over and any(lane.frames for lane in connection.lanes))
             assert connection.over or cut or not connection.torn
             for lane in connection.lanes:
@@ -110,7 +117,7 @@ class Play(Bench):
     def pump(self, connection: Connection, direction: int) -> None:
         before, ended = len(self.arrived), len(self.ended)
         super().pump(connection, direction)
-        cut = any(cut.covers(connection.link) for cut in self.core.rules.cuts)
+        cut = self.core.rules.cut_of(connection.link) is not None
         assert not cut or (before, ended) == (len(self.arrived), len(self.ended))
         for arrival in self.arrived[before:]:
             assert not self.stops(arrival.letter.seen, arrival.letter.came_ns)
@@ -121,6 +128,14 @@ class Play(Bench):
         doubled = any(double.pattern.matches(arrival.letter.seen) for double in self.core.rules.doubles)
         mine = [a.letter for a in self.arrived if a.letter.number == arrival.letter.number]
         assert [False, True][: 2 if doubled else 1] == [letter.copy for letter in mine]
+
+
+def test_cut_of_a_share_takes_about_so_many_frames_by_its_seed_and_a_cut_of_all_takes_each() -> None:
+    takes = [Cut(links=(("A", "B"),), close=True, of_1000=300, seed=seed) for seed in (1, 1, 2)]
+    first, again, other = ([cut.takes_next() for _ in range(1000)] for cut in takes)
+    assert first == again != other
+    assert 250 < sum(first) < 350
+    assert all(Cut(links=(("A", "B"),), close=True).takes_next() for _ in range(100))
 
 
 @settings(max_examples=400, deadline=None)

@@ -1,0 +1,53 @@
+"""Faults of ZooKeeper: whose servers they may touch, and how all of them are undone at once."""
+
+from __future__ import annotations
+
+from harness.cluster import link_fault
+from harness.cluster.cluster import Cluster
+from harness.cluster.interfaces import ZooKeeperServers
+from harness.effect import ON_ZOOKEEPER
+from harness.model import PreconditionError
+
+ZOOKEEPER = "zookeeper"
+
+
+def servers_of(cluster: Cluster, what: str) -> ZooKeeperServers:
+    """
+    Return the servers of the run's own ZooKeeper.
+
+    Raises:
+        PreconditionError: the run shares its ZooKeeper with others, which a fault of it would hit too.
+    """
+    if cluster.zookeeper is None:
+        raise PreconditionError(f"{what}: the run shares its ZooKeeper with others; expected servers of its own")
+    return cluster.zookeeper
+
+
+def end(cluster: Cluster, name: str) -> str:
+    """
+    Let ZooKeeper's servers serve again, and heal the links of nodes that were cut from it; return what was seen.
+
+    Raises:
+        PreconditionError: there is nothing to undo, or a node that runs does not reach ZooKeeper in time.
+    """
+    faults = [found for found in cluster.in_force if found.effect in ON_ZOOKEEPER]
+    if not faults:
+        raise PreconditionError(f"zookeeper-back {name}: ZooKeeper is there for all; expected a fault of it")
+    seen: list[str] = []
+    if cluster.zookeeper is not None and cluster.zookeeper.lacking():
+        seen.append(cluster.zookeeper.mend())
+    cut = [found for found in faults if isinstance(found.handle, link_fault.LinkRules)]
+    seen += (link_fault.lift(cluster, found) for found in cut)
+    still = cluster.down | cluster.paused | cluster.zombies
+    seen += (_registered(cluster, found.node) for found in cut if found.node not in still)
+    return "; ".join(seen)
+
+
+def _registered(cluster: Cluster, name: str) -> str:
+    """Wait until a node that was cut from ZooKeeper has a connection and a registration; return its session."""
+    view = cluster.zookeeper_view
+    cluster.await_(
+        lambda: cluster.fabric.connections(name, ZOOKEEPER) > 0 and view.registered(name) != 0,
+        lambda: f"{name} is connected to ZooKeeper and registered",
+    )
+    return f"{name} is registered in session 0x{view.registered(name):x}"

@@ -1,0 +1,35 @@
+"""
+Cut a broker from ZooKeeper alone, and leave its session to the server, which ends it by its timeout or not at all.
+
+A zombie's session is ended at once (nemesis/zombie.py). Here broker and ZooKeeper hear no more of each other, and
+a broker that returns in time continues its session.
+Source:  Apache ZooKeeper's programmer's guide: "ZooKeeper Sessions"; KAFKA-6879; KAFKA-6880.
+"""
+
+from __future__ import annotations
+
+from harness.cluster import link_fault
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
+from harness.effect import Band, Effect
+from harness.fabric.core.rules import ZOOKEEPER
+from nemesis import zookeeper_back
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Cut the link to ZooKeeper and reset its connections; the probe is a connection or a frame that was lost."""
+    link_fault.refuse_twice(cluster, "cut-from-zookeeper", name)
+    rules = link_fault.LinkRules(word="lost", rules=(cluster.fabric.cut(name, ZOOKEEPER, close=True),))
+    return link_fault.begin(cluster, "cut-from-zookeeper", Effect.ZOOKEEPER_LOST, name, rules)
+
+
+FAULT = Fault(
+    name="cut-from-zookeeper",
+    doc="cut the node from ZooKeeper alone; its session lives on until its own timeout",
+    inject=inject,
+    heal=zookeeper_back.inject,
+    probe=link_fault.probe,
+    effect=Effect.ZOOKEEPER_LOST,
+    band=Band.IMPAIRED,
+    weight=0.0,
+)

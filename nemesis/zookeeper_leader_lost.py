@@ -1,0 +1,41 @@
+"""
+Kill the server that leads ZooKeeper's ensemble: another leads, after a while in which nobody is answered.
+
+Every connection ends, and clients continue their sessions on another server, if they are in time: the new leader
+gives each session its whole timeout again. What was asked and not answered may have been done or not.
+Source:  ZooKeeper Internals, "Leader Activation"; its SessionTracker; KAFKA-6880 (what brokers make of it).
+"""
+
+from __future__ import annotations
+
+from harness.ability import Ability
+from harness.cluster.cluster import Cluster
+from harness.cluster.fault import Fault
+from harness.cluster.zookeeper_fault import servers_of
+from harness.effect import Band, Effect
+from nemesis import zookeeper_back
+
+
+def inject(cluster: Cluster, name: str) -> str:
+    """Kill the leader of the run's own ensemble; the probe is another server that leads and answers."""
+    return servers_of(cluster, f"zookeeper-leader-lost {name}").lose_leader()
+
+
+def probe(cluster: Cluster, name: str) -> str:
+    """Return "" while a server is gone, else that none is."""
+    lacking = servers_of(cluster, f"zookeeper-leader-lost {name}").lacking()
+    return "" if lacking else "every server of ZooKeeper serves; expected one to be gone"
+
+
+FAULT = Fault(
+    name="zookeeper-leader-lost",
+    doc="kill the leader of the run's own ZooKeeper ensemble of three; another leads since; it hits all nodes",
+    inject=inject,
+    heal=zookeeper_back.inject,
+    probe=probe,
+    effect=Effect.ZOOKEEPER_WEAK,
+    band=Band.IMPAIRED,
+    weight=0.0,
+    needs=Ability.ENSEMBLE,
+    everywhere=True,
+)
