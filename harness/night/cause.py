@@ -65,5 +65,5 @@ def _how(anomaly: Anomaly) -> str:
 def without_names(text: str) -> str:
     """Return a sentence without what differs from run to run: times, offsets, records, nodes."""
     text = _OPEN.sub("", text)
-    text = _NODE.sub("a node", _NUMBERED.sub("N", _QUOTED.sub("…", text)))
+    text = _NUMBERED.sub("N", _NODE.sub("a node", _QUOTED.sub("…", text)))
     return " ".join(_NODES.sub("nodes", text).split())

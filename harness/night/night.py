@@ -302,7 +302,7 @@ class _Night:
             progress = self.state.progress(unit.number)
             for finding in progress.count.findings:
                 here = self.shelf.playing_path(finding.folder)
-                if finding.folder.startswith(FINDINGS) and here.is_dir():
+                if finding.folder and here.is_dir():
                     self.shelf.keep(Run(path=here), finding.folder)
                 if finding.is_violation and unit.role is Role.PLAY:
                     remember(unit, finding.seed - unit.first, finding, table)

@@ -7,7 +7,6 @@ in it: the same seeds give the same runs. Of one on real processes each run has 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -100,7 +99,7 @@ def is_enough(unit: Unit, result: RunResult) -> bool:
 # --- the simulator -----------------------------------------------------------------------------------------------
 def _play_simulated(unit: Unit, table: Table) -> Ended:
     ended, found = Ended(), []
-    began = time.monotonic()
+    began_s = table.journal.clock()
     for place, result in enumerate(_results(unit, table.jobs)):
         ended.count.add(result)
         table.saw(result)
@@ -119,7 +118,7 @@ def _play_simulated(unit: Unit, table: Table) -> Ended:
         ended.count.findings.append(finding)
         if finding.is_violation and unit.role is Role.PLAY:
             remember(unit, place, finding, table)
-    ended.used_s = time.monotonic() - began
+    ended.used_s = table.journal.clock() - began_s
     return ended
 
 
@@ -166,15 +165,19 @@ class _RealUnit:
     progress: Progress
     table: Table
     seconds: float
-    began_s: float = field(default_factory=time.monotonic)
     places: dict[str, int] = field(default_factory=dict)
     found: bool = False
     kept: Counter[str] = field(default_factory=Counter)
+    began_s: float = field(init=False)
+    # The journal moves `progress` on with every run.
+    _before_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began_s, self._before_s = self.table.journal.clock(), self.progress.used_s
 
     def play(self) -> Ended:
         ended, unit, table = Ended(), self.unit, self.table
         folder = table.shelf.playing(unit.name)
-        before_s = self.progress.used_s
         self._recover(folder)
         runs = unit.runs[0]
         ended.notes += [f"clients on {name} left out: {why}" for name, why in runs.left_out(unit.first).items()]
@@ -184,7 +187,7 @@ class _RealUnit:
         with opened as players:
             jobs = table.jobs or unit.jobs
             ended.problems += filter(None, [play_many(self._jobs(), players, folder, jobs, self._receive)])
-        ended.used_s = before_s + time.monotonic() - self.began_s
+        ended.used_s = self._used_s()
         # After an interrupt runs that were judged are still there, and the next session takes them into account.
         table.shelf.drop(folder.path)
         return ended
@@ -206,7 +209,7 @@ class _RealUnit:
         return not self.unit.seeds and place > 0 and self._used_s() >= self.seconds
 
     def _used_s(self) -> float:
-        return self.progress.used_s + time.monotonic() - self.began_s
+        return self._before_s + self.table.journal.clock() - self.began_s
 
     def _receive(self, ended: RealRun) -> None:
         unit, table, result = self.unit, self.table, ended.result
@@ -218,7 +221,7 @@ class _RealUnit:
         place = self.places[ended.spec.name]
         finding = self._finding(ended) if result.is_finding else None
         count.findings += [finding] if finding else []
-        kept_at = finding.folder if finding else table.shelf.place(unit.name, ended.run.name, finding=False)
+        kept_at = finding.folder if finding else self._passed(ended.run)
         # The line first: a night that is killed here finds by it what is to be kept.
         table.tell("ran", unit=unit.number, place=place, count=count.to_dict(), used_s=round(self._used_s(), 3))
         try:
@@ -232,6 +235,8 @@ class _RealUnit:
     def _finding(self, ended: RealRun) -> Finding:
         """Complete the folder of a finding; return the finding, with the place at which it is kept."""
         result, run = ended.result, ended.run
+        if self.unit.role is Role.CANARY and not run.failure:
+            return Finding.of(result, folder=self._passed(run), kept="a canary's, trimmed")
         self.kept[result.verdict.name] += 1
         most = UNKNOWN_KEPT_MAX if result.verdict <= Verdict.UNKNOWN else VIOLATIONS_KEPT_MAX
         if self.kept[result.verdict.name] > most:
@@ -245,6 +250,9 @@ class _RealUnit:
             except OSError as error:
                 kept = f"not whole: {reason_of(error)}"
         return Finding.of(result, folder=self.table.shelf.place(self.unit.name, run.name, finding=True), kept=kept)
+
+    def _passed(self, run: Run) -> str:
+        return self.table.shelf.place(self.unit.name, run.name, finding=False)
 
     def _recover(self, folder: SuiteDir) -> None:
         """Take runs into account that a killed session judged and did not write down; delete the others."""
