@@ -15,7 +15,8 @@ from rich.console import Console
 
 from harness import limits
 from harness.ending import seconds, whole_number
-from harness.night.night import SEED_MAX, Options, play_night
+from harness.night.night import play_night
+from harness.night.opening import SEED_MAX, Options
 from harness.night.output import HTML
 from harness.night.plan import DEFAULT, read_plan
 from harness.night.view import headline

@@ -8,10 +8,9 @@ said of that unit, and the night goes on; only a journal that cannot be written 
 from __future__ import annotations
 
 import secrets
-import shutil
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -21,16 +20,25 @@ from typing import Any, Final
 from rich.console import Console
 
 from harness.cleanup.ledger import reap
-from harness.model import FencepostError, UsageError
-from harness.night.journal import LINES, VERSION, Journal, read_lines, require
-from harness.night.known import Known, KnownSeeds, chosen
+from harness.model import FencepostError
+from harness.night.journal import VERSION, Journal
+from harness.night.known import KnownSeeds, chosen
 from harness.night.live import NightProgress
 from harness.night.lock import alone
+from harness.night.opening import (
+    KNOWN,
+    LATEST,
+    SEED_MAX,
+    Options,
+    new_folder,
+    point,
+    unended_in,
+    units_of,
+)
 from harness.night.outcome import Outcome, outcome_of
 from harness.night.output import write_night
-from harness.night.plan import Plan, parse_plan
 from harness.night.play import Ended, Table, play_unit, remember
-from harness.night.schedule import Role, Unit, digest_of, schedule_of
+from harness.night.schedule import Role, Unit, digest_of
 from harness.night.state import State
 from harness.night.trim import FINDINGS, Shelf
 from harness.run.failure import reason_of
@@ -39,56 +47,11 @@ from harness.run.store import Run, check_results
 from harness.suite.interrupts import INTERRUPTS
 from harness.suite.version import commit
 
-NIGHTS: Final = "nights"
-KNOWN: Final = "known"
-LATEST: Final = "latest"
 # The page of a night that is at work is written so often, so that a night that is killed for good has one.
 PAGE_EVERY_S: Final = 300.0
 # Units that have not begun by then are not played: a machine may be much slower than the plan reckons.
 LATE: Final = 2.0
 LATE_S: Final = 1800.0
-SEED_MAX: Final = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """
-    How a night is played, from the command line.
-
-    Attributes:
-        plan: what is played, on its hosts and with its targets of this night.
-        hosts, targets: what was asked for in place of the plan's; () for the plan's own.
-        seconds: how long it lasts.
-        seed: the first seed, None for a random one.
-        fresh: whether a new night begins though one was not ended.
-    """
-
-    plan: Plan
-    results: Path
-    seconds: float
-    hosts: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    seed: int | None = None
-    jobs: int | None = None
-    ports: range | None = None
-    power_tier: str | None = None
-    fresh: bool = False
-
-    @property
-    def nights(self) -> Path:
-        """The folder of all nights."""
-        return self.results / NIGHTS
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """What must be the same for a night to go on: all that decides what it plays, but its seed."""
-        return {
-            "plan": self.plan.text,
-            "seconds": self.seconds,
-            "hosts": list(self.hosts),
-            "targets": list(self.targets),
-            "power_tier": self.power_tier or "",
-        }
 
 
 def play_night(options: Options, console: Console, clock: Callable[[], float] = time.monotonic) -> Outcome:
@@ -130,7 +93,7 @@ class _Night:
     @staticmethod
     def opened(options: Options, console: Console, clock: Callable[[], float]) -> _Night:
         """Return the night that was not ended, if it is what was asked for; else a new one."""
-        unended = _unended(options.nights)
+        unended = unended_in(options.nights)
         if unended is not None:
             night = _Night._again(unended, options, console, clock)
             why = night.differs()
@@ -151,7 +114,7 @@ class _Night:
         known = KnownSeeds(options.nights / KNOWN)
         targets = {target for play in options.plan.plays for target in play.targets}
         again, left = chosen(known.read(), hosts=options.plan.hosts, targets=targets, most=options.plan.known_max)
-        folder = _new_folder(options.nights, seed)
+        folder = new_folder(options.nights, seed)
         journal, _ = Journal.open(folder, clock)
         about = {
             "version": VERSION,
@@ -335,7 +298,7 @@ class _Night:
                 if outcome is not None:
                     self.journal.release()
                 write_night(found, self.options.nights, self.folder)
-                _point(self.options.nights / LATEST, self.folder.name)
+                point(self.options.nights / LATEST, self.folder.name)
             except OSError as error:
                 problem = f"page of the night: not written: {reason_of(error)}"
                 self.say(problem)
@@ -369,60 +332,8 @@ class _Night:
         return f"traceback in {path.name}"
 
 
-def units_of(about: Mapping[str, Any], known: Path) -> tuple[Unit, ...]:
-    """Return the units of a night from the first line of its journal."""
-    plan = parse_plan(about["plan"], "the night's plan")
-    if about["targets"]:
-        plan = plan.of(about["targets"])
-    if about["hosts"]:
-        plan = plan.on(about["hosts"])
-    return schedule_of(
-        plan,
-        [Known.from_dict(each) for each in about["known"]],
-        seed=about["seed"],
-        seconds=about["seconds"],
-        folder=known,
-        power_tier=about["power_tier"] or None,
-    )
-
-
 def _show(progress: NightProgress, unit: Unit, result: RunResult) -> None:
     progress.saw(result, counts=unit.role is not Role.CANARY)
-
-
-def _unended(nights: Path) -> Path | None:
-    """Return the folder of the newest night, if it was not ended."""
-    folders = sorted(path for path in nights.iterdir() if not path.is_symlink() and (path / LINES).exists())
-    for folder in reversed(folders):
-        lines, _ = read_lines(folder / LINES)
-        if not lines:  # it was killed before it had begun
-            shutil.rmtree(folder)
-            continue
-        require(lines[0], folder / LINES)
-        return None if State.of(lines).finished else folder
-    return None
-
-
-def _new_folder(nights: Path, seed: int) -> Path:
-    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{seed}"
-    for folder in (nights / name, *(nights / f"{name}-{number}" for number in range(2, 100))):
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise UsageError(
-                f"{folder}: {error.strerror}; expected a folder that can be written; name another (--results)"
-            ) from error
-        return folder
-    raise UsageError(f"{nights / name}: already there; expected a new folder; start the night again")
-
-
-def _point(link: Path, name: str) -> None:
-    partial = link.with_name(f".{link.name}-{name}")
-    partial.unlink(missing_ok=True)
-    partial.symlink_to(name)
-    partial.replace(link)
 
 
 def _now() -> str:

@@ -13,7 +13,7 @@ import pytest
 from harness.java import Java
 from harness.model import Kind, UsageError, Verdict
 from harness.night import play
-from harness.night.night import Options
+from harness.night.opening import Options
 from harness.night.outcome import Outcome
 from harness.night.plan import parse_plan
 from harness.night.schedule import Unit

@@ -18,7 +18,8 @@ from harness.night import play
 from harness.night.journal import LINES, Journal
 from harness.night.known import KnownSeeds
 from harness.night.lock import alone
-from harness.night.night import Options, play_night
+from harness.night.night import play_night
+from harness.night.opening import Options
 from harness.night.outcome import BAD, GOOD, UNKNOWN, Outcome
 from harness.night.schedule import Role
 from harness.run.spec import RunSpec

@@ -11,7 +11,7 @@ import pytest
 
 from harness.model import Kind, Verdict
 from harness.night.count import Count, Finding
-from harness.night.night import units_of
+from harness.night.opening import units_of
 from harness.night.outcome import BAD, GOOD, UNKNOWN, Outcome, outcome_of
 from harness.night.output import HTML, JUNIT, MARKDOWN, write_night
 from harness.night.schedule import Unit
@@ -103,7 +103,7 @@ def test_plots_of_the_page_have_their_numbers_in_words(tmp_path: Path) -> None:
         "Runs with a finding of each night, by verdict. 11-24 22:00: 1 invalid; 11-25 22:00: 2 invalid.",
         "Availability of each night, by host. 11-24 22:00: local 95.0 %; 11-25 22:00: local 95.0 %.",
         "Faults that took effect in each night, by host. "
-        "11-24 22:00: 4 local, 4 sim; 11-25 22:00: 4 local, 4 sim.",
+        "11-24 22:00: 4 sim, 4 local; 11-25 22:00: 4 sim, 4 local.",
     ] == labels
 
 
