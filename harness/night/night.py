@@ -20,7 +20,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from harness.cleanup.ledger import reap
-from harness.model import FencepostError
+from harness.model import EXIT_CODES, FencepostError, UsageError
 from harness.night.journal import VERSION, Journal
 from harness.night.known import KnownSeeds, chosen
 from harness.night.live import NightProgress
@@ -94,8 +94,7 @@ class _Night:
     def opened(options: Options, console: Console, clock: Callable[[], float]) -> _Night:
         """Return the night that was not ended, if it is what was asked for; else a new one."""
         unended = unended_in(options.nights)
-        if unended is not None:
-            night = _Night._again(unended, options, console, clock)
+        if unended is not None and (night := _Night._again(unended, options, console, clock)) is not None:
             why = night.differs()
             if not why:
                 night.tell("session", at=_now(), commit=commit())
@@ -134,9 +133,18 @@ class _Night:
         return night
 
     @staticmethod
-    def _again(folder: Path, options: Options, console: Console, clock: Callable[[], float]) -> _Night:
+    def _again(folder: Path, options: Options, console: Console, clock: Callable[[], float]) -> _Night | None:
+        """Return a night that was not ended; None if a fresh one is asked for, and this one cannot be read."""
         journal, lines = Journal.open(folder, clock)
-        return _Night._of(options, console, folder, journal, State.of(lines))
+        try:
+            return _Night._of(options, console, folder, journal, State.of(lines))
+        except UsageError as error:
+            if options.fresh:
+                journal.write("finished", code=EXIT_CODES["unknown"])
+                return None
+            raise UsageError(
+                f"{folder}: not ended, and cannot go on: {error}; begin a new night (--fresh), or move it away"
+            ) from error
 
     @staticmethod
     def _of(options: Options, console: Console, folder: Path, journal: Journal, state: State) -> _Night:

@@ -196,7 +196,10 @@ FENCEPOST: Final = (
     use("nightly --hours 0", "expected a number above 0"),
     use("nightly --hours 1 --minutes 1", "not allowed with argument --hours"),
     use("nightly --plan {missing}", "No such file or directory; expected a plan of a night"),
-    use("nightly --plan {json}", "expected a plan of a night, as `fencepost nightly --print-plan` prints one, in TOML"),
+    use(
+        "nightly --plan {json}",
+        "expected a plan of a night, as `fencepost nightly --print-plan` prints one, in TOML",
+    ),
     use("nightly --plan {large}", "more than 1,048,576 bytes; expected a plan of a night"),
     use("nightly --host moon", "unknown host 'moon': expected one of docker, local, sim"),
     use("nightly --target kip279", "option --target kip279: expected TARGET:PROTOCOL, such as broker:kip380"),

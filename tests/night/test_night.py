@@ -41,7 +41,7 @@ def journal_of(results: Path) -> list[dict[str, Any]]:
 
 
 def _killing(monkeypatch: pytest.MonkeyPatch, at: int, how: str) -> None:
-    """Kill the night at this line of its journal: before it, in the middle of it, or after it."""
+    """Kill the night at this line of its journal: in the middle of it, or after it."""
     write = Journal.write
     written = iter(range(1_000_000))
 
@@ -58,7 +58,7 @@ def _killing(monkeypatch: pytest.MonkeyPatch, at: int, how: str) -> None:
     monkeypatch.setattr(Journal, "write", killed)
 
 
-@pytest.mark.parametrize("how", ["before", "within", "after"])
+@pytest.mark.parametrize("how", ["within", "after"])
 def test_night_that_is_killed_at_any_line_of_its_journal_ends_as_one_that_is_not(
     tmp_path: Path, fakes: Fakes, how: str
 ) -> None:
@@ -196,6 +196,19 @@ def test_night_that_is_not_the_one_asked_for_is_closed_and_a_new_one_begins(
     assert [f"closed before its end: {why}"] == closed["notes"]
     # Nothing is left to go on with.
     assert play_it(options(tmp_path), fakes).name not in {night.name for night in nights}
+
+
+def test_night_that_cannot_be_read_any_more_says_so_and_a_fresh_one_begins(tmp_path: Path, fakes: Fakes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        _killing(patch, 5, "after")
+        with pytest.raises(Killed):
+            play_it(options(tmp_path), fakes)
+    (path,) = (tmp_path / "nights").glob(f"2*/{LINES}")
+    path.write_text(path.read_text("utf-8").replace("kip380", "kip999"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"not ended, and cannot go on: .*unknown protocol 'kip999'.*--fresh"):
+        play_it(options(tmp_path), fakes)
+    assert play_it(replace(options(tmp_path), fresh=True), fakes).finished
+    assert "finished" == json.loads(path.read_text("utf-8").splitlines()[-1])["what"]
 
 
 def test_second_night_on_the_same_results_is_refused_in_one_line(tmp_path: Path, fakes: Fakes) -> None:
