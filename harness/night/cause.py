@@ -17,7 +17,7 @@ CHARACTERS_MAX: Final = 240
 # Where a sentence begins to say how it came about: a loss that nothing excuses, then any other.
 _EXCUSED: Final = "not permitted, as "
 _ORDER: Final = {kind: place for place, kind in enumerate(Kind)}
-_OPEN: Final = re.compile(r" at \d+(\.\d+)? s\b| \([^()]*\d[^()]*\)")
+_OPEN: Final = re.compile(r",? (?:at|until|from|since) \d+(\.\d+)? s\b| \([^()]*\d[^()]*\)")
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
 _NUMBERED: Final = re.compile(r"\b[\w.@/–-]*\d[\w.@/–-]*")
 _NODE: Final = re.compile(r"\b[A-Z]\b")

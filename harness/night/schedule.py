@@ -28,7 +28,7 @@ from workloads import SCENARIOS
 # A round of all plays, and the most seeds of a unit in the simulator: what a kill can cost.
 ROUND_S: Final = 1800.0
 ROUNDS_MAX: Final = 48
-SLICE_SEEDS: Final = 500
+SLICE_SEEDS: Final = 250
 # Schedules of one partition are played so many times as fast.
 NARROW_FASTER: Final = 2.0
 # What a run on real processes is reckoned to take where it is not given seconds.

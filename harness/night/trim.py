@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -93,6 +94,8 @@ class Shelf:
             for path in sorted(unit.iterdir()):
                 self.drop(path)
             self.drop(unit)
+        with suppress(OSError):  # something is still mounted in it, or nothing was played
+            playing.rmdir()
 
     def bound(self) -> None:
         """Delete runs until all nights together are within the bound."""

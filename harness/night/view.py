@@ -89,6 +89,8 @@ def view_of(outcome: Outcome, earlier: Sequence[Night], unread: Sequence[str], f
     causes = [
         _cause(number, group, earlier, "finding") for number, group in enumerate(outcome.violations, start=1)
     ]
+    # What no night has had before is what people look for.
+    causes.sort(key=lambda each: not each.is_new)
     return NightView(
         outcome=outcome,
         headline=headline(outcome),
