@@ -42,6 +42,10 @@ COMMANDS: Final[dict[str, Command]] = {
         module="harness.cli.run",
         help="play random schedules of faults, each drawn from one seed, and check them",
     ),
+    "nightly": Command(
+        module="harness.cli.nightly",
+        help="play a plan for hours: fresh seeds, seeds that ever failed, and canaries; goes on after a kill",
+    ),
     "shrink": Command(
         module="harness.cli.shrink",
         help="reduce a schedule that shows a violation to a minimal one that shows it too, in the simulator",

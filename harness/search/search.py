@@ -7,11 +7,13 @@ A result depends only on the seed and the variant, not on the number of jobs.
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Final
 
 from harness.run.player import Player
@@ -60,10 +62,19 @@ _WORK: Final[list[tuple[RandomRuns, Player]]] = []
 def _begin(runs: RandomRuns) -> None:
     """Initialise a process of the pool; its parent handles Ctrl-C, and ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _WORK[:] = [(runs, sim_player(runs.load_target()))]
     # Every world is a cycle of objects, so collections are frequent; they need not visit the modules each time.
     gc.collect()
     gc.freeze()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone: one that was killed has told nobody to stop."""
+    parent = parent_process()
+    assert parent is not None, "a process of a pool has a parent"
+    parent.join()
+    os._exit(1)
 
 
 def _play(seeds: Sequence[int]) -> list[RunResult]:

@@ -202,6 +202,18 @@ FENCEPOST: Final = (
     use("run --schedule {loop}", "loop: Too many levels of symbolic links"),
     use("run --schedule", "Is a directory; expected a scenario file", ""),
     # Stored suites.
+    use("nightly --hours 0", "expected a number above 0"),
+    use("nightly --hours 1 --minutes 1", "not allowed with argument --hours"),
+    use("nightly --plan {missing}", "No such file or directory; expected a plan of a night"),
+    use(
+        "nightly --plan {json}",
+        "expected a plan of a night, as `fencepost nightly --print-plan` prints one, in TOML",
+    ),
+    use("nightly --plan {large}", "more than 1,048,576 bytes; expected a plan of a night"),
+    use("nightly --host moon", "unknown host 'moon': expected one of docker, local, sim"),
+    use("nightly --target kip279", "option --target kip279: expected TARGET:PROTOCOL, such as broker:kip380"),
+    use("nightly --target broker:kip999", "unknown protocol 'kip999': expected one of"),
+    use("nightly --target kafka:3.9.1 --host sim", "the plan has no play there"),
     use("summary", "required: RESULTS"),
     use("summary {missing}", "no such folder; expected the folder of a suite or a run, or one with suites in it"),
     use("summary {json}", "not a folder; expected the folder of a suite or a run"),
