@@ -39,6 +39,7 @@ class Effect(StrEnum):
     LEADER_MOVED = "leader-moved"
     LOG_CUT = "log-cut"
     DISK_LOST = "disk-lost"
+    BIT_ROT = "bit-rot"
     NONE = "none"
 
     @property
@@ -66,7 +67,7 @@ DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
 # After these effects a log may lack bytes that were written and not flushed.
 UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
-LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
+LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE, Effect.BIT_ROT}
 LASTING: Final = DOWN | {Effect.CUT_OFF, Effect.CLOCK_WRONG, Effect.DISK_GONE, Effect.PAUSED}
 
 

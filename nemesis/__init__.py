@@ -6,6 +6,9 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from nemesis import (
+    bit_rot_active,
+    bit_rot_checkpoint,
+    bit_rot_closed,
     delete_active_segment,
     depose_controller,
     disk_full,
@@ -41,4 +44,7 @@ NEMESES: Final[dict[str, Fault]] = {
     "disk-full": disk_full.FAULT,
     "flush-error": flush_error.FAULT,
     "lose-disk": lose_disk.FAULT,
+    "bit-rot-closed": bit_rot_closed.FAULT,
+    "bit-rot-active": bit_rot_active.FAULT,
+    "bit-rot-checkpoint": bit_rot_checkpoint.FAULT,
 }

@@ -7,8 +7,10 @@ The walk stops where the bytes are not a sound batch, because what follows could
     a length above LOG_BATCH_BYTES_MAX                            more than this reader takes into memory
     magic other than 2                                            message_set.py reads v0 and v1
     CRC-32C that differs from that of bytes 21 to the end         damaged
-The walk goes on after a base offset that does not rise, or a last offset before the base. The bytes of such a
-batch are sound and its place is wrong: its `problem` says so, and soundness.py judges the order.
+The walk goes on behind a damaged batch if a sound one follows it there, with the offset after its last: its header
+then says what is damaged. It also goes on after a base offset that does not rise, or a last offset before the
+base. The bytes of such a batch are sound and its place is wrong: its `problem` says so, and soundness.py judges
+the order.
 
 The checksum does not cover the base offset and the leader epoch: a leader writes them into a producer's batch.
 
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import crc32c
@@ -99,11 +101,16 @@ class Stop:
 
     Attributes:
         short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
+        damaged: The (first offset, end, bytes) that the header of a whole batch claims whose checksum differs;
+            None for anything else.
+        goes_on: A sound batch follows a damaged one.
     """
 
     position: int
     text: str
     short: bool
+    damaged: tuple[int, int, int] | None = None
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,16 +156,40 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
 def headers(
     source: Source, read: Callable[[Source, int, int], Header | Stop], next_offset: int
 ) -> Iterator[Header | Stop]:
-    """Yield what `read` finds at each position, up to the end or to the first position without a sound batch."""
+    """
+    Yield what `read` finds at each position, up to the end or to the first position without a sound batch.
+
+    A batch that is damaged alone, with a sound one behind it, is one Stop in the middle.
+    """
     position = 0
     while position < source.size:
         found = read(source, position, next_offset)
-        yield found
         if isinstance(found, Stop):
-            return
+            damaged = _damaged_alone(source, read, found, next_offset)
+            if damaged is None:
+                yield found
+                return
+            yield replace(found, goes_on=True)
+            _, next_offset, size = damaged
+            position += size
+            continue
+        yield found
         # Each batch must begin at or after the furthest end before it, also after a batch that goes back.
         next_offset = max(next_offset, found.last_offset + 1)
         position += found.size
+
+
+def _damaged_alone(
+    source: Source, read: Callable[[Source, int, int], Header | Stop], stop: Stop, next_offset: int
+) -> tuple[int, int, int] | None:
+    """Return what a damaged batch claims, if a sound one follows it as the claim says."""
+    if stop.damaged is None:
+        return None
+    base, end, size = stop.damaged
+    if not next_offset <= base < end or stop.position + size >= source.size:
+        return None
+    after = read(source, stop.position + size, end)
+    return stop.damaged if isinstance(after, Header) and after.base_offset == end else None
 
 
 def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
@@ -166,13 +197,16 @@ def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
     head = source.at(position, HEADER.size)
     length = _length(head)
     text = _refusal(source, position, head)
-    data = b""
+    data, damaged = b"", None
     if not text:
         data = source.at(position, LENGTH_END + length)
         text = _refusal_of_whole(data, length)
+        if text and len(data) == LENGTH_END + length:
+            claimed = _header(data, position, next_offset)
+            damaged = claimed.base_offset, claimed.last_offset + 1, claimed.size
     if text:
         short = is_short(source, position)
-        return Stop(position=position, text=f"position {position}: {text}", short=short)
+        return Stop(position=position, text=f"position {position}: {text}", short=short, damaged=damaged)
     return _header(data, position, next_offset)
 
 

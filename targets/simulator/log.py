@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, TypeAlias
+from zlib import crc32
 
 from harness.cluster.disk_error import DiskError
-from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.disk_errors import DiskErrors
 from targets.simulator.records import content_of, placed
@@ -100,6 +101,16 @@ def _last_offset(batch: Batch) -> int:
     return batch.last_offset
 
 
+def file_name(segment: Segment) -> str:
+    """Return the name of a segment's file."""
+    return f"{segment.base_offset:020d}.log"
+
+
+def is_rotten(batch: Batch) -> bool:
+    """Return True if the batch's bytes are not those that its checksum was made of."""
+    return crc32(batch.payload) != batch.crc
+
+
 class SimLog:
     """
     A LogPort on simulated files.
@@ -110,6 +121,7 @@ class SimLog:
         epochs: the epoch file, None when there is none.
         directory_durable: the directory's own name survives a power loss.
         changes: rises with every write.
+        rotten, epochs_rotten: a byte of a batch, or of the epoch file as it is, was flipped.
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
     """
 
@@ -125,6 +137,7 @@ class SimLog:
         self.directory_durable = False
         self.deleted = False
         self.changes = 0
+        self.rotten = self.epochs_rotten = False
         self.topic_id = NO_TOPIC_ID
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
@@ -215,9 +228,30 @@ class SimLog:
                 full = batch.size > room and (found or not at_least_one)
                 if full or batch.base_offset >= end_offset:
                     return tuple(found)
+                if self.rotten and is_rotten(batch):
+                    if found:
+                        return tuple(found)
+                    raise DamagedError(self._damaged(segment, batch))
                 found.append(batch)
                 room -= batch.size
         return tuple(found)
+
+    def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
+        """Read batches to see that none is damaged: (offset to go on from, bytes read)."""
+        if not self.rotten:
+            return self._end, 0
+        batches = self.read(offset, self._end, max_bytes)
+        return batches[-1].next_offset if batches else self._end, sum(batch.size for batch in batches)
+
+    def _damaged(self, segment: Segment, batch: Batch) -> Damaged:
+        at = segment.batches.index(batch)
+        return Damaged(
+            offset=batch.base_offset,
+            end=batch.next_offset,
+            path=f"{self.tp}/{file_name(segment)}",
+            position=sum(each.size for each in segment.batches[:at]),
+            what=f"checksum {crc32(batch.payload):#010x} of its bytes; expected {batch.crc:#010x}",
+        )
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
@@ -294,6 +328,7 @@ class SimLog:
         """Replace the epoch file, durably when `flush`."""
         self._check(f"the epochs of {self.tp}", flush=flush)
         self.epochs = tuple((epoch, start) for epoch, start in entries)
+        self.epochs_rotten = False
         self.changes += 1
         if flush:
             self.epochs_durable = self.epochs

@@ -15,12 +15,12 @@ from __future__ import annotations
 import shutil
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
@@ -72,7 +72,7 @@ class FileLog:
     Raises:
         OSError: from the disk.
         LogInDoubtError: a change ended half way.
-        AppendOrderError: see LogPort.
+        AppendOrderError, DamagedError: see LogPort.
     """
 
     def __init__(
@@ -206,20 +206,45 @@ class FileLog:
 
         The first one is read however large it is, unless at_least_one is False. Batches that begin at or past
         end_offset are left out; () at the end. In a hole: the next batch.
+
+        Raises:
+            DamagedError: the first batch is no longer what was written; later ones end what is read.
         """
         found: list[Batch] = []
-        room = max_bytes
+        for segment, chosen, unread in self._chosen(offset, end_offset, max_bytes, at_least_one=at_least_one):
+            batches, changed = segment.batches(chosen)
+            found += batches
+            if wrong := changed or unread:
+                if not found:
+                    raise DamagedError(wrong)
+                break
+        return tuple(found)
+
+    def _chosen(
+        self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool
+    ) -> Iterator[tuple[Segment, list[Entry], Damaged | None]]:
+        """Yield the entries to read of each segment, and the batch whose header hides those behind it."""
+        room, none_yet = max_bytes, at_least_one
         for at in range(self._segment_at(offset), len(self._segments)):
             segment = self._segments[at]
             chosen: list[Entry] = []
-            for entry in segment.index.since(offset):
-                full = entry.size > room and (found or chosen or not at_least_one)
-                if full or entry.base_offset >= end_offset:
-                    return (*found, *segment.batches(chosen))
-                room -= entry.size
-                chosen.append(entry)
-            found += segment.batches(chosen)
-        return tuple(found)
+            try:
+                for entry in segment.index.since(offset):
+                    if (entry.size > room and not none_yet) or entry.base_offset >= end_offset:
+                        yield segment, chosen, None
+                        return
+                    room -= entry.size
+                    none_yet = False
+                    chosen.append(entry)
+            except DamagedError as error:
+                yield segment, chosen, error.damaged
+                return
+            yield segment, chosen, None
+
+    def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
+        """Read batches as `read` does, to see that none is damaged: (offset to go on from, bytes read)."""
+        batches = self.read(offset, self._end, max_bytes)
+        return batches[-1].next_offset if batches else self._end, sum(batch.size for batch in batches)
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
@@ -259,6 +284,7 @@ class FileLog:
         if offset < self._segments[0].base_offset:
             self.truncate_fully(offset)
             return self._end
+        self._segments[self._segment_at(offset)].index.require(offset)
         with whole(self.tp, "a truncation"):
             self._options.before_cut(self.tp, offset)
             while self._segments[-1].base_offset > offset:
