@@ -27,7 +27,8 @@ from checkers.facts.proof import (
     missing_evidence,
 )
 from checkers.facts.replica_log import Change
-from checkers.facts.view import FinalLog, at
+from checkers.facts.rot import is_rotten, rots
+from checkers.facts.view import FinalLog, at, final_logs
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
 from harness.model import Kind, Op
 
@@ -179,6 +180,8 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
     if record.promise is None:
         kept = takeover is None and log is not None and must_hold(ops, log, (offset, record.value), written)
         return loss if kept else _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
+    if takeover is None and log is not None and written is not None and is_rotten(ops, log, offset):
+        return _rotten(ops, loss, written)
     if takeover is None:
         return loss if copies_of(ops).reported or log is None else _without_election(ops, loss)
     if not copies_of(ops).reported:
@@ -188,6 +191,26 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
             return replace(loss, breaches=(Breach(text="no broker ever appended anything there"),))
         return replace(loss, kind=Kind.UNCHECKED, lacking=f"no leader reported the append of {record.name}")
     return _by_events(ops, loss, record.promise, takeover, written)
+
+
+def _rotten(ops: Sequence[Op], loss: Loss, written: Op) -> Loss:
+    """Judge a record of which a fault took the last leader's copy: permitted if faults took all others too."""
+    offset, excused, owing = loss.record.offset, list[Excuse](), list[Breach]()
+    logs, fates = final_logs(ops), fates_of(ops, loss.record.offset, written.index)
+    for node in sorted({*fates, *logs}):
+        rot = next((each for each in rots(ops) if each.node == node and each.takes(offset)), None)
+        last = fates.get(node, ())[-1:]
+        if rot is not None and node in logs and is_rotten(ops, logs[node], offset):
+            excused.append(Excuse(member=node, text=f"had a byte of it flipped at {at(rot.op)}", op=rot.op))
+        elif last and last[0].end is not None and last[0].end.by_fault:
+            end = last[0].end
+            excused.append(Excuse(member=node, text=end.text, op=end.proof or end.op))
+        elif last:
+            text = "has it no more, by no fault" if last[0].end is None else last[0].end.text
+            owing.append(Breach(text=f"{node} {text}", ops=(last[0].begun,)))
+    return replace(
+        loss, kind=loss.kind if owing else Kind.PERMITTED, excused=tuple(excused), breaches=tuple(owing)
+    )
 
 
 def _changes(ops: Sequence[Op], offset: int) -> Iterable[Sequence[Change]]:

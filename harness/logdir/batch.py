@@ -7,10 +7,10 @@ The walk stops where the bytes are not a sound batch, because what follows could
     a length above LOG_BATCH_BYTES_MAX                            more than this reader takes into memory
     magic other than 2                                            message_set.py reads v0 and v1
     CRC-32C that differs from that of bytes 21 to the end         damaged
-The walk goes on behind a damaged batch if a sound one follows it there, with the offset after its last: its header
-then says what is damaged. It also goes on after a base offset that does not rise, or a last offset before the
-base. The bytes of such a batch are sound and its place is wrong: its `problem` says so, and soundness.py judges
-the order.
+The walk goes on behind a damaged batch if a sound one follows it there, with the offset after its last, or if the
+file ends with it: its header then says what is damaged. It also goes on after a base offset that does not rise, or
+a last offset before the base. The bytes of such a batch are sound and its place is wrong: its `problem` says so,
+and soundness.py judges the order.
 
 The checksum does not cover the base offset and the leader epoch: a leader writes them into a producer's batch.
 
@@ -103,7 +103,7 @@ class Stop:
         short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
         damaged: The (first offset, end, bytes) that the header of a whole batch claims whose checksum differs;
             None for anything else.
-        goes_on: A sound batch follows a damaged one.
+        goes_on: A sound batch follows a damaged one, or the end.
     """
 
     position: int
@@ -159,7 +159,7 @@ def headers(
     """
     Yield what `read` finds at each position, up to the end or to the first position without a sound batch.
 
-    A batch that is damaged alone, with a sound one behind it, is one Stop in the middle.
+    A batch that is damaged alone is one Stop, and the walk goes on behind it.
     """
     position = 0
     while position < source.size:
@@ -182,12 +182,14 @@ def headers(
 def _damaged_alone(
     source: Source, read: Callable[[Source, int, int], Header | Stop], stop: Stop, next_offset: int
 ) -> tuple[int, int, int] | None:
-    """Return what a damaged batch claims, if a sound one follows it as the claim says."""
+    """Return what a damaged batch claims, if a sound one follows it as it says, or the file ends with it."""
     if stop.damaged is None:
         return None
     base, end, size = stop.damaged
-    if not next_offset <= base < end or stop.position + size >= source.size:
+    if not next_offset <= base < end:
         return None
+    if stop.position + size == source.size:
+        return stop.damaged if base == next_offset else None
     after = read(source, stop.position + size, end)
     return stop.damaged if isinstance(after, Header) and after.base_offset == end else None
 

@@ -261,6 +261,9 @@ def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
         epochs=log.epochs,
         problems=log.problems,
         batches=len(log.batches),
+        # What cannot be read behind the log's known end is no part of it.
+        unread=tuple((first, max(first, log.log_end_offset) if end is None else end) for first, end in log.unread)
+        or None,
     )
     batches = (
         Batch(

@@ -223,13 +223,13 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
     start = end = log.segments[0].base_offset if log.segments else 0
     for index, segment in enumerate(log.segments):
         end, position = max(end, segment.base_offset), 0
-        for at, batch in enumerate(segment.batches):
+        for batch in segment.batches:
             if log.rotten and is_rotten(batch):
                 text = f"batch's CRC-32C is {batch.crc:#010x}, its bytes have {crc32(batch.payload):#010x}"
                 problems.append(f"{file_name(segment)}, position {position}: {text}")
-                goes_on = at + 1 < len(segment.batches)
-                unread.append((batch.base_offset, batch.next_offset if goes_on else _following(log, index)))
+                unread.append((batch.base_offset, batch.next_offset))
                 position += batch.size
+                end = max(end, batch.next_offset)
                 continue
             content = content_of(batch.payload)
             problem = ""
