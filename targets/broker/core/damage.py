@@ -4,8 +4,8 @@ Damaged batches of a replica's own log: each is reported once, none is served, a
 A log is looked through all the time, some of it with every checkpoint, so that what nobody reads is found too.
 A leader keeps what it has: the batches behind the damage are whole, and may be the only ones. It answers
 CORRUPT_MESSAGE where the damage begins. A follower fetches from there first; once its leader has shown that it
-has the batch, the follower cuts its log and takes the leader's. So what it throws away, its leader had a moment
-ago. If the leader's batch is damaged too, or the follower becomes leader before the answer, it cuts nothing.
+has the batch, the follower cuts its log and fetches on. So what it throws away, its leader had a moment ago. If
+the leader's batch is damaged too, or the follower becomes leader before the answer, it cuts nothing.
 Source:  Kafka, CorruptRecordException (error 2), KafkaStorageException (error 56). Apache Kafka looks for damage
          in what it is sent and what it recovers, and not in what it has.
 """

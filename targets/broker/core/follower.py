@@ -291,14 +291,12 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
 
 
 def _repair(core: Core, replica: Replica, asked: AwaitFetch, result: FetchResult | None) -> None:
-    """Throw the damaged batch away, and all behind it, now that the leader has sent its own; else keep all."""
+    """Throw the damaged batch away, and all behind it, now that the leader has shown its own; else keep all."""
     error = None if result is None else result.error
     sent = result.batches[0].base_offset if result is not None and result.batches else None
-    if result is not None and error is ErrorCode.NONE and sent == asked.offset == damage.repair_from(replica):
+    if error is ErrorCode.NONE and sent == asked.offset == damage.repair_from(replica):
         cut_log(core, replica, Cut(to=asked.offset, reason=Reason.CORRUPT))
-        if _append(core, replica, result):
-            _follow_high_watermark(core, replica, result.high_watermark)
-            _fetch_on(core, replica)
+        _fetch_on(core, replica)
         return
     replica.repair_failed = True
     if error in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
