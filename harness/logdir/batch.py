@@ -37,6 +37,8 @@ LENGTH_END: Final = 12
 CRC_FROM: Final = 21
 BATCH_LENGTH_MIN: Final = HEADER.size - LENGTH_END
 
+# How many damaged batches in a row the walk looks beyond.
+_DAMAGED_MAX: Final = 16
 _MAGIC_AT: Final = 16
 _CODEC_MASK: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
@@ -103,7 +105,7 @@ class Stop:
         short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
         damaged: The (first offset, end, bytes) that the header of a whole batch claims whose checksum differs;
             None for anything else.
-        goes_on: A sound batch follows a damaged one, or the end.
+        goes_on: The walk goes on behind a damaged batch.
     """
 
     position: int
@@ -159,18 +161,17 @@ def headers(
     """
     Yield what `read` finds at each position, up to the end or to the first position without a sound batch.
 
-    A batch that is damaged alone is one Stop, and the walk goes on behind it.
+    A damaged batch that says where the next one begins is one Stop, and the walk goes on behind it.
     """
     position = 0
     while position < source.size:
         found = read(source, position, next_offset)
         if isinstance(found, Stop):
-            damaged = _damaged_alone(source, read, found, next_offset)
-            if damaged is None:
+            if found.damaged is None or not _goes_on(source, read, found, next_offset):
                 yield found
                 return
             yield replace(found, goes_on=True)
-            _, next_offset, size = damaged
+            _, next_offset, size = found.damaged
             position += size
             continue
         yield found
@@ -179,19 +180,23 @@ def headers(
         position += found.size
 
 
-def _damaged_alone(
+def _goes_on(
     source: Source, read: Callable[[Source, int, int], Header | Stop], stop: Stop, next_offset: int
-) -> tuple[int, int, int] | None:
-    """Return what a damaged batch claims, if a sound one follows it as it says, or the file ends with it."""
-    if stop.damaged is None:
-        return None
-    base, end, size = stop.damaged
-    if not next_offset <= base < end:
-        return None
-    if stop.position + size == source.size:
-        return stop.damaged if base == next_offset else None
-    after = read(source, stop.position + size, end)
-    return stop.damaged if isinstance(after, Header) and after.base_offset == end else None
+) -> bool:
+    """Return True if sound batches follow damaged ones where these say, or if the file ends there."""
+    for _ in range(_DAMAGED_MAX):
+        if stop.damaged is None or not next_offset <= stop.damaged[0] < stop.damaged[1]:
+            return False
+        base, next_end, size = stop.damaged
+        if stop.position + size == source.size:
+            return base == next_offset
+        after = read(source, stop.position + size, next_end)
+        if isinstance(after, Header):
+            return after.base_offset == next_end
+        if after.damaged is None or after.damaged[0] != next_end:
+            return False
+        stop, next_offset = after, next_end
+    return False
 
 
 def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:

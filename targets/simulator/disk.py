@@ -45,6 +45,7 @@ class SimDisk:
         on_durable: called with (path, length) for each flush of the node; None: not called.
         errors: those that the disk is to report.
         clean: the marker of a clean shutdown is there; opening takes it away.
+        notes: one for each checkpoint of the whole disk that could not be read when it was opened last.
         high_watermarks_rotten: a byte of the checkpoint as it is was flipped.
     """
 
@@ -54,6 +55,7 @@ class SimDisk:
         self.on_durable: Callable[[str, int], None] | None = None
         self.errors = DiskErrors()
         self.clean = False
+        self.notes: tuple[str, ...] = ()
         self.high_watermarks_rotten = False
         self._segment_bytes = segment_bytes
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
@@ -173,7 +175,10 @@ class SimDisk:
         """Open and recover every log: sound batches stay, the rest is cut, with the reason; take the marker."""
         self._forget_deleted()
         clean, self.clean = self.clean, False
+        self.notes = ()
         if self.high_watermarks_rotten:
+            text = rot.problem(HIGH_WATERMARKS_FILE, len(self.high_watermarks))
+            self.notes = (f"{rot.unreadable(HIGH_WATERMARKS_FILE)}: {text}",)
             self.high_watermarks = {}
         return tuple((log, self._recover(log, clean=clean)) for _, log in sorted(self.logs.items()))
 
@@ -224,7 +229,7 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
     for index, segment in enumerate(log.segments):
         end, position = max(end, segment.base_offset), 0
         for batch in segment.batches:
-            if log.rotten and is_rotten(batch):
+            if is_rotten(batch):
                 text = f"batch's CRC-32C is {batch.crc:#010x}, its bytes have {crc32(batch.payload):#010x}"
                 problems.append(f"{file_name(segment)}, position {position}: {text}")
                 unread.append((batch.base_offset, batch.next_offset))

@@ -88,7 +88,7 @@ def unreadable(file: str) -> str:
 
 def problem(file: str, count: int) -> str:
     """Return what a reader of the files says of a checkpoint whose count was flipped."""
-    return f"{file} line 2: count {chr(ord(str(count)[0]) ^ DIGIT_BIT) + str(count)[1:]!r}; expected a number"
+    return f"{file}: {chr(ord(str(count)[0]) ^ DIGIT_BIT) + str(count)[1:]!r}; expected a whole number"
 
 
 def _keep(segment: Segment, count: int) -> None:

@@ -157,10 +157,10 @@ def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
     return stamped, (head, memoryview(batch.payload)[len(head) :])
 
 
-def stamped_of(batch: Payload) -> tuple[int, int, int, int]:
-    """Return a whole batch's base offset, its size in bytes, its leader epoch, and the CRC that its header has."""
-    base_offset, length, leader_epoch, _, crc = _BEGINNING.unpack_from(batch)
-    return base_offset, length + PREFIX_BYTES, leader_epoch, crc
+def beginning_of(batch: Payload) -> tuple[int, int, int, int, int]:
+    """Return a whole batch's base offset, length, leader epoch, magic, and the CRC that its header has."""
+    base_offset, length, leader_epoch, magic, crc = _BEGINNING.unpack_from(batch)
+    return base_offset, length, leader_epoch, magic, crc
 
 
 def max_timestamp_of(payload: Payload) -> int:

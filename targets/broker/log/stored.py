@@ -79,16 +79,12 @@ def changed(entry: Payload, base_offset: int, leader_epoch: int, crc: int) -> st
         return f"checksum {computed:#010x} of its bytes; expected {crc:#010x}, as when it was written"
     if is_old(entry):
         return ""
-    there = batch.stamped_of(entry)
-    if there == (base_offset, len(entry), leader_epoch, crc):
+    there = batch.beginning_of(entry)
+    expected = (base_offset, len(entry) - PREFIX_BYTES, leader_epoch, batch.MAGIC, crc)
+    if there == expected:
         return ""
-    names = ("base offset", "size", "epoch", "CRC")
-    expected = (base_offset, len(entry), leader_epoch, crc)
-    return "; ".join(
-        f"{name} {found}; expected {due}"
-        for name, found, due in zip(names, there, expected, strict=True)
-        if found != due
-    )
+    fields = zip(("base offset", "length", "epoch", "magic", "CRC"), there, expected, strict=True)
+    return "; ".join(f"{name} {found}; expected {due}" for name, found, due in fields if found != due)
 
 
 def max_timestamp_of(entry: Payload) -> int:

@@ -46,6 +46,7 @@ class MemoryLog:
     topic_id: int = NO_TOPIC_ID
     rotten: set[int] = field(default_factory=set)
     broken: bool = False
+    hidden: bool = False
 
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         base = self.end_offset
@@ -111,6 +112,8 @@ class MemoryLog:
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the first offset at or after a timestamp, or -1; a batch's crc serves as its time here."""
+        if self.hidden:
+            raise DamagedError(self.damaged(self.batches[0]))
         return next((item.base_offset for item in self.batches if item.crc >= timestamp_ms), -1)
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:
