@@ -15,16 +15,16 @@ from checkers.definition import Definition
 from checkers.facts.rot import rots, rotten
 from checkers.facts.view import FinalLog, at, final_logs, key_of, offsets_text
 from harness.effect import LOSSY, nature_of
-from harness.events import Injection, Truncate
+from harness.events import Corrupt, Injection, Truncate
 from harness.model import Anomaly, Kind, Op, events_of
 
 KINDS: Final = (
     Definition(
         kind=Kind.CORRUPT,
         formula="a final log of n with a batch whose checksum differs from that of its bytes, and no fault that "
-        "may change or lose bytes of n's disk; or truncate(n, corrupt) and no byte of n was flipped",
+        "may change or lose bytes of n's disk; or corrupt(n) or truncate(n, corrupt), and no such fault",
         words="A replica holds a damaged batch, and no fault damaged it there: it was copied or written so.",
-        evidence="log: snapshot; broker: truncate; nemesis: faults",
+        evidence="log: snapshot; broker: corrupt, truncate; nemesis: faults",
         unchecked="After a loss of power a damaged batch may be a torn write: that log is unreadable.",
         source="Kafka's CORRUPT_MESSAGE (error 2); Record.ensureValid",
     ),
@@ -55,7 +55,7 @@ def corrupt(ops: Sequence[Op]) -> list[Anomaly]:
 
     Source:  Apache Kafka, which checks a batch's CRC wherever it is appended.
     """
-    return [*_left(ops), *_cut_for_nothing(ops)]
+    return [*_left(ops), *_told(ops)]
 
 
 def unexplained(ops: Sequence[Op], log: FinalLog) -> list[str]:
@@ -86,18 +86,27 @@ def _left(ops: Sequence[Op]) -> Iterator[Anomaly]:
             )
 
 
-def _cut_for_nothing(ops: Sequence[Op]) -> Iterator[Anomaly]:
-    """Yield cuts for a damage that no fault has done."""
-    for op, cut in events_of(ops, Truncate):
-        if cut.reason == "corrupt" and not _may_be_damaged(ops, op.process):
-            text = f"{op.process} threw away its log from {cut.to} on at {at(op)} as damaged"
+def _told(ops: Sequence[Op]) -> Iterator[Anomaly]:
+    """Yield damage that a node has found in its log, or has cut its log for, where no fault has done any."""
+    told = [
+        (op, (found.base, found.end), f"found {found.path} damaged: {found.what}")
+        for op, found in events_of(ops, Corrupt)
+    ]
+    told += [
+        (op, (cut.to, cut.start), f"threw away its log from {cut.to} on as damaged")
+        for op, cut in events_of(ops, Truncate)
+        if cut.reason == "corrupt"
+    ]
+    topic, partition = key_of(ops)
+    for op, span, text in told:
+        if not _may_be_damaged(ops, op.process):
             yield Anomaly(
                 kind=Kind.CORRUPT,
-                topic=cut.topic,
-                partition=cut.partition,
-                ranges=((cut.to, cut.start),),
+                topic=topic,
+                partition=partition,
+                ranges=(span,),
                 nodes=(op.process,),
-                sentence=f"{text}, and no fault did that.",
+                sentence=f"{op.process} {text} at {at(op)}, and no fault did that.",
                 proof=(op.index,),
             )
 

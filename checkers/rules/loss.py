@@ -10,12 +10,12 @@ from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
-from checkers.facts.fates import Cause, fates_of
+from checkers.facts.fates import Cause, End, fates_of
 from checkers.facts.keepers import Keepers, keepers_of
 from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.losing import losing_takeover
-from checkers.facts.outages import outages
+from checkers.facts.outages import Outage, outages
 from checkers.facts.proof import (
     Breach,
     Case,
@@ -30,6 +30,7 @@ from checkers.facts.replica_log import Change
 from checkers.facts.rot import is_rotten, rots
 from checkers.facts.view import FinalLog, at, final_logs
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
+from harness.events import Recovered
 from harness.model import Kind, Op
 
 
@@ -263,10 +264,8 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
     while fate is not None and fate.end is not None and fate.end.cause is Cause.FOLLOWED:
         until = fate.end.op.index
         fate = ended_before(case.fates.get(fate.end.leader, ()), until)
-    if fate is None or fate.end is None or fate.end.cause is not Cause.POWER:
-        return None
-    lost = next((o for o in outages(case.ops) if o.op is fate.end.proof and o.node == fate.node), None)
-    if lost is None:
+    lost = None if fate is None or fate.end is None else _outage_of(case, fate.node, fate.end)
+    if fate is None or lost is None:
         return None
     if returned_unseen(case.ops, fate.node, lost, until):
         return Kind.RETURNED
@@ -274,6 +273,16 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
         return None
     standing = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
     return Kind.LAST_STANDING if standing else None
+
+
+def _outage_of(case: Case, node: str, end: End) -> Outage | None:
+    """Return the outage in which a node lost a copy: to its power, or as it came back to a damaged log."""
+    theirs = [outage for outage in outages(case.ops) if outage.node == node and outage.op.index < end.op.index]
+    if end.cause is Cause.POWER:
+        return next((outage for outage in theirs if outage.op is end.proof), None)
+    recovered = end.cause is Cause.HARNESS and isinstance(end.op.event, Recovered)
+    rotten = recovered and any(rot.op is end.proof for rot in rots(case.ops))
+    return theirs[-1] if rotten and theirs else None
 
 
 def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:

@@ -152,6 +152,15 @@ class Corrupt(OfPartition):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired(OfPartition):
+    """A follower has put its leader's batch in the place of a damaged one: its log is again what it was."""
+
+    base: int = field(metadata=key("the batch's first offset"))
+    end: int = field(metadata=key("exclusive"))
+    leader: int = field(metadata=key("id"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HighWatermark(OfPartition):
     """The high watermark moved."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -122,6 +122,7 @@ class SimLog:
         directory_durable: the directory's own name survives a power loss.
         changes: rises with every write.
         rotten, epochs_rotten: a byte of a batch, or of the epoch file as it is, was flipped.
+        lost: the batches as they were of which a byte was flipped, and those that were cut with one.
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
     """
 
@@ -138,6 +139,7 @@ class SimLog:
         self.deleted = False
         self.changes = 0
         self.rotten = self.epochs_rotten = False
+        self.lost: list[Batch] = []
         self.topic_id = NO_TOPIC_ID
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
@@ -243,6 +245,19 @@ class SimLog:
         batches = self.read(offset, self._end, max_bytes)
         return batches[-1].next_offset if batches else self._end, sum(batch.size for batch in batches)
 
+    def mend(self, batch: Batch) -> bool:
+        """Put a batch in the place of the same one, which is damaged; return False if it is not the same."""
+        for segment in self.segments:
+            at = segment.index_of(batch.base_offset)
+            old = segment.batches[at] if at < len(segment.batches) else batch
+            if old is not batch and replace(old, payload=batch.payload) == batch and not is_rotten(batch):
+                segment.batches[at] = batch
+                segment.durable = tuple(batch if each is old else each for each in segment.durable)
+                self.lost = [each for each in self.lost if each != batch]
+                self.changes += 1
+                return True
+        return False
+
     def _damaged(self, segment: Segment, batch: Batch) -> Damaged:
         at = segment.batches.index(batch)
         return Damaged(
@@ -277,6 +292,7 @@ class SimLog:
         """Remove every batch whose last offset is `offset` or later; return the new log end offset."""
         if offset >= self._end:
             return self._end
+        self.lose(offset)
         if offset < self.segments[0].base_offset:
             self.truncate_fully(offset)
             return self._end
@@ -291,11 +307,19 @@ class SimLog:
 
     def truncate_fully(self, offset: int) -> None:
         """Remove all batches; the log starts and ends at `offset`."""
+        self.lose(0)
         while self.segments:
             self.remove_last_segment()
         self.segments.append(Segment(base_offset=offset))
         self._start = self._end = offset
         self.changes += 1
+
+    def lose(self, offset: int) -> None:
+        """Note what is about to be cut from an offset on, if a damaged batch is among it."""
+        if self.rotten:
+            gone = [batch for batch in self.batches if batch.last_offset >= offset]
+            if any(map(is_rotten, gone)):
+                self.lost += [batch for batch in gone if not is_rotten(batch)]
 
     def remove_last_segment(self) -> None:
         """Remove the newest file; a power loss restores it until the directory is flushed."""

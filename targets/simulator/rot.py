@@ -38,6 +38,7 @@ def _flip(log: SimLog, segment: Segment, at: int) -> Flip:
     segment.batches[at] = new
     segment.durable = tuple(new if batch is old else batch for batch in segment.durable)
     log.rotten = True
+    log.lost.append(old)
     log.changes += 1
     return Flip(
         path=f"{log.tp}/{file_name(segment)}",
@@ -69,6 +70,7 @@ def cut_rot(log: SimLog) -> int:
         at = next((at for at, batch in enumerate(segment.batches) if is_rotten(batch)), None)
         if at is None:
             continue
+        log.lose(segment.batches[at].base_offset)
         gone = sum(batch.size for batch in segment.batches[at:])
         gone += sum(later.size + later.damage_bytes for later in log.segments[index + 1 :])
         while len(log.segments) > index + 1:

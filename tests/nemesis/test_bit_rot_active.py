@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from harness.cluster.cluster import Cluster
-from harness.events import Corrupt, Recovered, Truncate
+from harness.events import Corrupt, Recovered, Repaired, Truncate
 from harness.logdir.scan import BatchSeen
 from harness.model import Kind, Verdict, events_of
 from tests.nemesis.conftest import await_whole, inject, produce, roles
@@ -18,13 +18,13 @@ FAULT = "bit-rot-active"
 
 
 @pytest.mark.parametrize("protocol", ["hw", "kip101", "kip380"])
-def test_running_follower_throws_its_copy_away_from_there_and_copies_it_again(protocol: str) -> None:
+def test_running_follower_throws_the_batch_away_and_puts_its_leaders_in_its_place(protocol: str) -> None:
     result, ops = played(FAULT, f"{ON_BOTH}{FAULT} B\nawait sound B\n", protocol)
     assert Verdict.VALID is result.verdict, result.anomalies
     assert "batch of offsets 2 to 2" in seen(ops, FAULT)
     assert [("B", 2)] == [(op.process, told.base) for op, told in events_of(ops, Corrupt)]
-    cuts = [(op.process, cut.start, cut.to) for op, cut in events_of(ops, Truncate) if cut.reason == "corrupt"]
-    assert [("B", 4, 2)] == cuts
+    assert [("B", 2, 3)] == [(op.process, told.base, told.end) for op, told in events_of(ops, Repaired)]
+    assert [] == [cut for _, cut in events_of(ops, Truncate) if cut.reason == "corrupt"]
 
 
 def test_killed_follower_finds_it_as_it_recovers_its_log() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.events import Corrupt, Fetch, Read, Truncate
+from harness.events import Corrupt, Fetch, Read, Repaired
 from harness.model import Kind, Op, OpType, Verdict, events_of
 from targets.simulator.machines import SimMachines
 from tests.nemesis.simulated import played, refused, seen
@@ -29,7 +29,7 @@ def test_leader_refuses_the_batch_and_once_it_follows_it_copies_it_again() -> No
     assert seen(ops, FAULT).startswith("log-0/00000000000000000000.log at byte 82: 0x31 -> 0x30, batch of offsets")
     assert "CRC-32C" in seen(ops, FAULT)
     assert ["A"] == [node for node, _, _ in reports(ops)]
-    assert ["A"] == [op.process for op, cut in events_of(ops, Truncate) if cut.reason == "corrupt"]
+    assert ["A"] == [op.process for op, _ in events_of(ops, Repaired)]
 
 
 def test_batch_that_a_leader_keeps_is_read_by_nobody_and_permitted() -> None:

@@ -3,9 +3,12 @@ Damaged batches of a replica's own log: each is reported once, none is served, a
 
 A log is looked through all the time, some of it with every checkpoint, so that what nobody reads is found too.
 A leader keeps what it has: the batches behind the damage are whole, and may be the only ones. It answers
-CORRUPT_MESSAGE where the damage begins. A follower fetches from there first; once its leader has shown that it
-has the batch, the follower cuts its log and fetches on. So what it throws away, its leader had a moment ago. If
-the leader's batch is damaged too, or the follower becomes leader before the answer, it cuts nothing.
+CORRUPT_MESSAGE where the damage begins. A follower fetches from there, throws the damaged batch away, and puts
+its leader's in its place: if that is the batch that was written there, nothing else changes. Else the follower
+cuts its log there, and copies all behind it again. If the leader's batch is damaged too, or the follower becomes
+leader before the answer, it keeps what it has.
+A member of the ISR must not cut more than it has to: it may be elected before it has copied the rest, and then
+all others cut their logs to its own.
 Source:  Kafka, CorruptRecordException (error 2), KafkaStorageException (error 56). Apache Kafka looks for damage
          in what it is sent and what it recovers, and not in what it has.
 """
@@ -54,6 +57,12 @@ def repair_from(replica: Replica) -> int | None:
     if not replica.damages or replica.repair_failed or replica.role is not Role.FOLLOWER:
         return None
     return min(replica.damages)
+
+
+def mended(core: Core, replica: Replica, offset: int) -> None:
+    """Report that a damaged batch was written again as the leader has it, and forget it."""
+    end = replica.damages.pop(offset)
+    core.observe_replica("repaired", replica, base=offset, end=end, leader=replica.leader)
 
 
 def was_cut(replica: Replica) -> None:

@@ -291,11 +291,14 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
 
 
 def _repair(core: Core, replica: Replica, asked: AwaitFetch, result: FetchResult | None) -> None:
-    """Throw the damaged batch away, and all behind it, now that the leader has shown its own; else keep all."""
+    """Put the leader's batch in the place of the damaged one, else cut the log there; else keep all."""
     error = None if result is None else result.error
-    sent = result.batches[0].base_offset if result is not None and result.batches else None
-    if error is ErrorCode.NONE and sent == asked.offset == damage.repair_from(replica):
-        cut_log(core, replica, Cut(to=asked.offset, reason=Reason.CORRUPT))
+    first = result.batches[0] if result is not None and error is ErrorCode.NONE and result.batches else None
+    if first is not None and first.base_offset == asked.offset == damage.repair_from(replica):
+        if replica.log.mend(first):
+            damage.mended(core, replica, asked.offset)
+        else:
+            cut_log(core, replica, Cut(to=asked.offset, reason=Reason.CORRUPT))
         _fetch_on(core, replica)
         return
     replica.repair_failed = True

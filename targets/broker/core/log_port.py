@@ -136,6 +136,13 @@ class LogPort(Protocol):
             (offset to go on from, bytes read).
         """
 
+    def mend(self, batch: Batch) -> bool:
+        """
+        Write a batch again, durably, where the same batch is damaged; return False, and change nothing, elsewhere.
+
+        It is the same if its offsets, its epoch, its checksum and its size are those with which it was written.
+        """
+
     def position_of(self, offset: int) -> int:
         """
         Return how many bytes of the log lie before the first batch whose last offset is `offset` or later.

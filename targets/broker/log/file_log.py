@@ -28,7 +28,7 @@ from targets.broker.log.doubt import whole
 from targets.broker.log.index import Entry
 from targets.broker.log.open_files import OpenFiles
 from targets.broker.log.segment import Segment
-from targets.broker.log.stored import first_offset_of
+from targets.broker.log.stored import crc_of, first_offset_of
 
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
 # Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
@@ -245,6 +245,20 @@ class FileLog:
         """Read batches as `read` does, to see that none is damaged: (offset to go on from, bytes read)."""
         batches = self.read(offset, self._end, max_bytes)
         return batches[-1].next_offset if batches else self._end, sum(batch.size for batch in batches)
+
+    def mend(self, batch: Batch) -> bool:
+        """Write a batch again, durably, where the same batch is damaged; return False if it is not the same."""
+        segment = self._segments[self._segment_at(batch.base_offset)]
+        try:
+            entry = next(segment.index.since(batch.base_offset), None)
+        except DamagedError:
+            return False
+        if entry is None or not entry.is_of(batch) or crc_of(batch.payload) != batch.crc:
+            return False
+        with whole(self.tp, "a repair"):
+            segment.rewrite(entry, batch.payload)
+            self._report_durable(segment)
+        return True
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""

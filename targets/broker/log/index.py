@@ -46,6 +46,11 @@ class Entry:
         """Return the position after the batch's last byte."""
         return self.position + self.size
 
+    def is_of(self, batch: Batch) -> bool:
+        """Return True if a batch has the offsets, the epoch, the checksum and the size of this one."""
+        ours = (self.base_offset, self.last_offset, self.leader_epoch, self.crc, self.size)
+        return ours == (batch.base_offset, batch.last_offset, batch.leader_epoch, batch.crc, batch.size)
+
     @staticmethod
     def of(header: Header, position: int, end_offset: int, latest: int) -> Entry:
         """Return the entry of a batch with that header, at that byte of the segment, after what ends there."""

@@ -170,6 +170,14 @@ class Segment:
             )
         return found, None
 
+    def rewrite(self, entry: Entry, payload: Payload) -> None:
+        """Write the bytes of a batch once more in its place, and make the file durable."""
+        rest, at = memoryview(payload), entry.position
+        while rest:
+            written = os.pwrite(self._fd, rest, at)
+            rest, at = rest[written:], at + written
+        self.flush()
+
     def position_of(self, offset: int) -> int:
         """Return the position of the first batch whose last offset is `offset` or later; the end without one."""
         first = next(self.index.since(offset), None)

@@ -92,6 +92,12 @@ class MemoryLog:
             offset=item.base_offset, end=item.next_offset, path=path, position=position, what="its CRC differs"
         )
 
+    def mend(self, batch: Batch) -> bool:
+        if batch not in self.batches:
+            return False
+        self.rotten.discard(batch.base_offset)
+        return True
+
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
         found = self.read(offset, self.end_offset, max_bytes)
         return found[-1].next_offset if found else self.end_offset, sum(item.size for item in found)

@@ -119,24 +119,36 @@ def test_offset_by_time_that_a_damaged_header_hides_is_an_error() -> None:
 
 # --- a follower ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_follower_throws_its_copy_away_once_its_leader_has_shown_its_own_and_copies_it_again(
-    protocol: str,
-) -> None:
+def test_follower_puts_its_leaders_batch_in_the_place_of_its_own_and_cuts_nothing(protocol: str) -> None:
     log = log_of((5, 1), (5, 1), (5, 1))
     whole = list(log.batches)
     bench = following(log, protocol)
     log.rotten = {1}
     bench.pass_ms(ROUND_MS)
     bench.answer(gives())
-    assert (1, 3) == (asked_from(bench), log.end_offset)  # nothing is cut before the leader has answered
-    bench.answer(gives(whole[1]))
+    assert (1, 3, {1}) == (asked_from(bench), log.end_offset, log.rotten)  # nothing before the leader has answered
+    bench.answer(gives(*whole[1:]))
+    assert (3, 3, set()) == (asked_from(bench), log.end_offset, log.rotten)
+    (told,) = bench.observed("repaired")
+    assert (1, 2, 2) == (told["base"], told["end"], told["leader"])
+    assert [] == [cut for cut in bench.observed("truncate") if cut["reason"] == "corrupt"]
+    bench.pass_ms(ROUND_MS)
+    assert 1 == len(bench.observed("corrupt"))
+
+
+def test_follower_cuts_its_log_where_its_leaders_batch_is_another_and_copies_it_again() -> None:
+    """So it does, too, where it cannot tell what the damaged batch was."""
+    log = log_of((5, 1), (5, 1), (5, 1))
+    bench = following(log)
+    log.rotten = {1}
+    bench.pass_ms(ROUND_MS)
+    bench.answer(gives())
+    bench.answer(gives(batch(base=1, epoch=5, crc=8)))
     cut = bench.observed("truncate")[-1]
     assert (3, 1, 1, "corrupt") == (cut["from"], cut["to"], cut["end"], cut["reason"])
     assert (1, 1) == (asked_from(bench), bench.replica.high_watermark)
-    bench.answer(gives(*whole[1:]))
-    assert (whole, 3, 3) == (log.batches, asked_from(bench), bench.replica.high_watermark)
-    bench.pass_ms(ROUND_MS)
-    assert 1 == len(bench.observed("corrupt"))
+    bench.answer(gives(batch(base=1, epoch=5, crc=8), batch(base=2, epoch=5)))
+    assert (3, 3, {}) == (log.end_offset, asked_from(bench), bench.replica.damages)
 
 
 @pytest.mark.parametrize("error", [CORRUPT, ErrorCode.OFFSET_OUT_OF_RANGE])
@@ -192,7 +204,7 @@ def test_leader_that_knows_of_damage_repairs_it_once_it_follows() -> None:
     bench.answer(ends_at(3, epoch=6))
     assert 1 == asked_from(bench)
     bench.answer(gives(whole[1]))
-    assert 1 == log.end_offset
+    assert (3, set()) == (log.end_offset, log.rotten)
 
 
 def test_truncation_below_the_damage_is_its_end() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from targets.broker.core.log_port import DamagedError, LeoAfterCut
+from targets.broker.core.messages import Batch
 from targets.broker.log import FileLog
 from targets.broker.log.index import BLOCK_BATCHES
 from tests.broker.log.batches import batch, new_log, offsets, singles
@@ -77,6 +79,41 @@ def test_log_that_is_cut_at_the_damage_goes_on_whole(log: FileLog) -> None:
     assert 4 == log.truncate_to(4, LeoAfterCut.TARGET)
     log.append_as_leader([batch(text=b"a"), batch(text=b"b")], 4)
     assert [(each, each) for each in range(6)] == offsets(log.read(0, ALL, ALL))
+
+
+def test_same_batch_is_written_in_the_place_of_the_damaged_one(log: FileLog) -> None:
+    whole = log.read(0, ALL, ALL)
+    (path,) = log.directory.glob("*.log")
+    before = path.read_bytes()
+    flip(log, 4 * SIZE + 61)
+    assert log.mend(whole[4])
+    assert (before, whole) == (path.read_bytes(), log.read(0, ALL, ALL))
+
+
+@pytest.mark.parametrize("other", [batch(text=b"x"), batch(text=b"longer"), batch(count=2)])
+def test_another_batch_is_not_written_in_the_place_of_a_damaged_one(log: FileLog, other: Batch) -> None:
+    flip(log, 4 * SIZE + 61)
+    (path,) = log.directory.glob("*.log")
+    before = path.read_bytes()
+    last = 4 + other.last_offset
+    assert not log.mend(replace(other, base_offset=4, last_offset=last, leader_epoch=3))
+    assert before == path.read_bytes()
+
+
+def test_batch_that_is_damaged_itself_mends_nothing(log: FileLog) -> None:
+    (whole,) = log.read(4, 5, ALL)
+    damaged = bytes(whole.payload)[:-1] + b"?"
+    flip(log, 4 * SIZE + 61)
+    assert not log.mend(replace(whole, payload=damaged))
+
+
+def test_batch_whose_header_cannot_be_read_is_not_mended(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "data")
+    singles(log, 3 * BLOCK_BATCHES)
+    (whole,) = log.read(10, 11, ALL)
+    flip(log, 10 * SIZE + 16)
+    log.position_of(BLOCK_BATCHES + 1)  # another block is read, so that the first must be read again
+    assert not log.mend(whole)
 
 
 def test_file_that_is_shorter_than_it_was_is_an_error_of_the_disk_and_no_damage(log: FileLog) -> None:

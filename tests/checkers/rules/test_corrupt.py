@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from checkers.rules.corrupt import corrupt
-from harness.events import Injection
+from harness.events import Injection, Truncate
 from harness.model import Kind, Verdict
 from targets.broker.core import damage
 from targets.simulator.log import SimLog
@@ -50,17 +51,24 @@ def test_damaged_batch_that_a_follower_copies_is_found_on_its_disk() -> None:
 
 
 def test_follower_that_throws_away_what_is_before_the_damage_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plant a bug: it cuts its log one batch too early, and its leader dies before it has copied that again."""
+    """Plant a bug: it cuts its log, and does so from the beginning."""
+    monkeypatch.setattr(SimLog, "mend", lambda *_: False)
     real = damage.repair_from
     monkeypatch.setattr(damage, "repair_from", lambda replica: None if real(replica) is None else 0, raising=True)
     result, _ = played("early", f"{ON_BOTH}bit-rot-active B\nawait sound B\n")
     assert Kind.NOT_REPLICATED in {anomaly.kind for anomaly in result.anomalies}, result.anomalies
 
 
-def test_cut_for_damage_that_no_fault_has_done_is_found() -> None:
-    _, ops = played("cut", f"{ON_BOTH}bit-rot-active B\nawait sound B\n")
+def test_damage_that_a_broker_finds_and_no_fault_has_done_is_one_that_it_wrote() -> None:
+    _, ops = played("found", f"{ON_BOTH}bit-rot-active B\nawait sound B\n")
     assert [] == corrupt(ops)
     without = [op for op in ops if not isinstance(op.event, Injection)]
-    assert [(Kind.CORRUPT, ("B",), ((2, 4),))] == [
-        (each.kind, each.nodes, each.ranges) for each in corrupt(without)
-    ]
+    assert [("B", ((2, 3),))] == [(*each.nodes, each.ranges) for each in corrupt(without)]
+
+
+def test_cut_that_is_said_to_be_for_damage_and_is_for_none_is_found() -> None:
+    _, ops = played("cut", f"{ON_BOTH}kill B\nexpire B\nawait isr = A\nrestart B\nawait isr = A B\n")
+    cut = next(op for op in reversed(ops) if isinstance(op.event, Truncate))
+    planted = replace(cut, value={**cut.value, "reason": "corrupt", "to": 2})
+    found = corrupt([planted if op is cut else op for op in ops])
+    assert [("B", ((2, 4),))] == [(*each.nodes, each.ranges) for each in found]
