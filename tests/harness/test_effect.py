@@ -27,7 +27,7 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 
 
 # Faults that no history without effects has: they are younger.
-NEWER = {"disk-full", "flush-error", "lose-disk"}
+NEWER = {"disk-full", "flush-error", "lose-disk", "bit-rot-closed", "bit-rot-active", "bit-rot-checkpoint"}
 
 
 @pytest.mark.parametrize("name", [name for name in NEMESES if name not in NEWER])

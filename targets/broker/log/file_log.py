@@ -15,18 +15,18 @@ from __future__ import annotations
 import shutil
 import uuid
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, DamagedError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.doubt import whole
-from targets.broker.log.index import Entry
 from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment
 from targets.broker.log.stored import crc_of, first_offset_of
 
@@ -210,36 +210,9 @@ class FileLog:
         Raises:
             DamagedError: the first batch is no longer what was written; later ones end what is read.
         """
-        found: list[Batch] = []
-        for segment, chosen, unread in self._chosen(offset, end_offset, max_bytes, at_least_one=at_least_one):
-            batches, changed = segment.batches(chosen)
-            found += batches
-            if wrong := changed or unread:
-                if not found:
-                    raise DamagedError(wrong)
-                break
-        return tuple(found)
-
-    def _chosen(
-        self, offset: int, end_offset: int, max_bytes: int, *, at_least_one: bool
-    ) -> Iterator[tuple[Segment, list[Entry], Damaged | None]]:
-        """Yield the entries to read of each segment, and the batch whose header hides those behind it."""
-        room, none_yet = max_bytes, at_least_one
-        for at in range(self._segment_at(offset), len(self._segments)):
-            segment = self._segments[at]
-            chosen: list[Entry] = []
-            try:
-                for entry in segment.index.since(offset):
-                    if (entry.size > room and not none_yet) or entry.base_offset >= end_offset:
-                        yield segment, chosen, None
-                        return
-                    room -= entry.size
-                    none_yet = False
-                    chosen.append(entry)
-            except DamagedError as error:
-                yield segment, chosen, error.damaged
-                return
-            yield segment, chosen, None
+        return read(
+            self._segments[self._segment_at(offset) :], offset, end_offset, max_bytes, at_least_one=at_least_one
+        )
 
     def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
         """Read batches as `read` does, to see that none is damaged: (offset to go on from, bytes read)."""
