@@ -14,6 +14,7 @@ from checkers.rules import (
     committed,
     contents,
     controllers,
+    corrupt,
     diverged,
     epochs,
     exited,
@@ -119,6 +120,14 @@ CHECKERS: Final[dict[str, Checker]] = {
         doc="Batches and snapshots of final logs that claim offsets or an epoch which they do not hold.",
         source="Apache Kafka, DefaultRecordBatch.java; KAFKA-6361",
         kinds=batches.KINDS,
+    ),
+    "corrupt": Checker(
+        name="corrupt",
+        needs=((Source.LOG,),),
+        rule=corrupt.corrupt,
+        doc="Damaged batches of final logs, apart by whether a fault damaged them there.",
+        source="Kafka's CORRUPT_MESSAGE (error 2)",
+        kinds=corrupt.KINDS,
     ),
     "checkpoint": Checker(
         name="checkpoint",

@@ -17,7 +17,8 @@ class Ability(StrEnum):
     CLOCKS: set the clock of one node apart from all others. DISK_FULL: let a node's disk run out of space.
     DISK_ERRORS: have its writes and flushes fail with EIO. DISK_READ_ERRORS: have its reads fail with EIO.
     DISK_READ_ONLY: have every change of it fail with EROFS. DISK_SLOW: have its calls take longer. LOST_DISKS:
-    replace a node's disk by an empty one. TORN_POWER_LOSS: lose a part of what was not flushed. OWN_ZOOKEEPER:
+    replace a node's disk by an empty one. TORN_POWER_LOSS: lose a part of what was not flushed.
+    BIT_ROT: change a byte of its files. OWN_ZOOKEEPER:
     start a ZooKeeper server for one run alone. ENSEMBLE: start three, of which one leads. CLIENT_PROCESSES: let a
     workload's clients be processes of their own. CLIENT_LINKS: let clients reach brokers through links that can
     be cut.
@@ -31,6 +32,7 @@ class Ability(StrEnum):
     DISK_SLOW = "disk-slow"
     LOST_DISKS = "lost-disks"
     TORN_POWER_LOSS = "torn-power-loss"
+    BIT_ROT = "bit-rot"
     OWN_ZOOKEEPER = "own-zookeeper"
     ENSEMBLE = "zookeeper-ensemble"
     CLIENT_PROCESSES = "client-processes"

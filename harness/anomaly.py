@@ -85,6 +85,8 @@ class Kind(StrEnum):
     OLD_GENERATION = "old-generation"
     STUCK = "stuck"
     EXITED = "exited"
+    CORRUPT = "corrupt"
+    BIT_ROT = "bit-rot"
     UNREADABLE = "unreadable"
     UNCHECKED = "unchecked"
     VACUOUS = "vacuous"
@@ -161,6 +163,8 @@ VERDICT_OF: Final[dict[Kind, Verdict]] = {
     Kind.OLD_GENERATION: Verdict.INVALID,
     Kind.STUCK: Verdict.HANG,
     Kind.EXITED: Verdict.INVALID,
+    Kind.CORRUPT: Verdict.INVALID,
+    Kind.BIT_ROT: Verdict.PERMITTED,
     Kind.UNREADABLE: Verdict.UNKNOWN,
     Kind.UNCHECKED: Verdict.UNKNOWN,
     Kind.VACUOUS: Verdict.UNKNOWN,

@@ -47,6 +47,7 @@ class Effect(StrEnum):
     ANSWER_LOST = "answer-lost"
     LOG_CUT = "log-cut"
     DISK_LOST = "disk-lost"
+    BIT_ROT = "bit-rot"
     NONE = "none"
 
     @property
@@ -74,7 +75,7 @@ DOWN: Final = frozenset({Effect.DOWN, Effect.POWER_LOST, Effect.PAGES_LOST})
 # After these effects a log may lack bytes that were written and not flushed.
 UNFLUSHED_LOST: Final = frozenset({Effect.POWER_LOST, Effect.PAGES_LOST})
 # The effects that may lawfully end a copy of a record.
-LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE}
+LOSSY: Final = UNFLUSHED_LOST | {Effect.LOG_CUT, Effect.DISK_LOST, Effect.DISK_GONE, Effect.BIT_ROT}
 # Frames of these nodes' links are lost, late or wait: what is not answered is excused, and nothing else.
 ON_LINKS: Final = frozenset({Effect.PARTITIONED, Effect.LINKS_IMPAIRED, Effect.CLIENTS_CUT})
 # The node does not reach ZooKeeper, or not all of its servers: its session ends by its timeout alone.

@@ -6,6 +6,9 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from nemesis import (
+    bit_rot_active,
+    bit_rot_checkpoint,
+    bit_rot_closed,
     client_crash,
     cut_from_zookeeper,
     delete_active_segment,
@@ -87,4 +90,7 @@ NEMESES: Final[dict[str, Fault]] = {
     "cut-from-zookeeper": cut_from_zookeeper.FAULT,
     "zookeeper-back": zookeeper_back.FAULT,
     "client-crash": client_crash.FAULT,
+    "bit-rot-closed": bit_rot_closed.FAULT,
+    "bit-rot-active": bit_rot_active.FAULT,
+    "bit-rot-checkpoint": bit_rot_checkpoint.FAULT,
 }

@@ -18,7 +18,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="high-watermark-kept-by-a-cut",
-        module="follower",
+        module="cuts",
         category=Category.VISIBLE,
         sentence="A follower keeps its high watermark when its log is truncated below it.",
         breaks="Kafka's Log.truncateTo: the high watermark is at most the log end",
@@ -39,7 +39,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="walk-is-not-written",
-        module="follower",
+        module="cuts",
         category=Category.PROTOCOL,
         sentence="The epochs that a step of the walk removes stay in the checkpoint.",
         breaks="KIP-101, step 4.4: the checkpoint follows the log",

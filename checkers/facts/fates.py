@@ -16,6 +16,7 @@ from checkers.facts.copies import copies_of
 from checkers.facts.durable import flushed
 from checkers.facts.outages import Outage, outages
 from checkers.facts.replica_log import Change
+from checkers.facts.rot import rot_at
 from checkers.facts.view import REASONS, at
 from harness.effect import Effect, nature_of
 from harness.events import Append, Ended, Follower, Injection, Leader, Recovered, Started, Truncate
@@ -35,6 +36,8 @@ class Cause(StrEnum):
     VANISHED = "vanished"
 
 
+# The reason of a truncation that throws a damaged batch away.
+CORRUPT = "corrupt"
 # The ends that a fault explains.
 BY_FAULT = frozenset({Cause.POWER, Cause.HARNESS})
 
@@ -132,6 +135,10 @@ def end_of(ops: Sequence[Op], change: Change, offset: int, begun: int, leader_ha
             text = f"truncated it at {at(op)} to {why} ({to})"
             if leader and not leader_has_it:
                 return End(op=op, cause=Cause.FOLLOWED, text=f"{text}, to follow {leader}", leader=leader)
+            rot = rot_at(ops, op.process, to, op.index) if reason == CORRUPT else None
+            if rot is not None:
+                text = f"{text}, of which a byte was flipped at {at(rot.op)}"
+                return End(op=op, cause=Cause.HARNESS, text=text, proof=rot.op, leader=leader)
             return End(op=op, cause=Cause.CUT, text=text, leader=leader)
         case Append(base=base):
             return End(op=op, cause=Cause.REWRITTEN, text=f"wrote over it at {at(op)}, from offset {base} on")
@@ -148,6 +155,10 @@ def _lost_at_start(ops: Sequence[Op], change: Change, offset: int, begun: int) -
     taken = _deleted_by_harness(ops, node, begun, op.index)
     if taken is not None:
         return End(op=op, cause=Cause.HARNESS, text=f"lost it to {taken.f} at {at(taken)}", proof=taken)
+    rot = rot_at(ops, node, op.event.log_end_offset, op.index) if isinstance(op.event, Recovered) else None
+    if rot is not None:
+        text = f"lost it as it cut its log at its start, where a byte was flipped at {at(rot.op)}"
+        return End(op=op, cause=Cause.HARNESS, text=text, proof=rot.op)
     outage = _power_loss(ops, node, begun, op.index)
     if outage is None and (cut_off := _cut_off(ops, node, begun, op.index)) is not None:
         text = f"lost it in a step that a failed write cut off at {at(cut_off)}"

@@ -51,7 +51,7 @@ class Back:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """The harness deletes files of the node's log."""
+    """The harness deletes files of the node's log, or changes a byte of one."""
 
     node: str
     op: Op
@@ -108,7 +108,7 @@ def _faults(ops: Sequence[Op]) -> Iterator[Seen]:
             if nature.effect.is_down and op.type is OpType.INVOKE:
                 power_lost = nature.effect in UNFLUSHED_LOST
                 yield Seen(op.time_ns, op.index, Away(node=node, power_lost=power_lost, op=op))
-            elif nature.effect in (Effect.LOG_CUT, Effect.DISK_LOST) and op.type is OpType.INVOKE:
+            elif nature.effect in (Effect.LOG_CUT, Effect.DISK_LOST, Effect.BIT_ROT) and op.type is OpType.INVOKE:
                 yield Seen(op.time_ns, op.index, Deleted(node=node, op=op))
             elif nature.heals & DOWN and op.type is OpType.INVOKE:
                 yield Seen(op.time_ns, op.index, Back(node=node))

@@ -22,6 +22,7 @@ REASONS: Final[dict[str, str]] = {
     "no-epoch-information": "its high watermark, as the leader had no epoch information",
     "out-of-range": "the leader's log end, as its fetch was out of range",
     "full": "nothing, to copy the leader's log anew",
+    "corrupt": "a damaged batch, to copy it again",
 }
 
 

@@ -16,7 +16,7 @@ from checkers.facts.moments import anomaly, margin_ns, moments, once, states
 from checkers.facts.reach import reach
 from checkers.facts.view import at, final_leader, final_logs, setup_of
 from harness.effect import LOSSY, Effect, nature_of
-from harness.events import Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered, Truncate
+from harness.events import Corrupt, Follower, Healed, HighWatermark, Injection, Leader, Read, Recovered, Truncate
 from harness.model import Anomaly, Kind, Op, OpType, events_of
 
 KINDS: Final = (
@@ -113,6 +113,8 @@ def _sources(ops: Sequence[Op]) -> Iterator[Anomaly]:
     told = moments(ops)
     ends = {0, *(moment.after.end for moment in told)}
     ends |= {end for _, cut in events_of(ops, Truncate) for end in (cut.start, cut.to, cut.end)}
+    # A follower is good up to where its log is damaged, and says so when it fetches from there.
+    ends |= {told_of.base for _, told_of in events_of(ops, Corrupt)}
     led: dict[int, tuple[list[int], list[int]]] = {}
     margin, setup = margin_ns(ops), setup_of(ops)
     # Before KIP-320 a leader serves followers that it has in another epoch.

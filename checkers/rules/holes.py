@@ -38,7 +38,11 @@ def holes(ops: Sequence[Op]) -> list[Anomaly]:
     found: list[Anomaly] = []
     for log in final_logs(ops).values():
         expected, before = log.start, log.index
+        unread = sorted(log.snapshot.unread or ())
         for index, batch in log.batches:
+            # What could not be read is there, whatever it is.
+            for first, end in unread:
+                expected = max(expected, end) if first <= expected else expected
             if batch.base > expected:
                 gap = (expected, batch.base)
                 found.append(

@@ -10,12 +10,12 @@ from checkers.facts.assured import Assured
 from checkers.facts.committed import commit_of
 from checkers.facts.copies import copies_of
 from checkers.facts.elections import Takeover, takeovers
-from checkers.facts.fates import Cause, fates_of
+from checkers.facts.fates import Cause, End, fates_of
 from checkers.facts.keepers import Keepers, keepers_of
 from checkers.facts.kept import must_hold
 from checkers.facts.known_gaps import last_standing, returned_unseen
 from checkers.facts.losing import losing_takeover
-from checkers.facts.outages import outages
+from checkers.facts.outages import Outage, outages
 from checkers.facts.proof import (
     Breach,
     Case,
@@ -27,8 +27,10 @@ from checkers.facts.proof import (
     missing_evidence,
 )
 from checkers.facts.replica_log import Change
-from checkers.facts.view import FinalLog, at
+from checkers.facts.rot import is_rotten, rots
+from checkers.facts.view import FinalLog, at, final_logs
 from checkers.rules.unreported import Unreported, faults_since, gone_at_end, judged
+from harness.events import Recovered
 from harness.model import Kind, Op
 
 
@@ -179,6 +181,8 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
     if record.promise is None:
         kept = takeover is None and log is not None and must_hold(ops, log, (offset, record.value), written)
         return loss if kept else _with_how(ops, replace(loss, kind=Kind.UNPROMISED))
+    if takeover is None and log is not None and written is not None and is_rotten(ops, log, offset):
+        return _rotten(ops, loss, written)
     if takeover is None:
         return loss if copies_of(ops).reported or log is None else _without_election(ops, loss)
     if not copies_of(ops).reported:
@@ -188,6 +192,26 @@ def judge_loss(ops: Sequence[Op], record: Record, log: FinalLog | None, read: Op
             return replace(loss, breaches=(Breach(text="no broker ever appended anything there"),))
         return replace(loss, kind=Kind.UNCHECKED, lacking=f"no leader reported the append of {record.name}")
     return _by_events(ops, loss, record.promise, takeover, written)
+
+
+def _rotten(ops: Sequence[Op], loss: Loss, written: Op) -> Loss:
+    """Judge a record of which a fault took the last leader's copy: permitted if faults took all others too."""
+    offset, excused, owing = loss.record.offset, list[Excuse](), list[Breach]()
+    logs, fates = final_logs(ops), fates_of(ops, loss.record.offset, written.index)
+    for node in sorted({*fates, *logs}):
+        rot = next((each for each in rots(ops) if each.node == node and each.takes(offset)), None)
+        last = fates.get(node, ())[-1:]
+        if rot is not None and node in logs and is_rotten(ops, logs[node], offset):
+            excused.append(Excuse(member=node, text=f"had a byte of it flipped at {at(rot.op)}", op=rot.op))
+        elif last and last[0].end is not None and last[0].end.by_fault:
+            end = last[0].end
+            excused.append(Excuse(member=node, text=end.text, op=end.proof or end.op))
+        elif last:
+            text = "has it no more, by no fault" if last[0].end is None else last[0].end.text
+            owing.append(Breach(text=f"{node} {text}", ops=(last[0].begun,)))
+    return replace(
+        loss, kind=loss.kind if owing else Kind.PERMITTED, excused=tuple(excused), breaches=tuple(owing)
+    )
 
 
 def _changes(ops: Sequence[Op], offset: int) -> Iterable[Sequence[Change]]:
@@ -240,10 +264,8 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
     while fate is not None and fate.end is not None and fate.end.cause is Cause.FOLLOWED:
         until = fate.end.op.index
         fate = ended_before(case.fates.get(fate.end.leader, ()), until)
-    if fate is None or fate.end is None or fate.end.cause is not Cause.POWER:
-        return None
-    lost = next((o for o in outages(case.ops) if o.op is fate.end.proof and o.node == fate.node), None)
-    if lost is None:
+    lost = None if fate is None or fate.end is None else _outage_of(case, fate.node, fate.end)
+    if fate is None or lost is None:
         return None
     if returned_unseen(case.ops, fate.node, lost, until):
         return Kind.RETURNED
@@ -251,6 +273,16 @@ def _known_gap(case: Case, excused: set[str]) -> Kind | None:
         return None
     standing = last_standing(case.ops, case.takeover, lost, lambda member: member in excused)
     return Kind.LAST_STANDING if standing else None
+
+
+def _outage_of(case: Case, node: str, end: End) -> Outage | None:
+    """Return the outage in which a node lost a copy: to its power, or as it came back to a damaged log."""
+    theirs = [outage for outage in outages(case.ops) if outage.node == node and outage.op.index < end.op.index]
+    if end.cause is Cause.POWER:
+        return next((outage for outage in theirs if outage.op is end.proof), None)
+    recovered = end.cause is Cause.HARNESS and isinstance(end.op.event, Recovered)
+    rotten = recovered and any(rot.op is end.proof for rot in rots(case.ops))
+    return theirs[-1] if rotten and theirs else None
 
 
 def _with_how(ops: Sequence[Op], loss: Loss) -> Loss:

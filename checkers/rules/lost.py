@@ -16,6 +16,7 @@ from checkers.facts.acked import Acked, acked_records
 from checkers.facts.copies import copies_of
 from checkers.facts.fates import fates_of
 from checkers.facts.kept import must_hold
+from checkers.facts.rot import damaged_alone
 from checkers.facts.view import FinalLog, final_leader, final_logs, key_of
 from checkers.rules.explain import loss_sentence
 from checkers.rules.loss import Loss, acked_record, alike, judge_loss
@@ -116,7 +117,11 @@ def lost(ops: Sequence[Op]) -> list[Anomaly]:
     log = logs.get(leader.node or "") if leader else None
     reads = [(op, read) for op, read in events_of(ops, Read) if op.type is OpType.OK]
     read, shown = reads[-1] if reads else (None, None)
-    missing = _missing(acked_records(ops), log, shown)
+    missing = [
+        (acked, where)
+        for acked, where in _missing(acked_records(ops), log, shown)
+        if where != "log" or log is None or not damaged_alone(ops, log, acked.offset, acked.value)
+    ]
     losses = [
         judge_loss(ops, acked_record(ops, each), log if where == "log" else None, read) for each, where in missing
     ]

@@ -11,7 +11,9 @@ from typing import Final
 
 from checkers.definition import Definition
 from checkers.facts.abridged import number_of
+from checkers.facts.rot import ranges_rotten
 from checkers.facts.view import FinalLog, at, final_leader, final_logs, key_of, setup_of
+from checkers.rules.corrupt import unexplained
 from checkers.rules.exited import exits
 from harness.events import (
     Done,
@@ -93,12 +95,12 @@ def _logs(ops: Sequence[Op]) -> Iterator[_Lack]:
             why = list(last.event.problems) or "no reason given"
             yield Kind.UNREADABLE, (node,), f"{node}'s log could not be read: {why}", (last.index,)
         else:
-            yield from _one_log(logs[node])
+            yield from _one_log(ops, logs[node])
 
 
-def _one_log(log: FinalLog) -> Iterator[_Lack]:
-    if log.snapshot.problems:
-        text = f"{log.node}'s log has problems: {'; '.join(log.snapshot.problems)}"
+def _one_log(ops: Sequence[Op], log: FinalLog) -> Iterator[_Lack]:
+    if problems := unexplained(ops, log):
+        text = f"{log.node}'s log has problems: {'; '.join(problems)}"
         yield Kind.UNREADABLE, (log.node,), text, (log.index,)
     there = sum(number_of(batch) for _, batch in log.batches)
     if log.snapshot.batches != there:
@@ -159,13 +161,17 @@ def _read_all_it_may(ops: Sequence[Op]) -> bool:
     Return True if the last read reached a batch of the leader's log that the high watermark divides.
 
     Apache Kafka returns only batches that are wholly below the high watermark. If a replica is stuck inside a
-    batch, a client reads up to the batch's first offset and no further.
+    batch, a client reads up to the batch's first offset and no further. Nor does it read a batch that a fault has
+    damaged on the leader's disk.
     """
     failed = [read for op, read in events_of(ops, Read) if op.type is OpType.FAIL]
     leader = final_leader(ops)
     log = final_logs(ops).get(leader.node or "") if leader else None
     if not failed or log is None:
         return False
+    # A position is not known of a read that failed at once.
+    if any(failed[-1].error.endswith(f"CORRUPT_MESSAGE at {first}") for first, _ in ranges_rotten(ops, log.node)):
+        return True
     position, high_watermark = failed[-1].position, failed[-1].high_watermark
     if position is None or high_watermark is None:
         return False

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from harness.ability import Ability
+from harness.bit_rot import Flip, Where
 from harness.cluster.disk_error import DiskError
 from harness.cluster.target import PartitionTruth
 from harness.logdir.scan import ReplicaLog
@@ -87,6 +88,15 @@ class Machines(Protocol):
 
     def disk_state(self, name: str) -> str:
         """Return what is wrong with the node's disk now, as the disk says: one of DiskError, "" for nothing."""
+
+    def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
+        """
+        Flip one byte of a replica's files, through the filesystem, whether the node runs or not.
+
+        It is in the middle of the records of the middle batch of the active segment, or of the newest closed one
+        that has batches; or it is the first digit of the number of entries in the replica's epoch checkpoint, or,
+        if that has none, in the node's checkpoint of high watermarks.
+        """
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Delete the newest segment of a replica's log with its index files; the node must be down."""

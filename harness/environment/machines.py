@@ -18,12 +18,14 @@ from typing import TypeVar
 from harness import limits
 from harness.ability import OF_DISKS, Ability
 from harness.beneath import Folder, RefusedError
+from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.cleanup import process
 from harness.cleanup.ledger import Ledger
 from harness.cluster.cluster import Cluster
 from harness.cluster.disk_error import DiskError
 from harness.cluster.target import NodeSpec, Target
 from harness.environment.collector import Collector
+from harness.environment.flipping import flip, flip_count
 from harness.environment.own_zookeeper import OwnZooKeeper
 from harness.environment.printed_lines import PrintedLines
 from harness.events import Event
@@ -33,6 +35,7 @@ from harness.hosts import MakeHost
 from harness.hosts.base import Host
 from harness.hosts.trees import copy_pass
 from harness.launch import Address, Launch
+from harness.logdir.checkpoint import HIGH_WATERMARKS
 from harness.logdir.data import DataFolder
 from harness.logdir.scan import ReplicaLog, scan_in
 from harness.model import OpType, PreconditionError
@@ -164,6 +167,26 @@ class RealMachines:
     def mend_disk(self, name: str) -> str:
         """Let the node's disk work again; return what it refused meanwhile."""
         return self._host.mend_disk(name)
+
+    def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
+        """
+        Flip one byte of a replica's files, through the filesystem; see Machines.
+
+        Raises:
+            PreconditionError: There is no such file, or no batch in it; or the file may not be written.
+        """
+        try:
+            with ExitStack() as opened:
+                folder = self._opened(opened, name, topic, partition)
+                found = None if folder is None else flip(folder, where)
+                if found is None and folder is not None and where is Where.CHECKPOINT:
+                    data = opened.enter_context(Folder.no_link(self.disk(name)))
+                    found = flip_count(data, HIGH_WATERMARKS)
+        except OSError as error:
+            raise PreconditionError(f"{name}: {self.disk(name)}: {error}; expected a file to write to") from error
+        if found is None:
+            raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
+        return found
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """

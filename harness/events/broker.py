@@ -132,9 +132,32 @@ class Truncate(OfPartition):
     to: int
     end: int = field(metadata=key("log end offset after"))
     reason: str = field(
-        metadata=key("`high-watermark`, `epoch-answer`, `no-epoch-information`, `out-of-range` or `full`")
+        metadata=key(
+            "`high-watermark`, `epoch-answer`, `no-epoch-information`, `out-of-range`, `full` or `corrupt`"
+        )
     )
     epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrupt(OfPartition):
+    """The node found a batch of its own log whose bytes are not what it had written; it serves it to nobody."""
+
+    base: int = field(metadata=key("its first offset"))
+    end: int = field(metadata=key("exclusive; the next offset if its header cannot be read"))
+    path: str = field(metadata=key("of the file, relative to the data directory"))
+    position: int = field(metadata=key("the batch's first byte in the file"))
+    what: str = field(metadata=key("what is wrong with it"))
+    role: str = field(metadata=key("`leader`, `follower` or `none`"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired(OfPartition):
+    """A follower has put its leader's batch in the place of a damaged one: its log is again what it was."""
+
+    base: int = field(metadata=key("the batch's first offset"))
+    end: int = field(metadata=key("exclusive"))
+    leader: int = field(metadata=key("id"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

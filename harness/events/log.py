@@ -23,6 +23,9 @@ class Snapshot(OfPartition):
     epochs: tuple[tuple[int, int], ...] | None = field(metadata=key("from its checkpoint: epoch and start offset"))
     problems: tuple[str, ...] = field(metadata=key("what could not be read"))
     batches: int = field(metadata=key("how many batches follow"))
+    unread: tuple[tuple[int, int], ...] | None = field(
+        default=None, metadata=key("the [first, end) offsets that could not be read, if any")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ from harness.launch import Launch
 from harness.model import FencepostError, PreconditionError, UsageError
 
 TIERS: Final = ("loop", "watermark")
+# What every disk of a folder here can suffer.
+_EVERY_DISK: Final = frozenset({Ability.LOST_DISKS, Ability.TORN_POWER_LOSS, Ability.BIT_ROT})
 # What a loop filesystem can do wrong by itself, without FUSE over it.
 _OF_LOOP: Final = frozenset({Ability.DISK_FULL, Ability.DISK_ERRORS, Ability.DISK_READ_ONLY})
 
@@ -81,7 +83,7 @@ class Site:
 
     def lacks(self, ability: Ability) -> str:
         """Return why nodes' disks here cannot do it, "" if they can."""
-        if ability is Ability.LOST_DISKS:
+        if ability in _EVERY_DISK:
             return ""
         if ability not in OF_DISKS:
             return f"nothing here does {ability}; expected host sim"

@@ -7,8 +7,10 @@ The walk stops where the bytes are not a sound batch, because what follows could
     a length above LOG_BATCH_BYTES_MAX                            more than this reader takes into memory
     magic other than 2                                            message_set.py reads v0 and v1
     CRC-32C that differs from that of bytes 21 to the end         damaged
-The walk goes on after a base offset that does not rise, or a last offset before the base. The bytes of such a
-batch are sound and its place is wrong: its `problem` says so, and soundness.py judges the order.
+The walk goes on behind a damaged batch if a sound one follows it there, with the offset after its last, or if the
+file ends with it: its header then says what is damaged. It also goes on after a base offset that does not rise, or
+a last offset before the base. The bytes of such a batch are sound and its place is wrong: its `problem` says so,
+and soundness.py judges the order.
 
 The checksum does not cover the base offset and the leader epoch: a leader writes them into a producer's batch.
 
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import crc32c
@@ -35,6 +37,8 @@ LENGTH_END: Final = 12
 CRC_FROM: Final = 21
 BATCH_LENGTH_MIN: Final = HEADER.size - LENGTH_END
 
+# How many damaged batches in a row the walk looks beyond.
+_DAMAGED_MAX: Final = 16
 _MAGIC_AT: Final = 16
 _CODEC_MASK: Final = 0x07
 _LOG_APPEND_TIME: Final = 0x08
@@ -99,11 +103,16 @@ class Stop:
 
     Attributes:
         short: True if the bytes left may be the beginning of a batch that is being written, or space for one.
+        damaged: The (first offset, end, bytes) that the header of a whole batch claims whose checksum differs;
+            None for anything else.
+        goes_on: The walk goes on behind a damaged batch.
     """
 
     position: int
     text: str
     short: bool
+    damaged: tuple[int, int, int] | None = None
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,16 +158,45 @@ def walk(data: bytes, *, next_offset: int = 0) -> Walk:
 def headers(
     source: Source, read: Callable[[Source, int, int], Header | Stop], next_offset: int
 ) -> Iterator[Header | Stop]:
-    """Yield what `read` finds at each position, up to the end or to the first position without a sound batch."""
+    """
+    Yield what `read` finds at each position, up to the end or to the first position without a sound batch.
+
+    A damaged batch that says where the next one begins is one Stop, and the walk goes on behind it.
+    """
     position = 0
     while position < source.size:
         found = read(source, position, next_offset)
-        yield found
         if isinstance(found, Stop):
-            return
+            if found.damaged is None or not _goes_on(source, read, found, next_offset):
+                yield found
+                return
+            yield replace(found, goes_on=True)
+            _, next_offset, size = found.damaged
+            position += size
+            continue
+        yield found
         # Each batch must begin at or after the furthest end before it, also after a batch that goes back.
         next_offset = max(next_offset, found.last_offset + 1)
         position += found.size
+
+
+def _goes_on(
+    source: Source, read: Callable[[Source, int, int], Header | Stop], stop: Stop, next_offset: int
+) -> bool:
+    """Return True if sound batches follow damaged ones where these say, or if the file ends there."""
+    for _ in range(_DAMAGED_MAX):
+        if stop.damaged is None or not next_offset <= stop.damaged[0] < stop.damaged[1]:
+            return False
+        base, next_end, size = stop.damaged
+        if stop.position + size == source.size:
+            return base == next_offset
+        after = read(source, stop.position + size, next_end)
+        if isinstance(after, Header):
+            return after.base_offset == next_end
+        if after.damaged is None or after.damaged[0] != next_end:
+            return False
+        stop, next_offset = after, next_end
+    return False
 
 
 def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
@@ -166,13 +204,16 @@ def header_at(source: Source, position: int, next_offset: int) -> Header | Stop:
     head = source.at(position, HEADER.size)
     length = _length(head)
     text = _refusal(source, position, head)
-    data = b""
+    data, damaged = b"", None
     if not text:
         data = source.at(position, LENGTH_END + length)
         text = _refusal_of_whole(data, length)
+        if text and len(data) == LENGTH_END + length:
+            claimed = _header(data, position, next_offset)
+            damaged = claimed.base_offset, claimed.last_offset + 1, claimed.size
     if text:
         short = is_short(source, position)
-        return Stop(position=position, text=f"position {position}: {text}", short=short)
+        return Stop(position=position, text=f"position {position}: {text}", short=short, damaged=damaged)
     return _header(data, position, next_offset)
 
 

@@ -186,7 +186,10 @@ def _read_segment(
             for each in headers(source, next_offset=found.end):
                 if isinstance(each, Stop):
                     _note_stop(found, name, each, source, following)
-                    return
+                    if found.full:
+                        found.unread.append((found.end, following))
+                        return
+                    continue
                 batch = _seen(each, name, value_characters_max)
                 if batch.unopened:
                     found.problems.append(f"{name}, position {batch.position}: {batch.unopened}")
@@ -206,7 +209,13 @@ def _read_segment(
 
 
 def _note_stop(found: Findings, name: str, stop: Stop, source: FileSource, following: int | None) -> None:
-    """Report the bytes after the last sound batch; zeros in a running broker's last segment are no damage."""
+    """Report a damaged batch, or the bytes after the last sound one; a running broker's zeros are no damage."""
+    if stop.goes_on and stop.damaged is not None:
+        base, end, _ = stop.damaged
+        found.problems.append(f"{name}, {stop.text}")
+        found.unread.append((base, end))
+        found.end = max(found.end, end)
+        return
     last, zeros = following is None, source.zeros_from(stop.position)
     if last and zeros and found.locked:
         text = "zero bytes behind the log's end, which its broker preallocated"

@@ -250,6 +250,14 @@ class Scan:
         return self.found.attempt(name, lambda: self._data.offset(name, self.topic, self.partition))
 
 
+def _known(log: ReplicaLog) -> Iterator[tuple[int, int]]:
+    """Yield what of a log could not be read, as far as it is known how long that is."""
+    for first, end in log.unread:
+        until = log.log_end_offset if end is None else end
+        if first < until:
+            yield first, until
+
+
 def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
     """Return the events that a history has of a replica's log: its snapshot, then each batch."""
     snapshot = Snapshot(
@@ -261,6 +269,7 @@ def snapshot_events(log: ReplicaLog) -> list[Snapshot | Batch]:
         epochs=log.epochs,
         problems=log.problems,
         batches=len(log.batches),
+        unread=tuple(_known(log)) or None,
     )
     batches = (
         Batch(

@@ -38,6 +38,7 @@ REASONS: Final = {
     "no-epoch-information": "to its high watermark, no epoch being known",
     "out-of-range": "its fetch offset was out of range",
     "full": "the whole log",
+    "corrupt": "from a damaged batch on, to copy it again",
 }
 
 _ROW_PX: Final = 36.0

@@ -222,6 +222,14 @@ class Fenced(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Sound(Statement):
+    """Every batch of the replica's log, and its checkpoint, can be read as they were written."""
+
+    node: str
+    FORM: ClassVar[Form] = (Word("sound"), _NODE)
+
+
+@dataclass(frozen=True, slots=True)
 class Unseen(Statement):
     """The node was down and registered anew, and the controller changed nothing since."""
 
@@ -231,7 +239,18 @@ class Unseen(Statement):
 
 ConditionOfPartition: TypeAlias = Elected | Leads | InSync | Controller | EpochRises | Acked | OneBatch
 ConditionOfNode: TypeAlias = (
-    Registered | Gone | Checkpoint | LogEnds | Settled | Heard | Truncated | Stuck | Awaiting | Fenced | Unseen
+    Registered
+    | Gone
+    | Checkpoint
+    | LogEnds
+    | Settled
+    | Heard
+    | Truncated
+    | Stuck
+    | Awaiting
+    | Fenced
+    | Sound
+    | Unseen
 )
 ConditionOfLink: TypeAlias = Held | Asked | Answered | Lost | Delayed | Doubled
 Condition: TypeAlias = ConditionOfPartition | ConditionOfNode | ConditionOfLink
@@ -260,5 +279,6 @@ CONDITIONS: Final[tuple[type[Statement], ...]] = (
     Stuck,
     Awaiting,
     Fenced,
+    Sound,
     Unseen,
 )

@@ -32,6 +32,7 @@ from harness.scenario.condition_types import (
     OneBatch,
     Registered,
     Settled,
+    Sound,
     Stuck,
     Truncated,
     Unseen,
@@ -136,6 +137,9 @@ class Conditions:
                 return self._truncated(node)
             case Fenced(node):
                 return bool(self._recent.of_node("fenced", node))
+            case Sound(node):
+                log = cluster.log(node)
+                return log is not None and not log.problems
 
     def _of_link(self, condition: ConditionOfLink) -> bool:
         match condition:

@@ -12,14 +12,18 @@ Source:  docs/power-loss.md; Kafka, LogLoader; targets/broker/log/recovery.py fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Final, TypeAlias
+from zlib import crc32
 
+from harness.bit_rot import Flip, Where
 from harness.logdir.scan import BatchSeen, ReplicaLog
 from targets.broker.core.log_port import Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
+from targets.simulator import rot
 from targets.simulator.disk_errors import FLUSHES, WRITES, DiskErrors
-from targets.simulator.log import TORN, ZEROS, Segment, SimLog
+from targets.simulator.log import TORN, ZEROS, Segment, SimLog, file_name, is_rotten
 from targets.simulator.records import content_of
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
@@ -41,6 +45,8 @@ class SimDisk:
         on_durable: called with (path, length) for each flush of the node; None: not called.
         errors: those that the disk is to report.
         clean: the marker of a clean shutdown is there; opening takes it away.
+        notes: one for each checkpoint of the whole disk that could not be read when it was opened last.
+        high_watermarks_rotten: a byte of the checkpoint as it is was flipped.
     """
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -49,6 +55,8 @@ class SimDisk:
         self.on_durable: Callable[[str, int], None] | None = None
         self.errors = DiskErrors()
         self.clean = False
+        self.notes: tuple[str, ...] = ()
+        self.high_watermarks_rotten = False
         self._segment_bytes = segment_bytes
         self._seen: dict[TopicPartition, tuple[SimLog, int, int | None, ReplicaLog]] = {}
 
@@ -70,6 +78,7 @@ class SimDisk:
         self.errors.check(WRITES, f"a write of {HIGH_WATERMARKS_FILE}")
         self.errors.check(FLUSHES, f"a flush of {HIGH_WATERMARKS_FILE}")
         self.high_watermarks = dict(high_watermarks)
+        self.high_watermarks_rotten = False
         if self.on_durable is not None:
             self.on_durable(HIGH_WATERMARKS_FILE, sum(len(f"{tp}") + 4 for tp in self.high_watermarks))
 
@@ -81,7 +90,7 @@ class SimDisk:
         log.flush(upto)
         if self.on_durable is not None:
             for segment in log.segments:
-                self.on_durable(f"{tp}/{_file(segment)}", segment.size)
+                self.on_durable(f"{tp}/{file_name(segment)}", segment.size)
         return True
 
     def close_cleanly(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
@@ -136,7 +145,7 @@ class SimDisk:
         lost = len(self.logs)
         self.logs.clear()
         self.high_watermarks = {}
-        self.clean = False
+        self.high_watermarks_rotten = self.clean = False
         self._seen.clear()
         return lost
 
@@ -148,7 +157,23 @@ class SimDisk:
         gone = log.segments.pop()
         log.removed.clear()
         log.changes += 1
-        return _file(gone)
+        return file_name(gone)
+
+    def flip(self, tp: TopicPartition, where: Where) -> Flip | None:
+        """Flip a byte of a log, or of its checkpoint; None if there is no batch there."""
+        log = self.logs.get(tp)
+        if log is None or log.deleted:
+            return None
+        if where is not Where.CHECKPOINT:
+            return rot.flip_batch(log, where)
+        if (
+            (flipped := rot.flip_epochs(log)) is not None
+            or not self.high_watermarks
+            or self.high_watermarks_rotten
+        ):
+            return flipped
+        self.high_watermarks_rotten = True
+        return rot.flip_high_watermarks(len(self.high_watermarks))
 
     def _forget_deleted(self) -> None:
         for tp in [tp for tp, log in self.logs.items() if log.deleted]:
@@ -159,10 +184,22 @@ class SimDisk:
         """Open and recover every log: sound batches stay, the rest is cut, with the reason; take the marker."""
         self._forget_deleted()
         clean, self.clean = self.clean, False
+        self.notes = ()
+        if self.high_watermarks_rotten:
+            text = rot.problem(HIGH_WATERMARKS_FILE, len(self.high_watermarks))
+            self.notes = (f"{rot.unreadable(HIGH_WATERMARKS_FILE)}: {text}",)
+            self.high_watermarks = {}
         return tuple((log, self._recover(log, clean=clean)) for _, log in sorted(self.logs.items()))
 
     def _recover(self, log: SimLog, *, clean: bool) -> Recovery:
         reason, cut_bytes = _cut_damage(log)
+        if log.rotten and not clean and (rot_bytes := rot.cut_rot(log)):
+            reason, cut_bytes = rot.CRC, cut_bytes + rot_bytes
+        if log.epochs_rotten:
+            log.epochs, log.epochs_rotten = None, False
+            reason = f"{reason}+{rot.unreadable(rot.EPOCHS_FILE)}"
+        if self.high_watermarks_rotten:
+            reason = f"{reason}+{rot.unreadable(HIGH_WATERMARKS_FILE)}"
         if not log.segments:
             log.segments.append(Segment(base_offset=0))
         log.reopen()
@@ -186,6 +223,9 @@ class SimDisk:
         seen = self._seen.get(tp)
         if seen is None or seen[0] is not log or seen[1:3] != (log.changes, high_watermark):
             seen = self._seen[tp] = (log, log.changes, high_watermark, scan(log, high_watermark))
+        if self.high_watermarks_rotten:
+            text = rot.problem(HIGH_WATERMARKS_FILE, len(self.high_watermarks))
+            return replace(seen[3], high_watermark=None, problems=(*seen[3].problems, text))
         return seen[3]
 
 
@@ -198,6 +238,13 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
     for index, segment in enumerate(log.segments):
         end, position = max(end, segment.base_offset), 0
         for batch in segment.batches:
+            if is_rotten(batch):
+                text = f"batch's CRC-32C is {batch.crc:#010x}, its bytes have {crc32(batch.payload):#010x}"
+                problems.append(f"{file_name(segment)}, position {position}: {text}")
+                unread.append((batch.base_offset, batch.next_offset))
+                position += batch.size
+                end = max(end, batch.next_offset)
+                continue
             content = content_of(batch.payload)
             problem = ""
             if batch.base_offset < end:
@@ -211,7 +258,7 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
                     crc=batch.crc,
                     codec=content.codec,
                     position=position,
-                    segment=_file(segment),
+                    segment=file_name(segment),
                     records=tuple(
                         (batch.base_offset + delta, digest, value)
                         for delta, (digest, value) in enumerate(content.records)
@@ -222,9 +269,13 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
             position += batch.size
             end = max(end, batch.last_offset + 1)
         if segment.damage:
-            following = log.segments[index + 1].base_offset if index + 1 < len(log.segments) else None
-            problems.append(f"{_file(segment)}, position {position}: {segment.damage}")
+            following = _following(log, index)
+            problems.append(f"{file_name(segment)}, position {position}: {segment.damage}")
             unread.append((end, following))
+    epochs = log.epochs
+    if log.epochs_rotten:
+        epochs = None
+        problems.append(rot.problem(rot.EPOCHS_FILE, len(log.epochs or ())))
     if not log.segments:
         problems.append(f"{log.tp}: no segment; expected at least one .log file")
     return ReplicaLog(
@@ -233,15 +284,16 @@ def scan(log: SimLog, high_watermark: int | None) -> ReplicaLog:
         log_start_offset=start,
         log_end_offset=end,
         batches=tuple(found),
-        epochs=log.epochs,
+        epochs=epochs,
         high_watermark=high_watermark,
         problems=tuple(problems),
         unread=tuple(unread),
     )
 
 
-def _file(segment: Segment) -> str:
-    return f"{segment.base_offset:020d}.log"
+def _following(log: SimLog, index: int) -> int | None:
+    """Return the first offset of the segment after one, None if it is the last."""
+    return log.segments[index + 1].base_offset if index + 1 < len(log.segments) else None
 
 
 def _lose_all(log: SimLog) -> None:

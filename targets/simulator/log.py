@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, TypeAlias
+from zlib import crc32
 
 from harness.cluster.disk_error import DiskError
-from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.simulator.disk_errors import CHANGES, FLUSHES, READS, WRITES, DiskErrors
 from targets.simulator.records import content_of, placed
@@ -100,6 +101,16 @@ def _last_offset(batch: Batch) -> int:
     return batch.last_offset
 
 
+def file_name(segment: Segment) -> str:
+    """Return the name of a segment's file."""
+    return f"{segment.base_offset:020d}.log"
+
+
+def is_rotten(batch: Batch) -> bool:
+    """Return True if the batch's bytes are not those that its checksum was made of."""
+    return crc32(batch.payload) != batch.crc
+
+
 class SimLog:
     """
     A LogPort on simulated files.
@@ -110,6 +121,8 @@ class SimLog:
         epochs: the epoch file, None when there is none.
         directory_durable: the directory's own name survives a power loss.
         changes: rises with every write.
+        rotten, epochs_rotten: a byte of a batch, or of the epoch file as it is, was flipped.
+        lost: the batches as they were of which a byte was flipped, and those that were cut with one.
         topic_id: as in partition.metadata, NO_TOPIC_ID without that file.
     """
 
@@ -125,6 +138,8 @@ class SimLog:
         self.directory_durable = False
         self.deleted = False
         self.changes = 0
+        self.rotten = self.epochs_rotten = False
+        self.lost: list[Batch] = []
         self.topic_id = NO_TOPIC_ID
         self._segment_bytes = segment_bytes
         self._start = self._end = start_offset
@@ -216,9 +231,43 @@ class SimLog:
                 full = batch.size > room and (found or not at_least_one)
                 if full or batch.base_offset >= end_offset:
                     return tuple(found)
+                if self.rotten and is_rotten(batch):
+                    if found:
+                        return tuple(found)
+                    raise DamagedError(self._damaged(segment, batch))
                 found.append(batch)
                 room -= batch.size
         return tuple(found)
+
+    def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
+        """Read batches to see that none is damaged: (offset to go on from, bytes read)."""
+        if not self.rotten:
+            return self._end, 0
+        batches = self.read(offset, self._end, max_bytes)
+        return batches[-1].next_offset if batches else self._end, sum(batch.size for batch in batches)
+
+    def mend(self, batch: Batch) -> bool:
+        """Put a batch in the place of the same one, which is damaged; return False if it is not the same."""
+        for segment in self.segments:
+            at = segment.index_of(batch.base_offset)
+            old = segment.batches[at] if at < len(segment.batches) else batch
+            if old is not batch and replace(old, payload=batch.payload) == batch and not is_rotten(batch):
+                segment.batches[at] = batch
+                segment.durable = tuple(batch if each is old else each for each in segment.durable)
+                self.lost = [each for each in self.lost if each != batch]
+                self.changes += 1
+                return True
+        return False
+
+    def _damaged(self, segment: Segment, batch: Batch) -> Damaged:
+        at = segment.batches.index(batch)
+        return Damaged(
+            offset=batch.base_offset,
+            end=batch.next_offset,
+            path=f"{self.tp}/{file_name(segment)}",
+            position=sum(each.size for each in segment.batches[:at]),
+            what=f"checksum {crc32(batch.payload):#010x} of its bytes; expected {batch.crc:#010x}",
+        )
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
@@ -244,6 +293,7 @@ class SimLog:
         """Remove every batch whose last offset is `offset` or later; return the new log end offset."""
         if offset >= self._end:
             return self._end
+        self.lose(offset)
         if offset < self.segments[0].base_offset:
             self.truncate_fully(offset)
             return self._end
@@ -260,11 +310,19 @@ class SimLog:
     def truncate_fully(self, offset: int) -> None:
         """Remove all batches; the log starts and ends at `offset`."""
         self._errors.check(CHANGES, f"a truncation of {self.tp}")
+        self.lose(0)
         while self.segments:
             self.remove_last_segment()
         self.segments.append(Segment(base_offset=offset))
         self._start = self._end = offset
         self.changes += 1
+
+    def lose(self, offset: int) -> None:
+        """Note what is about to be cut from an offset on, if a damaged batch is among it."""
+        if self.rotten:
+            gone = [batch for batch in self.batches if batch.last_offset >= offset]
+            if any(map(is_rotten, gone)):
+                self.lost += [batch for batch in gone if not is_rotten(batch)]
 
     def remove_last_segment(self) -> None:
         """Remove the newest file; a power loss restores it until the directory is flushed."""
@@ -298,6 +356,7 @@ class SimLog:
         """Replace the epoch file, durably when `flush`."""
         self._check(f"the epochs of {self.tp}", flush=flush)
         self.epochs = tuple((epoch, start) for epoch, start in entries)
+        self.epochs_rotten = False
         self.changes += 1
         if flush:
             self.epochs_durable = self.epochs

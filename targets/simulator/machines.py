@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from harness.ability import Ability
+from harness.bit_rot import Flip, Where, nothing_to_flip
 from harness.cluster.disk_error import SLOW_MS, DiskError
 from harness.logdir.scan import ReplicaLog
 from harness.model import PreconditionError
@@ -129,6 +130,13 @@ class SimMachines:
     def mend_disk(self, name: str) -> str:
         """Have the node's disk report no error any more; return what failed meanwhile."""
         return self._world.nodes[name].disk.errors.mend()
+
+    def flip(self, name: str, topic: str, partition: int, where: Where) -> Flip:
+        """Flip a byte of a replica's log or checkpoint, in the page cache and on the medium."""
+        found = self._world.nodes[name].disk.flip(TopicPartition(topic, partition), where)
+        if found is None:
+            raise PreconditionError(f"{name}: {nothing_to_flip(topic, partition, where)}")
+        return found
 
     def delete_active_segment(self, name: str, topic: str, partition: int) -> str:
         """Remove the newest segment of a replica's log."""

@@ -127,7 +127,10 @@ class Process:
         config = self.broker.state.config
         about = {"id": config.broker_id, "pid": PID_FIRST + self.life, "protocol": config.protocol}
         self._world.emit(self._node.name, "started", about)
-        self.post(Start(logs=self._node.disk.open()))
+        logs = self._node.disk.open()
+        for note in self._node.disk.notes:
+            self._world.emit(self._node.name, "note", {"text": note})
+        self.post(Start(logs=logs))
         self.zookeeper.connect()
 
     # --- the disk port -----------------------------------------------------------------------------------------

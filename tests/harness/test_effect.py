@@ -30,6 +30,7 @@ def test_nature_reads_back_from_what_an_op_carries() -> None:
 NEWER = {
     *("disk-full", "flush-error", "lose-disk", "write-error", "read-error", "disk-read-only", "disk-slow"),
     *("mend-disk", "power-loss-torn", "client-crash", "zookeeper-multi-lost"),
+    *("bit-rot-closed", "bit-rot-active", "bit-rot-checkpoint"),
 }
 NEWER |= {name for name, fault in NEMESES.items() if {fault.effect, *fault.heals} & (ON_LINKS | ON_ZOOKEEPER)}
 

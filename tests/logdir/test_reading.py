@@ -153,7 +153,8 @@ def test_damage_is_a_problem_whoever_runs(directory: Path, monkeypatch: pytest.M
     alive(monkeypatch)
     log = scan_partition(directory)
     assert "CRC-32C" in log.problems[0]
-    assert (10, 1) == (log.log_end_offset, len(log.problems))
+    assert (12, 1, ((10, 11),)) == (log.log_end_offset, len(log.problems), log.unread[:1])
+    assert [9, 11] == [batch.base for batch in log.batches[-2:]]
 
 
 def test_log_is_listed_again_when_a_segment_goes_before_it_is_read(

@@ -249,3 +249,13 @@ def test_cluster_is_not_whole_under_a_leader_that_waits_or_does_not_know_of_its_
     assert "B to lead; it waits for an epoch newer than 3" in room.conditions.lacking()
     room.cluster.state = PartitionTruth(leader=-1, leader_epoch=4, isr=(2,), version=1)
     assert "a leader, not PartitionTruth(leader=-1" in room.conditions.lacking()
+
+
+def test_log_is_sound_while_all_of_it_can_be_read(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    for log, holds in (
+        (SimpleNamespace(problems=()), True),
+        (SimpleNamespace(problems=("CRC",)), False),
+        (None, False),
+    ):
+        monkeypatch.setattr(room.cluster, "log", lambda _, log=log: log)
+        assert holds is room.holds("sound A")

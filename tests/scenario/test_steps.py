@@ -67,6 +67,7 @@ truncated A
 stuck A
 awaiting A
 fenced A
+sound A
 unseen A
 """
 

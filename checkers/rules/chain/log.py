@@ -11,9 +11,9 @@ from checkers.rules.chain.node import Given, Node
 from harness.events import Append, Recovered, Truncate
 
 _FULL: Final = "full"
-# Why a follower truncates once more after one command: its leader's log begins later, or ends earlier; or it asks
-# for an older epoch (KIP-279), and falls back to its high watermark when it has none left.
-_AGAIN: Final = frozenset({"out-of-range", _FULL})
+# Why a follower truncates once more after one command: its leader's log begins later, or ends earlier; or a batch
+# is damaged; or it asks for an older epoch (KIP-279), and falls back to its high watermark when it has none left.
+_AGAIN: Final = frozenset({"out-of-range", "corrupt", _FULL})
 _WALK: Final = frozenset({"epoch-answer", "no-epoch-information", "high-watermark"})
 
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from checkers.facts.fact import fact
 from checkers.facts.moments import margin_ns, moments
+from checkers.facts.rot import found_at
 from checkers.facts.view import at, names_of, setup_of
 from checkers.rules.sights.late import late, looked_up_late
 from harness.events import Append, Fetch, Fetched, Follower, HighWatermark, IsrChanged, Ready, Started, Truncate
@@ -151,6 +152,8 @@ def asked_from(ops: Sequence[Op]) -> Iterator[Break]:
             now = upto > 0 and theirs.ends[upto - 1] == fetch.offset
             if follows and (now or fetch.offset in theirs.ends[max(0, since - 1) : upto]):
                 continue  # most fetches: say nothing of them
+        if found_at(ops, node, fetch.offset, op.time_ns + margin):
+            continue  # it asks for a damaged batch again, before it throws its own away
         life = bisect_left(starts.get(node, ()), op.index)
         first = theirs.first.get(fetch.offset)
         said = f"{node} fetched from {fetch.offset} of {fetch.link[1]} at {at(op)}"

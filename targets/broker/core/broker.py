@@ -11,6 +11,7 @@ from typing import assert_never
 from targets.broker.core import (
     commands,
     controller,
+    damage,
     fetches,
     follower,
     isr,
@@ -86,6 +87,8 @@ class Broker:
             _dispatch(core, event)
         finally:
             _arm(core)
+            if core.ending is not None:
+                self.effects.append(core.ending)
         return self.effects
 
 
@@ -283,6 +286,7 @@ def _on_timer(core: Core, key: TimerKey) -> None:
             isr.read(core, isr.AwaitIsrRead(tp=tp, generation=generation, isr=isr_asked))
         case ("checkpoint",):
             _checkpoint(core)
+            damage.look_through(core)
         case ("fetch-wait", int(number)):
             fetches.on_fetch_timeout(core, number)
         case ("produce", int(number)):

@@ -3,7 +3,8 @@ A leader's reads: fetches are answered at once, or wait until enough bytes are t
 
 Who waits is looked at by positions from the log's index, its own looked up once. Records are read when they are
 sent, and once for all who are woken together and wait at the same place. One batch that is larger than what was
-asked for is sent alone, once in an answer.
+asked for is sent alone, once in an answer. A batch that has changed on the disk ends what is sent; a fetch that
+begins there is answered with an error.
 Source:  Kafka Replication Design V3, C; Kafka's ReplicaManager.readFromLog and DelayedFetch.
 """
 
@@ -11,8 +12,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from targets.broker.core import damage
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.fences import fence, is_same_topic
+from targets.broker.core.log_port import DamagedError
 from targets.broker.core.messages import (
     Batch,
     ErrorCode,
@@ -25,7 +28,8 @@ from targets.broker.core.messages import (
 from targets.broker.core.state import Core, Replica, Role, WaitingFetch
 
 # What was read in this step: partition, offset, limit, most bytes, whether one batch may be larger.
-_Reads: TypeAlias = dict[tuple[TopicPartition, int, int, int, bool], tuple[Batch, ...]]
+_Read: TypeAlias = tuple[tuple[Batch, ...], ErrorCode]
+_Reads: TypeAlias = dict[tuple[TopicPartition, int, int, int, bool], _Read]
 
 
 def serve(core: Core, caller: Caller, request: FetchRequest) -> None:
@@ -71,9 +75,12 @@ def _ready(core: Core, waiting: WaitingFetch) -> bool:
         replica, error = _refusal(core, request, part)
         if replica is None or error is not ErrorCode.NONE:
             return True
-        if at == len(positions):
-            positions.append(replica.log.position_of(part.fetch_offset))
-        there = max(0, replica.log.position_of(_limit(replica, request)) - positions[at])
+        try:
+            if at == len(positions):
+                positions.append(replica.log.position_of(part.fetch_offset))
+            there = max(0, replica.log.position_of(_limit(replica, request)) - positions[at])
+        except (DamagedError, OSError):
+            return True  # whoever reads there is answered with the error
         size += min(there, max(part.max_bytes, 1))
         if there and size >= request.min_bytes:
             return _is_follower(request) or core.room > 0
@@ -136,8 +143,12 @@ def _read(
     if error is ErrorCode.NONE and (max_bytes or at_least_one):
         key = part.tp, part.fetch_offset, _limit(replica, request), max_bytes, at_least_one
         if key not in reads:
-            reads[key] = _batches(request, replica, part.fetch_offset, max_bytes, at_least_one=at_least_one)
-        batches = reads[key]
+            try:
+                found = _batches(request, replica, part.fetch_offset, max_bytes, at_least_one=at_least_one)
+                reads[key] = found, ErrorCode.NONE
+            except (DamagedError, OSError) as wrong:
+                reads[key] = (), damage.refusal(core, replica, wrong)
+        batches, error = reads[key]
     return FetchResult(
         tp=part.tp,
         error=error,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from targets.broker.core import leader, questions
+from targets.broker.core import damage, leader, questions
+from targets.broker.core.cuts import cut_log, start_anew
 from targets.broker.core.epochs import UNDEFINED_EPOCH, EpochEnd
 from targets.broker.core.log_port import AppendOrderError
 from targets.broker.core.messages import (
@@ -49,13 +50,19 @@ class AwaitEpochEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitFetch:
-    """A fetch is in flight; `first` marks the one that truncation waits for (KIP-101's rejected alternative)."""
+    """
+    A fetch is in flight.
+
+    `first` marks the one that truncation waits for (KIP-101's rejected alternative), `repair` one from where this
+    log is damaged.
+    """
 
     tp: TopicPartition
     generation: int
     offset: int
     leader_epoch: int
     first: bool = False
+    repair: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +84,7 @@ def become_follower(core: Core, replica: Replica, command: LeaderAndIsr) -> None
     move(replica, Turn.FOLLOW)
     replica.fallback = replica.high_watermark
     if core.rules.truncate_to is TruncateTo.HIGH_WATERMARK:
-        _cut(core, replica, Cut(to=replica.high_watermark, reason=Reason.HIGH_WATERMARK))
+        cut_log(core, replica, Cut(to=replica.high_watermark, reason=Reason.HIGH_WATERMARK))
     proceed(core, replica)
 
 
@@ -111,11 +118,11 @@ def proceed(core: Core, replica: Replica) -> None:
         return
     if replica.phase is Phase.TRUNCATING and not _asks(core, replica):
         # The cache has no epoch: use KIP-101's fallback, the high watermark.
-        _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
+        cut_log(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
     if replica.phase is Phase.TRUNCATING:
         _ask_epoch(core, replica)
     else:
-        _fetch(core, replica, replica.log.end_offset)
+        _fetch_on(core, replica)
 
 
 def _asks(core: Core, replica: Replica) -> bool:
@@ -159,7 +166,7 @@ def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, response: Response 
     answer = next((item for item in given if item.tp == continuation.tp), None)
     if answer is not None and answer.error is ErrorCode.UNSUPPORTED_VERSION:
         # KIP-101, compatibility: the leader does not know the request, so fall back to the high watermark.
-        _cut(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
+        cut_log(core, replica, Cut(to=replica.fallback, reason=Reason.HIGH_WATERMARK))
     elif answer is None or answer.error is not ErrorCode.NONE:
         if (
             replica.generation == continuation.generation
@@ -170,7 +177,7 @@ def on_epoch_answer(core: Core, continuation: AwaitEpochEnd, response: Response 
         end = EpochEnd(answer.leader_epoch, answer.end_offset)
         ends = {"log_end_offset": replica.log.end_offset, "fallback": replica.fallback}
         walks = core.rules.truncate_to is TruncateTo.EPOCH_WALK
-        _cut(core, replica, walk(end, replica.epochs, **ends) if walks else decide(end, **ends))
+        cut_log(core, replica, walk(end, replica.epochs, **ends) if walks else decide(end, **ends))
     proceed(core, replica)
 
 
@@ -210,36 +217,16 @@ def _refused(core: Core, replica: Replica, error: ErrorCode | None, leader_epoch
         proceed(core, replica)
 
 
-def _cut(core: Core, replica: Replica, cut: Cut) -> None:
-    """KIP-101 4.4 and 4.5: truncate the epochs, then the log; emit the event even if nothing is removed."""
-    before, latest = replica.log.end_offset, replica.epochs.latest
-    if cut.reason is Reason.EPOCH_ANSWER and cut.to < before:
-        changed = replica.epochs.reset_last_to(cut.to)
+def _fetch_on(core: Core, replica: Replica) -> None:
+    """Fetch from the log's end; first from where the log is damaged."""
+    offset = damage.repair_from(replica)
+    if offset is None:
+        _fetch(core, replica, replica.log.end_offset)
     else:
-        changed = replica.epochs.truncate_from_end(min(cut.to, before))
-    if changed:
-        leader.write_epochs(core, replica)
-    end = before
-    if cut.to < before:
-        end = replica.log.truncate_to(cut.to, core.rules.leo_after_cut)
-        replica.generation += 1  # voids a flush that was requested for the longer log
-        if end < cut.to and replica.epochs.truncate_from_end(end):
-            leader.write_epochs(core, replica)
-        replica.high_watermark = min(replica.high_watermark, end)
-        replica.flush_asked = min(replica.flush_asked, end)
-    core.observe_replica(
-        "truncate",
-        replica,
-        **{"from": before, "to": cut.to, "end": end},
-        reason=cut.reason.value,
-        epoch=replica.leader_epoch,
-    )
-    replica.fallback = min(cut.to, end)
-    # A step of the walk that changed nothing ends it: the same question would get the same answer.
-    move(replica, Turn.CUT if cut.done or replica.epochs.latest == latest else Turn.CUT_PARTLY)
+        _fetch(core, replica, offset, repair=True)
 
 
-def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) -> None:
+def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False, repair: bool = False) -> None:
     part = FetchPartition(
         tp=replica.tp,
         fetch_offset=offset,
@@ -250,7 +237,7 @@ def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) ->
     )
     request = FetchRequest(
         replica_id=core.config.broker_id,
-        max_wait_ms=0 if first else core.config.fetch_wait_ms_max,
+        max_wait_ms=0 if first or repair else core.config.fetch_wait_ms_max,
         min_bytes=core.config.fetch_min_bytes,
         max_bytes=core.config.fetch_bytes_max,
         partitions=(part,),
@@ -261,6 +248,7 @@ def _fetch(core: Core, replica: Replica, offset: int, *, first: bool = False) ->
         offset=offset,
         leader_epoch=replica.leader_epoch,
         first=first,
+        repair=repair,
     )
     core.send(replica.leader, _channel(replica), request, continuation)
 
@@ -282,13 +270,16 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
     phase = Phase.TRUNCATING if continuation.first else Phase.FETCHING
     if replica is None or replica.generation != continuation.generation or replica.phase is not phase:
         return
-    if not continuation.first and continuation.offset != replica.log.end_offset:
-        _fetch(core, replica, replica.log.end_offset)
-        return
     given = response.results if isinstance(response, FetchResponse) else ()
     result = next((item for item in given if item.tp == continuation.tp), None)
+    if continuation.repair:
+        _repair(core, replica, continuation, result)
+        return
+    if not continuation.first and continuation.offset != replica.log.end_offset:
+        _fetch_on(core, replica)
+        return
     if result is not None and result.error is ErrorCode.NONE and continuation.first:
-        _cut(core, replica, Cut(to=continuation.offset, reason=Reason.HIGH_WATERMARK))
+        cut_log(core, replica, Cut(to=continuation.offset, reason=Reason.HIGH_WATERMARK))
     if result is not None and result.error is ErrorCode.OFFSET_OUT_OF_RANGE:
         move(replica, Turn.OUT_OF_RANGE)
         _ask_bound(core, replica, questions.LATEST)
@@ -296,7 +287,25 @@ def on_fetched(core: Core, continuation: AwaitFetch, response: Response | None) 
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif _append(core, replica, result):
         _follow_high_watermark(core, replica, result.high_watermark)
-        _fetch(core, replica, replica.log.end_offset)
+        _fetch_on(core, replica)
+
+
+def _repair(core: Core, replica: Replica, asked: AwaitFetch, result: FetchResult | None) -> None:
+    """Put the leader's batch in the place of the damaged one, else cut the log there; else keep all."""
+    error = None if result is None else result.error
+    first = result.batches[0] if result is not None and error is ErrorCode.NONE and result.batches else None
+    if first is not None and first.base_offset == asked.offset == damage.repair_from(replica):
+        if replica.log.mend(first):
+            damage.mended(core, replica, asked.offset)
+        else:
+            cut_log(core, replica, Cut(to=asked.offset, reason=Reason.CORRUPT))
+        _fetch_on(core, replica)
+        return
+    replica.repair_failed = True
+    if error in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
+        _fetch_on(core, replica)
+    else:
+        _refused(core, replica, error, asked.leader_epoch)
 
 
 def _append(core: Core, replica: Replica, result: FetchResult) -> bool:
@@ -360,28 +369,12 @@ def on_bounds(core: Core, continuation: AwaitBounds, response: Response | None) 
     if result is None or result.error is not ErrorCode.NONE or result.offset < 0:
         _refused(core, replica, None if result is None else result.error, continuation.leader_epoch)
     elif continuation.timestamp == questions.LATEST and result.offset < replica.log.end_offset:
-        _cut(core, replica, Cut(to=result.offset, reason=Reason.OUT_OF_RANGE))
+        cut_log(core, replica, Cut(to=result.offset, reason=Reason.OUT_OF_RANGE))
         proceed(core, replica)
     elif continuation.timestamp == questions.LATEST:
         _ask_bound(core, replica, questions.EARLIEST)
     elif result.offset > replica.log.end_offset:
-        _start_anew(core, replica, result.offset)
+        start_anew(core, replica, result.offset)
         proceed(core, replica)
     else:
         proceed(core, replica)
-
-
-def _start_anew(core: Core, replica: Replica, offset: int) -> None:
-    before = replica.log.end_offset
-    if replica.epochs.clear():
-        leader.write_epochs(core, replica)
-    replica.log.truncate_fully(offset)
-    replica.generation += 1
-    replica.high_watermark = offset
-    core.observe_replica(
-        "truncate",
-        replica,
-        **{"from": before, "to": offset, "end": offset},
-        reason=Reason.FULL.value,
-        epoch=replica.leader_epoch,
-    )

@@ -22,6 +22,35 @@ class LeoAfterCut(StrEnum):
     PHYSICAL = "physical"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """
+    A batch whose bytes are no longer those that were written.
+
+    Attributes:
+        offset: its first offset.
+        end: the offset after its last one; the offset after the first one if its header cannot be read.
+        path: its file, relative to the data directory.
+        position: its first byte in the file.
+        what: what is wrong with it, in words.
+    """
+
+    offset: int
+    end: int
+    path: str
+    position: int
+    what: str
+
+
+class DamagedError(Exception):
+    """What is asked for begins with a damaged batch, or cannot be told because of one."""
+
+    def __init__(self, damaged: Damaged) -> None:
+        """Say which batch it is."""
+        super().__init__(f"{damaged.path} at byte {damaged.position}: {damaged.what}")
+        self.damaged = damaged
+
+
 class AppendOrderError(Exception):
     """A follower got a batch whose first offset lies before its log's end (Kafka: out of order)."""
 
@@ -53,7 +82,9 @@ class LogPort(Protocol):
     One replica's log. End offsets are exclusive; batches are whole.
 
     Raises:
-        AppendOrderError: see above. Any other disk error ends the broker (fail-stop, V3 4).
+        AppendOrderError: see above.
+        DamagedError: see above; nothing was changed. Appends never raise it.
+        OSError: the disk's own error, which ends the broker (fail-stop, V3 4).
     """
 
     tp: TopicPartition
@@ -93,7 +124,23 @@ class LogPort(Protocol):
         Read whole batches, from the one that holds `offset` up to those that begin before `end_offset`.
 
         Returns at least one batch when there is one, however large, unless at_least_one is False: then no more
-        than max_bytes; () at the end. In a hole: the next batch.
+        than max_bytes; () at the end. In a hole: the next batch. Every batch is as it was written: those before a
+        damaged one are returned, and a damaged one at the beginning is an error.
+        """
+
+    def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
+        """
+        Read batches from an offset on, as `read` does, to see that none is damaged.
+
+        Returns:
+            (offset to go on from, bytes read).
+        """
+
+    def mend(self, batch: Batch) -> bool:
+        """
+        Write a batch again, durably, where the same batch is damaged; return False, and change nothing, elsewhere.
+
+        It is the same if its offsets, its epoch, its checksum and its size are those with which it was written.
         """
 
     def position_of(self, offset: int) -> int:

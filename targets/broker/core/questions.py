@@ -6,8 +6,10 @@ Source:  KIP-101 step 4.3; KIP-320 (the fences).
 
 from __future__ import annotations
 
+from targets.broker.core import damage
 from targets.broker.core.events import Answer, Caller
 from targets.broker.core.fences import fence, is_same_topic
+from targets.broker.core.log_port import DamagedError
 from targets.broker.core.messages import (
     EpochAnswer,
     ErrorCode,
@@ -71,7 +73,10 @@ def _list_one(core: Core, replica_id: int, part: ListOffsetsPartition) -> ListOf
     elif part.timestamp == EARLIEST:
         offset = replica.log.start_offset
     else:
-        found = replica.log.first_offset_at(part.timestamp)
+        try:
+            found = replica.log.first_offset_at(part.timestamp)
+        except (DamagedError, OSError) as wrong:
+            return ListOffsetsResult(tp=part.tp, error=damage.refusal(core, replica, wrong))
         offset = found if 0 <= found < replica.high_watermark else -1
     return ListOffsetsResult(
         tp=part.tp,

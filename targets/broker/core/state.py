@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from targets.broker.core.epochs import EpochCache
-from targets.broker.core.events import Caller, Effect, Observe, Send, ZkAsk
+from targets.broker.core.events import Caller, Effect, Exit, Observe, Send, ZkAsk
 from targets.broker.core.log_port import LogPort
 from targets.broker.core.messages import (
     NO_TOPIC_ID,
@@ -84,6 +84,7 @@ class Config:
     register_backoff_ms: int = 500
     limits: Limits = field(default_factory=Limits)
     together: Together = field(default_factory=Together)
+    check_bytes_max: int = 1_048_576  # read again with each checkpoint, to find batches that have changed
     flush_messages: int = 0  # flush a log after so many records; 0: never, the operating system does it
 
 
@@ -149,6 +150,10 @@ class Replica:
     fallback: int = 0  # where to truncate if the leader knows nothing: the HW, then where the walk has arrived
     # for flush_messages
     flush_asked: int = 0
+    # damaged batches of its log, by first offset, with their ends
+    damages: dict[int, int] = field(default_factory=dict)
+    repair_failed: bool = False  # its leader did not give the first of them; it is asked again later
+    checked_to: int = 0  # how far the log was read again, in this round
 
 
 @dataclass(slots=True, kw_only=True)
@@ -258,6 +263,7 @@ class State:
     stopped: dict[TopicPartition, int] = field(default_factory=dict)
     told_all: bool = False
     checkpointed: dict[TopicPartition, int] = field(default_factory=dict)  # what the high watermark file holds
+    checking: TopicPartition | None = None  # whose log is read again next
     next_number: int = 1
     armed_ns: int = -1
 
@@ -278,7 +284,8 @@ class Core:
     """
     One step in progress: the state, the time of the event, and the effects so far.
 
-    room is how many bytes of records the answers of this step to clients may still hold.
+    room is how many bytes of records the answers of this step to clients may still hold. ending is why the broker
+    must not go on after this step.
     """
 
     state: State
@@ -286,6 +293,7 @@ class Core:
     now_ns: int = 0
     room: int = UNBOUNDED
     effects: list[Effect] = field(default_factory=list)
+    ending: Exit | None = None
 
     @property
     def config(self) -> Config:

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     NO_EPOCH_INFORMATION = "no-epoch-information"
     OUT_OF_RANGE = "out-of-range"
     FULL = "full"
+    CORRUPT = "corrupt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

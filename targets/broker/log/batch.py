@@ -24,6 +24,8 @@ from targets.broker.core.messages import Batch, ErrorCode, Payload
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 # The fields that a leader writes: base offset, length (unchanged), leader epoch.
 _STAMPED: Final = struct.Struct(">qii")
+# The same with what follows: magic, CRC.
+_BEGINNING: Final = struct.Struct(">qiibI")
 _TIMESTAMP: Final = struct.Struct(">q")
 
 HEADER_BYTES: Final = _HEADER.size
@@ -153,6 +155,12 @@ def stamp(batch: Batch, base_offset: int, leader_epoch: int) -> Stored:
         payload=batch.payload,
     )
     return stamped, (head, memoryview(batch.payload)[len(head) :])
+
+
+def beginning_of(batch: Payload) -> tuple[int, int, int, int, int]:
+    """Return a whole batch's base offset, length, leader epoch, magic, and the CRC that its header has."""
+    base_offset, length, leader_epoch, magic, crc = _BEGINNING.unpack_from(batch)
+    return base_offset, length, leader_epoch, magic, crc
 
 
 def max_timestamp_of(payload: Payload) -> int:

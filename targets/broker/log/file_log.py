@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from targets.broker.core.log_port import AppendOrderError, LeoAfterCut
+from targets.broker.core.log_port import AppendOrderError, DamagedError, LeoAfterCut
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.log import checkpoint
 from targets.broker.log.batch import Stored, stamp
 from targets.broker.log.doubt import whole
-from targets.broker.log.index import Entry
 from targets.broker.log.open_files import OpenFiles
+from targets.broker.log.reads import read
 from targets.broker.log.segment import Segment
-from targets.broker.log.stored import first_offset_of
+from targets.broker.log.stored import crc_of, first_offset_of
 
 SEGMENT_BYTES_DEFAULT: Final = 64 * 1024 * 1024
 # Kafka's name for a partition's directory during deletion: `topic-0.<32 hex digits>-delete`.
@@ -72,7 +72,7 @@ class FileLog:
     Raises:
         OSError: from the disk.
         LogInDoubtError: a change ended half way.
-        AppendOrderError: see LogPort.
+        AppendOrderError, DamagedError: see LogPort.
     """
 
     def __init__(
@@ -206,20 +206,32 @@ class FileLog:
 
         The first one is read however large it is, unless at_least_one is False. Batches that begin at or past
         end_offset are left out; () at the end. In a hole: the next batch.
+
+        Raises:
+            DamagedError: the first batch is no longer what was written; later ones end what is read.
         """
-        found: list[Batch] = []
-        room = max_bytes
-        for at in range(self._segment_at(offset), len(self._segments)):
-            segment = self._segments[at]
-            chosen: list[Entry] = []
-            for entry in segment.index.since(offset):
-                full = entry.size > room and (found or chosen or not at_least_one)
-                if full or entry.base_offset >= end_offset:
-                    return (*found, *segment.batches(chosen))
-                room -= entry.size
-                chosen.append(entry)
-            found += segment.batches(chosen)
-        return tuple(found)
+        return read(
+            self._segments[self._segment_at(offset) :], offset, end_offset, max_bytes, at_least_one=at_least_one
+        )
+
+    def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
+        """Read batches as `read` does, to see that none is damaged: (offset to go on from, bytes read)."""
+        batches = self.read(offset, self._end, max_bytes)
+        return batches[-1].next_offset if batches else self._end, sum(batch.size for batch in batches)
+
+    def mend(self, batch: Batch) -> bool:
+        """Write a batch again, durably, where the same batch is damaged; return False if it is not the same."""
+        segment = self._segments[self._segment_at(batch.base_offset)]
+        try:
+            entry = next(segment.index.since(batch.base_offset), None)
+        except DamagedError:
+            return False
+        if entry is None or not entry.is_of(batch) or crc_of(batch.payload) != batch.crc:
+            return False
+        with whole(self.tp, "a repair"):
+            segment.rewrite(entry, batch.payload)
+            self._report_durable(segment)
+        return True
 
     def position_of(self, offset: int) -> int:
         """Return how many bytes of the log lie before the first batch whose last offset is `offset` or later."""
@@ -259,6 +271,7 @@ class FileLog:
         if offset < self._segments[0].base_offset:
             self.truncate_fully(offset)
             return self._end
+        self._segments[self._segment_at(offset)].index.require(offset)
         with whole(self.tp, "a truncation"):
             self._options.before_cut(self.tp, offset)
             while self._segments[-1].base_offset > offset:

@@ -8,12 +8,12 @@ Source:  Kafka, OffsetIndex: one entry for every index.interval.bytes, 4096, and
 
 from __future__ import annotations
 
-import errno
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from targets.broker.core.log_port import Damaged, DamagedError
 from targets.broker.core.messages import Batch
 from targets.broker.log.batch import HEADER_BYTES, Damage, Header
 from targets.broker.log.stored import examine, first_offset, first_offset_of, max_timestamp_of
@@ -45,6 +45,11 @@ class Entry:
     def end(self) -> int:
         """Return the position after the batch's last byte."""
         return self.position + self.size
+
+    def is_of(self, batch: Batch) -> bool:
+        """Return True if a batch has the offsets, the epoch, the checksum and the size of this one."""
+        ours = (self.base_offset, self.last_offset, self.leader_epoch, self.crc, self.size)
+        return ours == (batch.base_offset, batch.last_offset, batch.leader_epoch, batch.crc, batch.size)
 
     @staticmethod
     def of(header: Header, position: int, end_offset: int, latest: int) -> Entry:
@@ -90,14 +95,15 @@ class Index:
         read: returns exactly so many bytes at a position of the segment's file, or raises OSError.
 
     Raises:
-        OSError: from the disk, also if the file no longer holds the headers that it held.
+        OSError: from the disk.
+        DamagedError: the file no longer holds a header that it held; what comes before it is known.
     """
 
     def __init__(self, name: str, read: Callable[[int, int], bytes]) -> None:
         self._name = name
         self._read = read
         self._blocks: list[_Block] = []
-        # The entries after the blocks; some, if there is a block.
+        # The entries after the blocks.
         self._tail: list[Entry] = []
         # The block that was read last, by its index, and its entries.
         self._opened: tuple[int, list[Entry]] = (_NO_BLOCK, [])
@@ -105,7 +111,9 @@ class Index:
     @property
     def last(self) -> Entry | None:
         """Return the last entry, None if there is none."""
-        return self._tail[-1] if self._tail else None
+        if self._tail:
+            return self._tail[-1]
+        return self._blocks[-1].last if self._blocks else None
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Add entries that follow the last one."""
@@ -124,46 +132,62 @@ class Index:
 
         The file must still hold what is removed: the entries before it in its block may have to be read.
         """
-        block = bisect_left(self._blocks, offset, key=_last_offset_of_block)
+        block, kept = self._before(offset)
         if block == len(self._blocks):
-            del self._tail[bisect_left(self._tail, offset, key=_last_offset) :]
+            del self._tail[kept:]
         else:
-            entries = self._entries(block)
-            self._keep(self._blocks[:block], entries[: bisect_left(entries, offset, key=_last_offset)])
-        if not self._tail and self._blocks:
-            self._keep(self._blocks[:-1], self._entries(len(self._blocks) - 1))
+            self._keep(self._blocks[:block], self._entries(block)[0][:kept])
+
+    def require(self, offset: int) -> None:
+        """Raise DamagedError if it cannot be told which entries end before an offset."""
+        self._before(offset)
+
+    def _before(self, offset: int) -> tuple[int, int]:
+        """Return the first block with entries that end at `offset` or later, and how many others it has."""
+        block = bisect_left(self._blocks, offset, key=_last_offset_of_block)
+        entries, wrong = self._entries(block)
+        if wrong is not None and wrong.offset < offset:
+            raise DamagedError(wrong)
+        return block, bisect_left(entries, offset, key=_last_offset)
 
     def since(self, offset: int) -> Iterator[Entry]:
         """Yield the entries from the first whose last offset is `offset` or later."""
         block = bisect_left(self._blocks, offset, key=_last_offset_of_block)
-        at = bisect_left(self._entries(block), offset, key=_last_offset)
+        at = bisect_left(self._entries(block)[0], offset, key=_last_offset)
         return self._from(block, at)
 
     def at(self, timestamp_ms: int) -> Entry | None:
         """Return the first entry up to which there is a timestamp that is not earlier, None without one."""
         block = bisect_left(self._blocks, timestamp_ms, key=_latest_of_block)
-        entries = self._entries(block)
+        entries, wrong = self._entries(block)
         at = bisect_left(entries, timestamp_ms, key=_latest)
+        if at == len(entries) and wrong is not None:
+            raise DamagedError(wrong)
         return entries[at] if at < len(entries) else None
 
     def _from(self, block: int, at: int) -> Iterator[Entry]:
         while block <= len(self._blocks):
-            entries = self._entries(block)
+            entries, wrong = self._entries(block)
             yield from entries[at:] if at else entries
+            if wrong is not None:
+                raise DamagedError(wrong)
             block, at = block + 1, 0
 
     def _keep(self, blocks: list[_Block], tail: list[Entry]) -> None:
         self._blocks, self._tail, self._opened = blocks, tail, (_NO_BLOCK, [])
 
-    def _entries(self, block: int) -> list[Entry]:
-        """Return the entries of a block, or those after all blocks."""
+    def _entries(self, block: int) -> tuple[list[Entry], Damaged | None]:
+        """Return the entries of a block, or those after all blocks; up to the header that changed, if one did."""
         if block == len(self._blocks):
-            return self._tail
-        if self._opened[0] != block:
-            self._opened = (block, self._open(self._blocks[block]))
-        return self._opened[1]
+            return self._tail, None
+        if self._opened[0] == block:
+            return self._opened[1], None
+        entries, wrong = self._open(self._blocks[block])
+        if wrong is None:
+            self._opened = (block, entries)
+        return entries, wrong
 
-    def _open(self, block: _Block) -> list[Entry]:
+    def _open(self, block: _Block) -> tuple[list[Entry], Damaged | None]:
         start, end = block.first.position, block.last.end
         whole = memoryview(self._read(start, end - start)) if end - start <= _READ_BYTES_MAX else None
         entries = [block.first]
@@ -172,17 +196,25 @@ class Index:
             at = before.end
             head = self._read(at, min(HEADER_BYTES, end - at)) if whole is None else whole[at - start :]
             header = examine(head, end - at)
-            if isinstance(header, Damage):
-                raise self._changed(f"at byte {at}: {header}", "the header of a batch")
+            if isinstance(header, Damage) or header.base_offset <= before.last_offset:
+                what = header.value if isinstance(header, Damage) else f"base offset {header.base_offset}"
+                return entries, self._changed(before, f"{what} in place of its header")
             entries.append(Entry.of(header, at, before.last_offset + 1, before.latest))
         if entries[-1] != block.last:
-            raise self._changed(f"before byte {end}: {entries[-1]}", str(block.last))
-        return entries
+            known = [entry for entry in entries if entry.end <= block.last.position]
+            return known, self._changed(known[-1], f"{entries[-1]} in place of its header")
+        return entries, None
 
-    def _changed(self, what: str, expected: str) -> OSError:
-        return OSError(
-            errno.EIO, f"{self._name} {what}; expected {expected}, which stood here: who changed the file?"
-        )
+    def _changed(self, before: Entry, what: str) -> Damaged:
+        """Return the batch after an entry, whose header has changed; how long it is nobody knows."""
+        at, offset = before.end, before.last_offset + 1
+        return Damaged(offset=offset, end=offset + 1, path=self._name, position=at, what=what)
+
+
+def damaged(path: str, entry: Entry, what: str) -> Damaged:
+    """Return a batch whose header is known as damaged."""
+    end = entry.last_offset + 1
+    return Damaged(offset=entry.base_offset, end=end, path=path, position=entry.position, what=what)
 
 
 def _last_offset(entry: Entry) -> int:

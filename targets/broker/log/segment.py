@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from targets.broker.core.log_port import Damaged
 from targets.broker.core.messages import Batch, Payload
 from targets.broker.log.batch import HEADER_BYTES, Damage, Stored
-from targets.broker.log.index import Entry, Index
+from targets.broker.log.index import Entry, Index, damaged
 from targets.broker.log.open_files import OpenFiles
-from targets.broker.log.stored import crc_of, examine
+from targets.broker.log.stored import changed, crc_of, examine
 
 SEGMENT_SUFFIX: Final = ".log"
 _NAME_DIGITS: Final = 20
@@ -41,6 +42,7 @@ class Segment:
 
     Raises:
         OSError: from the disk; the broker ends.
+        DamagedError: a header that has to be read again has changed.
     """
 
     def __init__(
@@ -52,10 +54,15 @@ class Segment:
         self.path = directory / segment_name(base_offset)
         self._files = files
         self.size: int = os.fstat(files.create(self) if create else self._fd).st_size
-        self.index = Index(self.path.name, self._read)
+        self.index = Index(self.name, self._read)
         # The length of the prefix that is known to be durable. Bytes found at opening may or may not be.
         self.durable_bytes = 0
         self.dirty = True
+
+    @property
+    def name(self) -> str:
+        """Return the file's path, relative to the data directory."""
+        return f"{self.path.parent.name}/{self.path.name}"
 
     @property
     def _fd(self) -> int:
@@ -135,23 +142,41 @@ class Segment:
         self.size = at
         self.dirty = True
 
-    def batches(self, entries: Sequence[Entry]) -> list[Batch]:
-        """Read the batches of entries that follow each other with one read, uncopied."""
+    def batches(self, entries: Sequence[Entry]) -> tuple[list[Batch], Damaged | None]:
+        """
+        Read the batches of entries that follow each other with one read, uncopied.
+
+        Returns:
+            The batches before the first one whose bytes have changed, and that one.
+        """
+        found: list[Batch] = []
         if not entries:
-            return []
+            return found, None
         start = entries[0].position
         view = memoryview(self._read(start, entries[-1].end - start))
-        return [
-            Batch(
-                base_offset=entry.base_offset,
-                last_offset=entry.last_offset,
-                leader_epoch=entry.leader_epoch,
-                crc=entry.crc,
-                size=entry.size,
-                payload=view[entry.position - start : entry.end - start],
+        for entry in entries:
+            payload = view[entry.position - start : entry.end - start]
+            if text := changed(payload, entry.base_offset, entry.leader_epoch, entry.crc):
+                return found, damaged(self.name, entry, text)
+            found.append(
+                Batch(
+                    base_offset=entry.base_offset,
+                    last_offset=entry.last_offset,
+                    leader_epoch=entry.leader_epoch,
+                    crc=entry.crc,
+                    size=entry.size,
+                    payload=payload,
+                )
             )
-            for entry in entries
-        ]
+        return found, None
+
+    def rewrite(self, entry: Entry, payload: Payload) -> None:
+        """Write the bytes of a batch once more in its place, and make the file durable."""
+        rest, at = memoryview(payload), entry.position
+        while rest:
+            written = os.pwrite(self._fd, rest, at)
+            rest, at = rest[written:], at + written
+        self.flush()
 
     def position_of(self, offset: int) -> int:
         """Return the position of the first batch whose last offset is `offset` or later; the end without one."""

@@ -67,6 +67,26 @@ def crc_of(entry: Payload) -> int:
     return crc32(memoryview(entry)[_MAGIC_AT:]) if is_old(entry) else batch.crc_of(entry)
 
 
+def changed(entry: Payload, base_offset: int, leader_epoch: int, crc: int) -> str:
+    """
+    Return how the bytes of a batch or an entry differ from those that had these fields, "" if they do not.
+
+    The checksum does not cover a batch's base offset and epoch: those are compared. Those of an entry of an old
+    message set are not: its first offset is not in its bytes, and it has no epoch.
+    """
+    computed = crc_of(entry)
+    if computed != crc:
+        return f"checksum {computed:#010x} of its bytes; expected {crc:#010x}, as when it was written"
+    if is_old(entry):
+        return ""
+    there = batch.beginning_of(entry)
+    expected = (base_offset, len(entry) - PREFIX_BYTES, leader_epoch, batch.MAGIC, crc)
+    if there == expected:
+        return ""
+    fields = zip(("base offset", "length", "epoch", "magic", "CRC"), there, expected, strict=True)
+    return "; ".join(f"{name} {found}; expected {due}" for name, found, due in fields if found != due)
+
+
 def max_timestamp_of(entry: Payload) -> int:
     """Return the greatest timestamp of a batch or entry; -1 in magic 0, which has none."""
     if not is_old(entry):

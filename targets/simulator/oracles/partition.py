@@ -101,7 +101,7 @@ class PartitionOracle:
         for member in self._isr:
             # A member that joins must have all; unless it was asked for an earlier process of it (KIP-903).
             if member not in before and self._is_as_when_asked(member):
-                self.replicas.taken[member].clear()
+                self.replicas.joined(member)
         self._judge_isr(self._isr)
 
     def on_isr_asked(self, leader: str, isr: Sequence[int]) -> None:
@@ -289,12 +289,21 @@ class PartitionOracle:
             and ours.epoch == theirs.epoch
         )
 
+    def _is_damaged(self, follower: str, leader: str, offset: int) -> bool:
+        """Return True if a flipped byte took the record there from one of the two, and the other has it."""
+        pairs = ((follower, leader), (leader, follower))
+        held = {name: self.replicas.seen[name].records[offset] for name in (follower, leader)}
+        return any(held[one] == HOLE and held[other] in self.replicas.taken[one] for one, other in pairs)
+
     def _compare(self, leader: str, follower: str) -> None:
         ours, theirs = self.replicas.seen[follower].records, self.replicas.seen[leader].records
         both = min(len(ours), len(theirs))
         if ours[:both] == theirs[:both]:
             return
-        offset = next(at for at in range(both) if ours[at] != theirs[at])
+        unlike = (at for at in range(both) if ours[at] != theirs[at])
+        offset = next((at for at in unlike if not self._is_damaged(follower, leader, at)), None)
+        if offset is None:
+            return
         text = (
             f"{follower} fetches from {self.replicas.place(leader)} and differs from it at offset {offset}: "
             f"{self.records.name(ours[offset])} against {self.records.name(theirs[offset])}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from targets.broker.core.messages import Batch, Payload
-from targets.simulator.log import SimLog
+from targets.simulator.log import SimLog, is_rotten
 from targets.simulator.records import content_of
 
 # The number of an offset without a record.
@@ -23,7 +23,7 @@ class Records:
         self._number_of: dict[str, int] = {}
 
     def of_log(self, log: SimLog) -> list[int]:
-        """Return the number of the record at every offset of a log."""
+        """Return the number of the record at every offset of a log; a damaged batch is a hole."""
         records: list[int] = []
         for segment in log.segments:
             for batch in segment.batches:
@@ -31,6 +31,9 @@ class Records:
                     records.extend([HOLE] * (batch.base_offset - len(records)))
                 elif batch.base_offset < len(records):
                     del records[batch.base_offset :]
+                if log.rotten and is_rotten(batch):
+                    records.extend([HOLE] * (batch.next_offset - batch.base_offset))
+                    continue
                 numbers = self._numbers.get(batch.payload)
                 records.extend(self._learn(batch.payload) if numbers is None else numbers)
         return records

@@ -16,7 +16,7 @@ from targets.broker.core.fences import is_same_topic
 from targets.broker.core.messages import NO_TOPIC_ID, TopicPartition
 from targets.broker.core.state import Phase, Replica, Role
 from targets.simulator.log import SimLog
-from targets.simulator.oracles.records import Records
+from targets.simulator.oracles.records import HOLE, Records
 from targets.simulator.world import World
 
 
@@ -87,7 +87,7 @@ class Replicas:
 
     Attributes:
         seen: by node.
-        taken: by node, the records that a power loss took from it.
+        taken: by node, the records that a power loss or a flipped byte took from it.
     """
 
     def __init__(self, world: World, tp: TopicPartition, records: Records) -> None:
@@ -137,6 +137,14 @@ class Replicas:
             seen.forget()
             self.look(name, started=False)
 
+    def joined(self, name: str) -> None:
+        """Excuse no more of a node than the batches that are damaged in its log: it has joined the ISR."""
+        seen, taken = self.seen[name], self.taken[name]
+        taken.clear()
+        damaged = [] if seen.log is None else seen.log.lost
+        there = (batch for batch in damaged if seen.records[batch.base_offset : batch.base_offset + 1] == [HOLE])
+        taken.update(self._records.of_batches(there))
+
     def is_of_older_topic(self, name: str) -> bool:
         """Return True if a node's replica belongs to a deleted topic of this name: it has not heard yet."""
         log = self._world.nodes[name].disk.logs.get(self._tp)
@@ -157,6 +165,11 @@ class Replicas:
             taken.update(before)
             self._twice[name] |= Counter({number: count for number, count in Counter(before).items() if count > 1})
             self._elsewhere[name] |= _moved(before, seen.records)
+        if log is not None and log.lost:
+            lost = self._records.of_batches(log.lost)
+            taken.update(lost)
+            counts = Counter(lost) + Counter(seen.records)
+            self._twice[name] |= Counter({number: counts[number] for number in lost if counts[number] > 1})
         if taken:
             held = self._copied(name)
             # A record that was sent twice is there again when each of its copies is.

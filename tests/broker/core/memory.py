@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from targets.broker.core.log_port import AppendOrderError, LeoAfterCut, Recovery
+from targets.broker.core.log_port import AppendOrderError, Damaged, DamagedError, LeoAfterCut, Recovery
 from targets.broker.core.messages import NO_TOPIC_ID, Batch, TopicPartition
 from targets.broker.core.zookeeper import (
     PartitionState,
@@ -43,6 +44,9 @@ class MemoryLog:
     epoch_writes: list[tuple[list[tuple[int, int]], bool, int]] = field(default_factory=list)
     deleted: bool = False
     topic_id: int = NO_TOPIC_ID
+    rotten: set[int] = field(default_factory=set)
+    broken: bool = False
+    hidden: bool = False
 
     def append_as_leader(self, batches: Sequence[Batch], leader_epoch: int) -> tuple[int, int]:
         base = self.end_offset
@@ -68,27 +72,54 @@ class MemoryLog:
         found: list[Batch] = []
         for item in self.batches:
             if item.last_offset >= offset and item.base_offset < end_offset:
+                if self.broken:
+                    raise OSError(errno.EIO, "Input/output error")
+                if item.base_offset in self.rotten:
+                    if not found:
+                        raise DamagedError(self.damaged(item))
+                    break
                 full = sum(b.size for b in found) + item.size > max_bytes
                 if full and (found or not at_least_one):
                     break
                 found.append(item)
         return tuple(found)
 
+    def damaged(self, item: Batch) -> Damaged:
+        """Return how a rotten batch is told of."""
+        path = f"{self.tp}/{0:020d}.log"
+        position = self.position_of(item.base_offset)
+        return Damaged(
+            offset=item.base_offset, end=item.next_offset, path=path, position=position, what="its CRC differs"
+        )
+
+    def mend(self, batch: Batch) -> bool:
+        if batch not in self.batches:
+            return False
+        self.rotten.discard(batch.base_offset)
+        return True
+
+    def check(self, offset: int, max_bytes: int) -> tuple[int, int]:
+        found = self.read(offset, self.end_offset, max_bytes)
+        return found[-1].next_offset if found else self.end_offset, sum(item.size for item in found)
+
     def position_of(self, offset: int) -> int:
         return sum(b.size for b in self.batches if b.last_offset < offset)
 
     def truncate_to(self, offset: int, leo: LeoAfterCut) -> int:
         self.batches = [item for item in self.batches if item.last_offset < offset]
+        self.rotten = {base for base in self.rotten if base < offset}
         physical = self.batches[-1].next_offset if self.batches else self.start_offset
         self.end_offset = offset if leo is LeoAfterCut.TARGET else physical
         return self.end_offset
 
     def truncate_fully(self, offset: int) -> None:
-        self.batches = []
+        self.batches, self.rotten = [], set()
         self.start_offset = self.end_offset = offset
 
     def first_offset_at(self, timestamp_ms: int) -> int:
         """Return the first offset at or after a timestamp, or -1; a batch's crc serves as its time here."""
+        if self.hidden:
+            raise DamagedError(self.damaged(self.batches[0]))
         return next((item.base_offset for item in self.batches if item.crc >= timestamp_ms), -1)
 
     def write_epochs(self, entries: Sequence[tuple[int, int]], *, flush: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import shutil
@@ -12,7 +11,7 @@ from random import Random
 
 import pytest
 
-from targets.broker.core.log_port import LeoAfterCut
+from targets.broker.core.log_port import DamagedError, LeoAfterCut
 from targets.broker.log import FileLog, LogOptions, index
 from targets.broker.log.index import BLOCK_BATCHES, Entry, Index
 from targets.broker.log.recovery import Known, open_log
@@ -175,25 +174,47 @@ def changed(tmp_path: Path) -> Iterator[Callable[[int, bytes], FileLog]]:
     log.close()
 
 
-def test_headers_that_are_no_longer_in_the_file_are_an_error_of_the_disk(
+def test_headers_that_are_no_longer_in_the_file_are_damage_behind_the_last_one_that_is(
     changed: Callable[[int, bytes], FileLog],
 ) -> None:
-    with pytest.raises(OSError, match=r"0{20}\.log at byte \d+: zeros; expected the header of a batch") as raised:
+    with pytest.raises(DamagedError, match=r"0{20}\.log at byte \d+: zeros in place of its header") as raised:
         changed(0, bytes(BLOCK_BATCHES * SIZE)).position_of(10)
-    assert errno.EIO == raised.value.errno
+    damaged = raised.value.damaged
+    assert (1, 2, SIZE) == (damaged.offset, damaged.end, damaged.position)
 
 
-def test_another_header_at_the_end_of_a_block_is_an_error_of_the_disk(
+def test_batches_before_a_header_that_changed_are_read_and_those_behind_it_are_not(
     changed: Callable[[int, bytes], FileLog],
 ) -> None:
+    log = changed(7 * SIZE, bytes(SIZE))
+    assert [(at, at) for at in range(2, 7)] == offsets(log.read(2, 100, 1 << 30))
+    with pytest.raises(DamagedError) as raised:
+        log.read(7, 100, 1 << 30)
+    assert 7 == raised.value.damaged.offset
+
+
+def test_log_is_cut_at_a_header_that_changed_and_no_later_in_its_block(
+    changed: Callable[[int, bytes], FileLog],
+) -> None:
+    log = changed(7 * SIZE, bytes(SIZE))
+    before = log.directory.joinpath(f"{0:020d}.log").read_bytes()
+    with pytest.raises(DamagedError):
+        log.truncate_to(9, LeoAfterCut.TARGET)
+    assert (4 * BLOCK_BATCHES, before) == (log.end_offset, log.directory.joinpath(f"{0:020d}.log").read_bytes())
+    assert 7 == log.truncate_to(7, LeoAfterCut.TARGET)
+    singles(log, 1)
+    assert [(at, at) for at in range(8)] == offsets(all_of(log))
+
+
+def test_another_header_at_the_end_of_a_block_is_damage(changed: Callable[[int, bytes], FileLog]) -> None:
     log = changed(0, b"")
     at = log.position_of(BLOCK_BATCHES - 1)
     log.position_of(3 * BLOCK_BATCHES)
     log.position_of(BLOCK_BATCHES)  # another block is read, so that the first must be read again
-    with pytest.raises(
-        OSError, match=r"before byte \d+: Entry\(base_offset=7, .*; expected Entry\(base_offset=63"
-    ):
-        changed(at, (7).to_bytes(8)).position_of(10)
+    changed(at, (7).to_bytes(8))
+    assert 10 * SIZE == log.position_of(10)
+    with pytest.raises(DamagedError, match=r"at byte \d+: base offset 7 in place of its header"):
+        log.position_of(BLOCK_BATCHES - 1)
 
 
 def test_empty_index_has_nothing() -> None:

@@ -179,6 +179,12 @@ LOGS: Final[dict[str, tuple[Pair, ...]]] = {
         "record-missing-at-a-batchs-end",
         "record-missing-in-a-batch-local",
     ),
+    "a damaged batch was copied, or written so": (
+        "damaged-batch-of-a-follower",
+        "damaged-batch-of-a-follower-sim",
+        "damaged-batch-of-a-follower-8",
+        "damaged-batch-copied-by-the-other",
+    ),
     "an end is claimed and not there": (
         "end-beyond-the-batches",
         "end-beyond-the-batches-kafka",

@@ -1,0 +1,106 @@
+"""
+Which bytes of which replica a fault has flipped, and which ends of copies that explains.
+
+A flipped byte takes one batch of one replica. The replica may throw away what lies behind it too, since it copies
+its log again from there; what lies before it, nothing takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from checkers.facts.fact import fact
+from checkers.facts.view import FinalLog, final_logs, key_of
+from harness.bit_rot import Flip
+from harness.effect import Effect, nature_of
+from harness.events import Corrupt, Injection
+from harness.model import Op, OpType, events_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rot:
+    """A byte of a node's files that a fault flipped, and the op that tells of it."""
+
+    node: str
+    op: Op
+    flip: Flip
+
+    def takes(self, offset: int) -> bool:
+        """Return True if the flipped byte is of the batch that holds the offset."""
+        base, last = self.flip.base, self.flip.last
+        return base is not None and last is not None and base <= offset <= last
+
+
+@fact
+def rots(ops: Sequence[Op]) -> list[Rot]:
+    """Return every flipped byte of the partition's files, or of the checkpoint that all partitions share."""
+    topic, partition = key_of(ops)
+    found: list[Rot] = []
+    for op, fault in events_of(ops, Injection):
+        flip = Flip.of(fault.probe or "") if op.type is OpType.OK else None
+        if nature_of(op).effect is not Effect.BIT_ROT or flip is None:
+            continue
+        if flip.partition in ("", f"{topic}-{partition}"):
+            found += [Rot(node=node, op=op, flip=flip) for node in fault.nodes]
+    return found
+
+
+def rot_at(ops: Sequence[Op], node: str, to: int, until: int) -> Rot | None:
+    """
+    Return the flip for which a node may have cut its log to an offset: of a batch that begins there, or before.
+
+    Args:
+        ops: the ops of one partition and the global ones.
+        node: whose log was cut.
+        to: where it ended afterwards.
+        until: the index of the op that shows the cut.
+    """
+    for rot in reversed(rots(ops)):
+        # A cut that is seen by now may have been made before the fault was recorded as in force.
+        begun = _begun(ops, rot)
+        if rot.node == node and rot.flip.base is not None and begun < until and rot.flip.base <= to:
+            return rot
+    return None
+
+
+def rotten(ops: Sequence[Op], node: str, file: str) -> Rot | None:
+    """Return the flip of a byte of a file of the node, None if there is none."""
+    return next((rot for rot in rots(ops) if rot.node == node and rot.flip.file == file), None)
+
+
+def ranges_rotten(ops: Sequence[Op], node: str) -> Iterator[tuple[int, int]]:
+    """Yield the [first, end) offsets of the node's batches of which a byte was flipped."""
+    for rot in rots(ops):
+        if rot.node == node and rot.flip.base is not None and rot.flip.last is not None:
+            yield rot.flip.base, rot.flip.last + 1
+
+
+def found_at(ops: Sequence[Op], node: str, offset: int, until_ns: int) -> bool:
+    """Return True if the node reported a damaged batch that begins at the offset, by that time."""
+    return any(
+        op.process == node and told.base == offset and op.time_ns <= until_ns
+        for op, told in events_of(ops, Corrupt)
+    )
+
+
+def is_rotten(ops: Sequence[Op], log: FinalLog, offset: int) -> bool:
+    """Return True if what the log has at the offset cannot be read, since a fault flipped a byte of it."""
+    unread = any(first <= offset < end for first, end in log.snapshot.unread or ())
+    return unread and any(rot.node == log.node and rot.takes(offset) for rot in rots(ops))
+
+
+def damaged_alone(ops: Sequence[Op], log: FinalLog, offset: int, value: str) -> bool:
+    """Return True if a fault damaged the log's copy of a record, and another replica has a whole one."""
+    others = (other.records.get(offset) for node, other in final_logs(ops).items() if node != log.node)
+    return is_rotten(ops, log, offset) and any(held is not None and held.value == value for held in others)
+
+
+def _begun(ops: Sequence[Op], rot: Rot) -> int:
+    """Return the index of the op with which the fault was asked for."""
+    asked = (
+        op.index
+        for op, fault in events_of(ops, Injection)
+        if op.type is OpType.INVOKE and op.index < rot.op.index and op.f == rot.op.f and rot.node in fault.nodes
+    )
+    return max(asked, default=rot.op.index)

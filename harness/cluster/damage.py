@@ -1,0 +1,33 @@
+"""
+Flip a byte of a node's files, and see that whoever reads them finds it.
+
+Source:  docs/nemeses.md; harness/bit_rot.py, for which byte.
+"""
+
+from __future__ import annotations
+
+from harness.bit_rot import Where
+from harness.cluster.cluster import Cluster
+from harness.model import PreconditionError
+
+
+def flip(cluster: Cluster, name: str, where: Where) -> str:
+    """
+    Flip a byte of the named partition's files on a node; return what was seen, which begins with the flip's text.
+
+    Raises:
+        PreconditionError: there is no such byte; or the files are read as if nothing had changed.
+    """
+    partition = cluster.named
+    end = partition.log_end(name)
+    flipped = cluster.host.flip(name, partition.place.topic, partition.place.partition, where)
+    after = partition.log(name)
+    problems = () if after is None else after.problems
+    seen = next((text for text in problems if text.startswith(flipped.file)), "")
+    # A broker that has seen it by now may have cut its log there.
+    if not seen and (after is None or after.log_end_offset >= end):
+        raise PreconditionError(
+            f"{flipped}: {name}'s files are read as if nothing had changed; expected a checksum that differs, "
+            "or a checkpoint that cannot be read"
+        )
+    return f"{flipped}; {seen or 'the log was cut there at once'}"
