@@ -6,6 +6,13 @@ from typing import Final
 
 from harness.cluster.fault import Fault
 from nemesis import (
+    clock_back,
+    clock_fast,
+    clock_forward,
+    clock_freeze,
+    clock_right,
+    clock_slow,
+    clock_strobe,
     delete_active_segment,
     depose_controller,
     disk_full,
@@ -21,6 +28,8 @@ from nemesis import (
     resume,
     return_,
     stop,
+    suspend,
+    wake,
     zombie,
 )
 
@@ -41,4 +50,13 @@ NEMESES: Final[dict[str, Fault]] = {
     "disk-full": disk_full.FAULT,
     "flush-error": flush_error.FAULT,
     "lose-disk": lose_disk.FAULT,
+    "clock-freeze": clock_freeze.FAULT,
+    "clock-forward": clock_forward.FAULT,
+    "clock-back": clock_back.FAULT,
+    "clock-strobe": clock_strobe.FAULT,
+    "clock-fast": clock_fast.FAULT,
+    "clock-slow": clock_slow.FAULT,
+    "clock-right": clock_right.FAULT,
+    "suspend": suspend.FAULT,
+    "wake": wake.FAULT,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,8 +18,10 @@ from harness.ability import Ability
 from harness.beneath import Folder, RefusedError
 from harness.cleanup import process
 from harness.cleanup.ledger import Ledger
+from harness.clocks import Reading, Setting
 from harness.cluster.cluster import Cluster
 from harness.cluster.target import NodeSpec, Target
+from harness.environment.clocks import NodesClocks, asked
 from harness.environment.collector import Collector
 from harness.environment.printed_lines import PrintedLines
 from harness.events import Event
@@ -76,6 +79,7 @@ class RealMachines:
         self._printed_lines = printed_lines
         self._target = target
         self._spec = spec
+        self._clocks = NodesClocks(spec)
 
     @property
     def ledger(self) -> Ledger:
@@ -86,12 +90,19 @@ class RealMachines:
         """Return why the host cannot do it, "" if it can."""
         return self._host.lacks(ability)
 
+    def unfit(self, name: str, ability: Ability) -> str:
+        """Return why the node's process cannot have it done to it: it was started with other clocks, say."""
+        return self._clocks.unfit(name, ability)
+
     def boot(self, name: str) -> None:
         """Start the node's process as the target launches it."""
         self._host.start(name, self._launch(name))
 
     def _launch(self, name: str) -> Launch:
-        return self._target.launch(self.specs[name], self._spec.variant.protocol, self._spec.rules)
+        clocks = self._clocks.at_start(name)
+        spec = replace(self.specs[name], shows_clocks=clocks is not None)
+        launch = self._target.launch(spec, self._spec.variant.protocol, self._spec.rules)
+        return replace(launch, clocks=clocks)
 
     def alive(self, name: str) -> bool:
         """Return True if the node's process exists; a paused one does."""
@@ -109,9 +120,21 @@ class RealMachines:
         """Freeze the node's process."""
         return self._host.pause(name)
 
+    def paused(self, name: str) -> bool:
+        """Return True if the kernel or the engine reports that the process is stopped."""
+        return self._host.paused(name)
+
     def resume(self, name: str) -> str:
         """Resume a paused node."""
         return self._host.resume(name)
+
+    def clocks(self, name: str) -> Reading:
+        """Have the node's process print what it reads of its clocks, and return it."""
+        return asked(self._host, self._target, name)
+
+    def set_clocks(self, name: str, setting: Setting, seen: Reading) -> None:
+        """Set the clocks of the node's process."""
+        self._host.set_clocks(name, setting, seen)
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable."""

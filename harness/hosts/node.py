@@ -20,6 +20,7 @@ from harness.cleanup.process import (
     identity_of,
     is_alive,
     is_stopped,
+    remove_shared,
     send,
     until,
 )
@@ -122,6 +123,10 @@ class NodeProcess:
             raise PreconditionError(f"pause {self.name}: pid {identity.pid} runs on after SIGSTOP")
         return f"pid {identity.pid} stopped"
 
+    def paused(self) -> bool:
+        """Return True if the kernel has stopped all its threads."""
+        return self._identity is not None and is_stopped(self._identity)
+
     def resume(self) -> str:
         """SIGCONT it; return when it runs again."""
         identity = self._running("resume")
@@ -133,6 +138,10 @@ class NodeProcess:
         if not until(lambda: not is_stopped(identity), limits.PROCESS_END_S_MAX):
             raise PreconditionError(f"resume {self.name}: pid {identity.pid} is still stopped after SIGCONT")
         return f"pid {identity.pid} runs"
+
+    def ask_clocks(self) -> None:
+        """SIGQUIT it, at which it prints its clocks."""
+        send(self._running("ask for the clocks of"), signal.SIGQUIT)
 
     @property
     def pid(self) -> int:
@@ -166,6 +175,7 @@ class NodeProcess:
         if self._child is None:
             return "nothing"
         code = self._child.wait()
+        remove_shared(self._child.pid)
         self._ledger.done(self._entry)
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
