@@ -14,8 +14,8 @@ class Ability(StrEnum):
     Something that not every host can do to its nodes.
 
     WALL_CLOCK: set the wall clock of one node apart from all others. CLOCKS: have the wall clock and the monotonic
-    clock of one node run otherwise than all others. DISK_ERRORS: have a node's disk report an error that its broker
-    meets. LOST_DISKS: replace a node's disk by an empty one.
+    clock of one node run otherwise than all others. DISK_ERRORS: have a node's disk report an error that its
+    broker meets. LOST_DISKS: replace a node's disk by an empty one.
     """
 
     WALL_CLOCK = "wall-clock"

@@ -17,7 +17,7 @@ from nemesis.clock_forward import AHEAD_S
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Set the clock; the probe is a wall clock that the process reads as behind, beside a monotonic one as usual."""
+    """Set the clock; the probe is a wall clock that the process reads as behind, and a monotonic one as usual."""
     return clock_fault.wrong(cluster, name, FAULT.name, Setting(which=Which.WALL, ahead_s=-AHEAD_S))
 
 

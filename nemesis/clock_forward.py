@@ -20,7 +20,7 @@ AHEAD_S: Final = 100.0
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Set the clock; the probe is a wall clock that the process reads as ahead, beside a monotonic one as usual."""
+    """Set the clock; the probe is a wall clock that the process reads as ahead, and a monotonic one as usual."""
     return clock_fault.wrong(cluster, name, FAULT.name, Setting(which=Which.WALL, ahead_s=AHEAD_S))
 
 

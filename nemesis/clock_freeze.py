@@ -16,7 +16,7 @@ from nemesis import clock_right
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Freeze the clock; the probe is a wall clock that the process reads as standing still, beside a monotonic one that runs."""
+    """Freeze it; the probe is a wall clock that the process reads as still, and a monotonic one as usual."""
     return clock_fault.wrong(cluster, name, FAULT.name, Setting(which=Which.WALL, frozen=True))
 
 

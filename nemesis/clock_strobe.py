@@ -1,8 +1,8 @@
 """
 Set a node's wall clock to and fro, as two sources of time that disagree do; it ends ahead.
 
-Six turns, each of which the process has read before the next, so that whatever it measures by its wall clock meanwhile
-is wrong in both directions. By 30 s: beyond what a busy machine could explain, and within a session.
+Six turns, each of which the process has read before the next, so that whatever it measures by its wall clock
+meanwhile is wrong in both directions. By 30 s: beyond what a busy machine could explain, and within a session.
 Source:  Jepsen, jepsen.nemesis.time (strobe-time!).
 """
 

@@ -1,5 +1,5 @@
 """
-Suspend a node as a virtual machine is suspended: its process stops, and after it wakes all its clocks have moved on.
+Suspend a node as a virtual machine is suspended: it stops, and after it wakes all its clocks have moved on.
 
 A pause alone stops the process for as long as the run lets it; a machine that was suspended has missed any time at
 once, and every timeout that it had set is over when it wakes.
@@ -17,7 +17,7 @@ from nemesis import pause, wake
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Read the clocks, then pause the process; the probe is that the kernel or the engine reports it as stopped."""
+    """Read the clocks, then pause the process; the probe is that the kernel or the engine reports it so."""
     before = clock_fault.look(cluster, name)
     stopped = cluster.host.pause(name)
     suspended = FaultInForce(fault="suspend", effect=Effect.PAUSED, node=name, handle=before.last)

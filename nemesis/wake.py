@@ -22,7 +22,7 @@ SEEN_S_MIN: Final = 98.0
 
 
 def inject(cluster: Cluster, name: str) -> str:
-    """Move the clocks on, then resume; the probe is the time that the process read as passed since it was stopped."""
+    """Move the clocks on, then resume; the probe is the time that the process reads as passed meanwhile."""
     found = cluster.in_force.of(name, Effect.PAUSED)
     if found is None or not isinstance(found.handle, Reading):
         raise PreconditionError(f"wake {name}: it is not suspended; expected a suspend before")

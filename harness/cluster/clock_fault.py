@@ -62,7 +62,7 @@ class Seen:
         if setting.frozen:
             return self.wall[1] < RATE_LOW
         least, most = (each - setting.ahead_s for each in self.ahead_s)
-        return -AHEAD_S_MAX < least and most < AHEAD_S_MAX and _runs_at(1.0, self.wall)
+        return least > -AHEAD_S_MAX and most < AHEAD_S_MAX and _runs_at(1.0, self.wall)
 
     def is_wrong(self, which: Which) -> bool:
         """Return True if the clock that a fault set surely is not as all others are."""
@@ -135,7 +135,7 @@ def wrong(cluster: Cluster, name: str, fault: str, setting: Setting) -> str:
 
 
 def turns(cluster: Cluster, name: str, settings: Sequence[Setting]) -> int:
-    """Set a node's wall clock to one setting after another, each of which its process has read; return how many."""
+    """Set a node's wall clock to one setting after another, each read by its process; return how many."""
     for setting in settings:
         cluster.host.set_clocks(name, setting, cluster.host.clocks(name))
         _await_turn(cluster, name, setting)
@@ -203,7 +203,7 @@ def _await(cluster: Cluster, name: str, setting: Setting) -> Seen:
 def _await_turn(cluster: Cluster, name: str, setting: Setting) -> None:
     def read() -> bool:
         least, most = (each - setting.ahead_s for each in cluster.host.clocks(name).ahead_s)
-        return -AHEAD_S_MAX < least and most < AHEAD_S_MAX
+        return least > -AHEAD_S_MAX and most < AHEAD_S_MAX
 
     cluster.await_(read, lambda: f"{name}'s wall clock {setting.ahead_s:g} s ahead", SEEN_WITHIN_S)
 

@@ -1,5 +1,5 @@
 """
-Decides which clocks of a real node can be set, which is fixed as its process starts, and asks what it reads of them.
+Decides which clocks of a node can be set, which is fixed as its process starts, and asks what it reads of them.
 
 A process has either a wall clock of its own beside the machine's monotonic one, or both clocks of its own, which
 then show the same changes (harness/hosts/faketime.py). A run whose faults need neither has the machine's clocks,
@@ -78,13 +78,13 @@ def asked(host: Host, target: Target, name: str) -> Reading:
     Raises:
         PreconditionError: it printed nothing in time.
     """
-    before = len(_printed(host, target, name))
     asked_at = _now()
-    host.ask_clocks(name)
+    printed = host.ask_clocks(name)
     found: list[tuple[int, int]] = []
 
     def answered() -> bool:
-        found[:] = _printed(host, target, name)[before:]
+        whole, newline, _ = printed().rpartition("\n")
+        found[:] = [seen for line in whole.splitlines() if newline and (seen := target.clocks(line)) is not None]
         return bool(found)
 
     if not until(answered, limits.CLOCKS_ANSWER_S_MAX):
@@ -93,11 +93,6 @@ def asked(host: Host, target: Target, name: str) -> Reading:
         )
     (wall_ns, monotonic_ns), *_ = found
     return Reading(wall_ns=wall_ns, monotonic_ns=monotonic_ns, asked=asked_at, answered=_now())
-
-
-def _printed(host: Host, target: Target, name: str) -> list[tuple[int, int]]:
-    lines = host.log_text(name).splitlines()
-    return [found for line in lines if (found := target.clocks(line)) is not None]
 
 
 def _now() -> Moment:

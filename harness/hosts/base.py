@@ -10,6 +10,7 @@ Every process, mount, container and network is recorded in the ledger before it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -88,8 +89,13 @@ class Host(Protocol):
             seen: what the process read of its clocks last.
         """
 
-    def ask_clocks(self, name: str) -> None:
-        """Send the node's process the signal at which it prints its clocks (harness/cluster/target.py)."""
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """
+        Send the node's process the signal at which it prints its clocks (harness/cluster/target.py).
+
+        Returns:
+            A function that returns what the process has printed since.
+        """
 
     def flush(self, name: str) -> str:
         """Make everything on the node's disk durable, from outside (syncfs)."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from harness import limits
 from harness.cleanup.engine import ENGINE_ERRORS, said_by
 from harness.cleanup.ledger import Ledger
 from harness.cleanup.process import until
+from harness.clocks import NS_PER_S
 from harness.hosts import faketime
 from harness.hosts.node import FIRST_LOOK_S, LOG_TAIL_CHARACTERS, open_log, read_log
 from harness.launch import Launch, Runtime
@@ -135,11 +137,13 @@ class NodeContainer:
             raise PreconditionError(f"resume {self.name}: the engine reports that it is still paused")
         return "container runs"
 
-    def ask_clocks(self) -> None:
-        """SIGQUIT it, at which it prints its clocks."""
+    def ask_clocks(self) -> Callable[[], str]:
+        """SIGQUIT it, at which it prints its clocks; return what says what it has printed since."""
         self._running("ask for the clocks of")
+        since_s = time.time_ns() / NS_PER_S
         with self._refused("ask for the clocks of"):
             self._container.kill("SIGQUIT")
+        return lambda: self._printed(since=since_s)
 
     def log_text(self) -> str:
         """Return everything that it has printed so far, over all its lives."""
@@ -218,11 +222,11 @@ class NodeContainer:
             raise PreconditionError(f"{what} {self.name}: no container of it runs; expected one")
         return state
 
-    def _printed(self) -> str:
+    def _printed(self, **chosen: float) -> str:
         if self._container is None:
             return ""
         try:
-            text: str = self._container.logs().decode("utf-8", errors="replace")
+            text: str = self._container.logs(**chosen).decode("utf-8", errors="replace")
         except ENGINE_ERRORS:
             return ""
         return text

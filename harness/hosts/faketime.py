@@ -161,7 +161,7 @@ class NodeClock:
             return
         rate = 1.0 if self._setting is None else self._setting.rate
         passed_ns = time.monotonic_ns() - seen.asked.monotonic_ns
-        # From the earlier end of the reading: rather a little forward than back, which a monotonic clock never goes.
+        # From the reading's earlier end: rather a little forward than back, which a monotonic clock never goes.
         self._shown_ns = seen.wall_ns + round(passed_ns * rate) + _ns(setting.ahead_s)
         self._since_ns, self._setting = time.monotonic_ns(), setting
         self._write(f"@{_seconds(self._shown_ns)} x{setting.rate:g}")

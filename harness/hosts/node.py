@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -139,9 +139,11 @@ class NodeProcess:
             raise PreconditionError(f"resume {self.name}: pid {identity.pid} is still stopped after SIGCONT")
         return f"pid {identity.pid} runs"
 
-    def ask_clocks(self) -> None:
-        """SIGQUIT it, at which it prints its clocks."""
-        send(self._running("ask for the clocks of"), signal.SIGQUIT)
+    def ask_clocks(self) -> Callable[[], str]:
+        """SIGQUIT it, at which it prints its clocks; return what says what it has printed since."""
+        identity, before = self._running("ask for the clocks of"), self._log.stat().st_size
+        send(identity, signal.SIGQUIT)
+        return lambda: read_log(self.name, self._log, before)
 
     @property
     def pid(self) -> int:
@@ -194,13 +196,14 @@ def open_log(node: str, path: Path, flags: int) -> int:
         raise PreconditionError(f"log of {node}: {path}: {error}") from error
 
 
-def read_log(node: str, path: Path) -> str:
-    """Return a node's log file, "" while there is none; raises as open_log."""
+def read_log(node: str, path: Path, start: int = 0) -> str:
+    """Return a node's log file from that byte on, "" while there is none; raises as open_log."""
     try:
         handle = open_log(node, path, os.O_RDONLY)
     except FileNotFoundError:
         return ""
     with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+        file.seek(start)
         return file.read()
 
 

@@ -45,8 +45,8 @@ class Node(Protocol):
     def resume(self) -> str:
         """Resume it."""
 
-    def ask_clocks(self) -> None:
-        """SIGQUIT it."""
+    def ask_clocks(self) -> Callable[[], str]:
+        """SIGQUIT it; return what says what it has printed since."""
 
     def log_text(self) -> str:
         """Return everything that it has printed so far."""
@@ -119,9 +119,9 @@ class NodesHost(Generic[N]):
         """Set the clocks of the node's process."""
         self._clock(name).set(setting, seen)
 
-    def ask_clocks(self, name: str) -> None:
-        """Send the node's process the signal at which it prints its clocks."""
-        self._node(name).ask_clocks()
+    def ask_clocks(self, name: str) -> Callable[[], str]:
+        """Send the node's process the signal at which it prints its clocks; return what it has printed since."""
+        return self._node(name).ask_clocks()
 
     def _lacks_clocks(self) -> str:
         return faketime.lacks()
